@@ -28,6 +28,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     score,
+    sweep_commands,
     try_command,
 )
 from playground.cli.arguments import (
@@ -42,7 +43,6 @@ from playground.cli.arguments import (
     find_run,
     setting,
 )
-from playground.cli.sweeps import sweep_commands
 from playground.config import yaml_io
 from playground.errors import (
     InvalidConfig,
@@ -66,9 +66,15 @@ from playground.setup import catalog, checks, devices, estimates
 from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
-    InvalidConfig, ModelNotFound, PairsUnusable, PromptsUnusable, RunExists, RunNotFound, RunNotResumable,
+    InvalidConfig,
+    ModelNotFound,
+    PairsUnusable,
+    PromptsUnusable,
+    RunExists,
+    RunNotFound,
+    RunNotResumable,
     RunNotSteerable,
-)  # fmt: skip
+)
 
 app = typer.Typer(
     help="Train a small language model with PPO, watch it, and compare it with what it was.",
@@ -315,7 +321,7 @@ def doctor(
     keeper.end_the_dead()
     keeper.clear_what_is_left()
     checks = health.examine(outputs)
-    printing.print_checks(checks, as_json=json)
+    health.print_checks(checks, as_json=json)
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
 
 

@@ -1,7 +1,7 @@
-"""Follows a run from a terminal: a progress bar, plain lines or JSON lines; Ctrl-C becomes a stop request.
+"""Follows a run, a training of a reward model or a sweep from a terminal, to its end; Ctrl-C becomes a stop request.
 
-Reads the run directory and drops the one control file; the worker does not know that anybody looks. While it waits, it
-keeps the queue going.
+Reads their folders and drops the one control file; the workers do not know that anybody looks. While it waits, it keeps
+the queue going.
 """
 
 from __future__ import annotations
@@ -11,48 +11,76 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from playground.cli.printing import complain, number, print_json, time_range
-from playground.insight.pace import seconds_left
+from playground.cli.terminal import complain, number, print_json, time_range
+from playground.insight.pace import all_left, seconds_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Record, Status, UpdateMetrics
 from playground.runs.reconciler import Reconciler, every
 from playground.runs.start import launcher, queue
+from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_record import Sweep
+from playground.sweeps.sweep_standing import standing
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
+SWEEP_POLL_SECONDS = 0.5
 KEEP_SECONDS = 0.5
+ASKED = "Asked for a stop. Press Ctrl-C once more to leave it to itself."
+LEFT = "It was asked to stop and is left to itself."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
-class Display(Protocol):
-    """Where progress is shown."""
+class Display:
+    """Where progress is shown: JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there."""
 
-    def phase(self, words: str, place: int | None) -> None: ...
+    def __init__(self, as_json: bool, figures: Figures, word: str) -> None:
+        self.figures, self.word = figures, word
+        self._as_json, self._known = as_json, ""
+        console = Console(stderr=True, highlight=False, markup=False)
+        words, line = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[figures]"))
+        self._bar = Progress(words, BarColumn(), line, console=console, redirect_stdout=False)
+        self._task = self._bar.add_task("starting", total=None, figures="")
+        self._in_place = console.is_terminal and not as_json
+        if self._in_place:
+            self._bar.start()
 
-    def update(self, metrics: list[Any], status: Status) -> None: ...
+    def tell(self, line: str, message: dict[str, Any] | None, *, key: str = "", **bar: Any) -> None:
+        """What is known now: a line for a person, a message for a program, or what changes in the bar.
 
-    def close(self) -> None: ...
+        Args:
+            key: another one whenever there is news, without which no line and no message is printed; empty for news.
+        """
+        if self._in_place:
+            self._bar.update(self._task, **bar)
+        elif not key or key != self._known:
+            self._known = key or self._known
+            if not self._as_json:
+                complain(line)
+            elif message is not None:
+                print_json(message)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        if self._in_place:
+            self._bar.stop()
 
 
 def display(as_json: bool, figures: Figures | None = None, word: str = "update") -> Display:
-    """JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there.
+    """Where progress is shown.
 
     Args:
         figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
     """
-    if as_json:
-        return JsonLines(word)
-    console = Console(stderr=True, highlight=False, markup=False)
-    return (Bar if console.is_terminal else Lines)(console, figures or _figures)
+    return Display(as_json, figures or _figures, word)
 
 
 def follow(
@@ -64,134 +92,104 @@ def follow(
 ) -> Status:
     """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen.
 
-    As long as it looks, and once more when the run has ended, it keeps the outputs folder going as the web process
-    does: who waits in the queue gets a free device, who died gets its end.
+    Args:
+        process: the run's worker, if this process has started it. kind: of the records in metrics.jsonl. outputs: the
+            outputs folder; default: the one that the run's folder is in.
+    """
+    tail, attempt = JsonlTail(run.metrics_path), run.status().attempt
+    records: list[Any] = []
+
+    def look() -> bool:
+        status = run.status()  # before the records: once it has ended, they are complete
+        for record in tail.read_records(kind):
+            if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
+                records.append(record)
+                line = shown.figures(records, status)
+                bar: dict[str, Any] = {"total": status.num_updates, "completed": status.update, "figures": line}
+                shown.tell(line, {"type": shown.word, **record.model_dump()}, **bar)
+        place = _place(run, status)
+        message = None if place is None else {"type": "queued", "position": place}
+        words = _phase(status, place)
+        shown.tell(words, message, key=words, description=words)
+        return status.ended
+
+    def stop() -> bool:
+        trains = _place(run, run.status()) is None
+        launcher.stop(run)
+        return trains
+
+    def wait() -> None:
+        if process is None:
+            time.sleep(POLL_SECONDS)
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_SECONDS)
+
+    with contextlib.closing(shown):
+        _until_the_end(outputs or run.path.parent, look, stop, lambda: [run], wait)
+    return run.status()
+
+
+def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
+    """The same of a sweep, until all its runs have ended; returns its state, see `Standing.state`. The bar is of
+    updates, so that it also moves while one run trains."""
+    shown = display(as_json)
+
+    def look() -> bool:
+        states = sweep_record.statuses(outputs, sweep)
+        found, left = standing(sweep, states), all_left([*states.values()], time.time())
+        line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
+        message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
+        made = sum(one.update for one in states.values())
+        total = sum(one.update if one.ended else one.num_updates for one in states.values()) or None
+        bar = {"description": sweep.name, "total": total, "completed": made, "figures": line}
+        shown.tell(line, message, key=found.words, **bar)
+        return found.ended
+
+    def stop() -> bool:
+        sweep_making.stop_all(outputs, sweep)
+        return True
+
+    with contextlib.closing(shown):
+        runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
+        _until_the_end(outputs, look, stop, runs, wait)
+    return standing(sweep, sweep_record.statuses(outputs, sweep)).state
+
+
+def _until_the_end(
+    outputs: Path,
+    look: Callable[[], bool],
+    stop: Callable[[], bool],
+    runs: Callable[[], list[RunDirectory]],
+    wait: Callable[[], None],
+) -> None:
+    """Look again and again until nothing more is to come, or until a second Ctrl-C. Meanwhile, and once more at the
+    end, it keeps the outputs folder going as the web process does: who waits in the queue gets a free device, who died
+    gets its end.
 
     Args:
-        process: the run's worker, if this process has started it.
-        kind: of the records in metrics.jsonl.
-        outputs: the outputs folder; default: the one that the run's folder is in.
+        look: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
+            those that are followed. wait: until another look is worth it.
     """
-    keeper = Reconciler(outputs or run.path.parent)
+    keeper, asked = Reconciler(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
-    tail = JsonlTail(run.metrics_path)
-    attempt = run.status().attempt
-    metrics: list[Any] = []
-    asked = False
-    with counted_interrupts() as presses, contextlib.closing(shown):
+    with counted_interrupts() as presses:
         while True:
             keep()
-            status = run.status()  # before the metrics: once it has ended, they are complete
-            for item in tail.read_new():
-                with contextlib.suppress(ValidationError):
-                    record = kind.model_validate(item)
-                    _take(metrics, record)
-                    if getattr(record, "attempt", attempt) >= attempt:  # a resumed run does not tell all from the start
-                        shown.update(metrics, status)
-            place = queue.position(run) if status.state == "queued" else None
-            shown.phase(_phase(status) if place is None else waiting_words(place), place)
-            if status.ended:
-                launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
+            if look():
+                for run in runs():
+                    launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
                 keeper.look()
-                return run.status()
+                return
             if presses and not asked:
                 asked = True
-                launcher.stop(run)
-                if place is not None:
-                    continue  # out of the queue, and ended
-                complain("Asked the run to stop. Press Ctrl-C once more to leave it to itself.")
-            if len(presses) > 1:
-                complain("The run was asked to stop and is left to itself.")
-                return status
-            if process is None:
-                time.sleep(POLL_SECONDS)
+                if stop():
+                    complain(ASKED)
+            elif len(presses) > 1:
+                complain(LEFT)
+                return
             else:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(timeout=POLL_SECONDS)
-
-
-def _take(metrics: list[Any], record: Any) -> None:
-    """Add a record; an update that is made again takes the place of what came after it."""
-    while metrics and isinstance(record, UpdateMetrics) and metrics[-1].update >= record.update:
-        metrics.pop()
-    metrics.append(record)
-
-
-def waiting_words(place: int) -> str:
-    """The place of a run in the queue, in words."""
-    return "waiting for a free device: " + ("next in the queue" if place == 1 else f"number {place} in the queue")
-
-
-class Bar:
-    """One progress line that stays in place."""
-
-    def __init__(self, console: Console, figures: Figures) -> None:
-        self._figures = figures
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TextColumn("{task.fields[figures]}", markup=False),
-            console=console,
-            redirect_stdout=False,
-        )
-        self._task = self._progress.add_task("starting", total=None, figures="")
-        self._progress.start()
-
-    def phase(self, words: str, place: int | None) -> None:
-        """The phase, or the place in the queue, in words."""
-        self._progress.update(self._task, description=words)
-
-    def update(self, metrics: list[Any], status: Status) -> None:
-        """How far it is, and its latest figures."""
-        self._progress.update(
-            self._task, total=status.num_updates, completed=status.update, figures=self._figures(metrics, status)
-        )
-
-    def close(self) -> None:
-        """Leave the line as it is."""
-        self._progress.stop()
-
-
-class Lines:
-    """A line for each phase and each update; for logs and pipes."""
-
-    def __init__(self, console: Console, figures: Figures) -> None:
-        self._console, self._figures = console, figures
-        self._phase = ""
-
-    def phase(self, words: str, place: int | None) -> None:
-        """A new phase, or a new place in the queue."""
-        if words != self._phase:
-            self._phase = words
-            self._console.print(words, soft_wrap=True)
-
-    def update(self, metrics: list[Any], status: Status) -> None:
-        """A new update."""
-        self._console.print(self._figures(metrics, status), soft_wrap=True)
-
-    def close(self) -> None:
-        """Nothing to do."""
-
-
-class JsonLines:
-    """One JSON object per update on stdout: {"type": "update", ...the fields of metrics.jsonl}."""
-
-    def __init__(self, word: str = "update") -> None:
-        self._word = word
-        self._place: int | None = None
-
-    def phase(self, words: str, place: int | None) -> None:
-        """{"type": "queued", "position": 1} on each change; 1 is the next. Phases are not shown."""
-        if place is not None and place != self._place:
-            self._place = place
-            print_json({"type": "queued", "position": place})
-
-    def update(self, metrics: list[Any], status: Status) -> None:
-        """A new update."""
-        print_json({"type": self._word, **metrics[-1].model_dump()})
-
-    def close(self) -> None:
-        """Nothing to do."""
+                wait()
 
 
 @contextlib.contextmanager
@@ -205,16 +203,21 @@ def counted_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _phase(status: Status) -> str:
+def _place(run: RunDirectory, status: Status) -> int | None:
+    return queue.position(run) if status.state == "queued" else None
+
+
+def _phase(status: Status, place: int | None) -> str:
+    """The place of a run that waits in the queue, in words; else what it is doing."""
+    if place is not None:
+        where = "next in the queue" if place == 1 else f"number {place} in the queue"
+        return f"waiting for a free device: {where}"
     return status.state if status.state == "stopping" or not status.phase else status.phase
 
 
 def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     last = metrics[-1]
     left = seconds_left([item.update for item in metrics], [item.seconds for item in metrics], status.num_updates)
-    parts = [
-        f"update {last.update} of {status.num_updates}",
-        f"training batch: score {number(last.score_mean, sign=True)}",
-        f"KL {number(last.kl_to_reference)} nats",
-    ]
-    return "  ".join(parts if left is None else [*parts, f"{time_range(*left)} left"])
+    score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)
+    line = f"update {last.update} of {status.num_updates}  training batch: score {score}  KL {kl} nats"
+    return line if left is None else f"{line}  {time_range(*left)} left"

@@ -8,14 +8,17 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import psutil
 
+from playground.cli.terminal import print_json, say
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.runs import history
 from playground.runs.end import processes
@@ -33,6 +36,8 @@ LEAST_FREE_DISK_GB = 1.0
 LEAST_FREE_MEMORY_GB = 1.5
 TORCH_TIMEOUT_SECONDS = 120
 REQUIREMENTS = catalog.PROJECT / "requirements.txt"
+INSTALL = "pip install -r requirements.txt"
+BUILD = "Install the PyTorch build for this GPU: pytorch.org tells which one."
 ASK_TORCH = """
 import json, torch
 gpus = [{"name": torch.cuda.get_device_name(i), "bf16": torch.cuda.is_bf16_supported(including_emulation=False)}
@@ -71,68 +76,67 @@ def examine(outputs: Path) -> list[Check]:
     ]
 
 
+def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
+    """What was found."""
+    if as_json:
+        failed = any(check.level == "fail" for check in checks)
+        print_json({"ok": not failed, "checks": [check._asdict() for check in checks]})
+        return
+    for check in checks:
+        say(f"{check.level:4}  {check.name}: {check.found}", check.remedy and f"      -> {check.remedy}")
+
+
+def _check(name: str, fine: object, found: str, remedy: str, level: Literal["warn", "fail"] = "warn") -> Check:
+    """One that is ok, or else has a remedy."""
+    return Check(name, "ok", found) if fine else Check(name, level, found, remedy)
+
+
 def _memory() -> Check:
     memory = psutil.virtual_memory()
+    enough = memory.available / GB >= LEAST_FREE_MEMORY_GB
     found = f"{memory.available / GB:.1f} of {memory.total / GB:.1f} GB free"
-    if memory.available / GB < LEAST_FREE_MEMORY_GB:
-        return Check("memory", "warn", found, "Close other programs, or choose the smaller model.")
-    return Check("memory", "ok", found)
+    return _check("memory", enough, found, "Close other programs, or choose the smaller model.")
 
 
-def _packages() -> list[Check]:
+def _packages() -> Iterator[Check]:
     """Installed versions against the pins of requirements.txt."""
-    checks = []
     for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if REQUIREMENTS.is_file() else []:
-        name, pinned, wanted = line.partition("==")
-        if not pinned or name.startswith("#"):
+        name, pinned, wanted = re.split(r"[;#]", line)[0].strip().partition("==")
+        if not pinned:
             continue
-        wanted = wanted.split(";")[0].split("#")[0].strip()
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            checks.append(Check(name, "fail", "not installed", "pip install -r requirements.txt"))
+            yield Check(name, "fail", "not installed", INSTALL)
             continue
-        if version.partition("+")[0] == wanted:
-            checks.append(Check(name, "ok", version))
-        else:
-            remedy = f"Tested with {wanted}: pip install -r requirements.txt"
-            checks.append(Check(name, "warn", version, remedy))
-    return checks
+        yield _check(name, version.partition("+")[0] == wanted, version, f"Tested with {wanted}: {INSTALL}")
 
 
-def _devices() -> list[Check]:
+def _devices() -> Iterator[Check]:
     """Every device with its memory, what PyTorch makes of them, and where bitsandbytes can compute."""
-    checks = [
-        Check(
-            device.name, "ok", f"{device.label}, {device.free_bytes / GB:.1f} of {device.total_bytes / GB:.1f} GB free"
-        )
-        for device in devices.available()
-    ]
+    here = devices.available()
+    for one in here:
+        free = f"{one.free_bytes / GB:.1f} of {one.total_bytes / GB:.1f} GB free"
+        yield Check(one.name, "ok", f"{one.label}, {free}")
+    command = [sys.executable, "-c", ASK_TORCH]
     try:
-        answer = subprocess.run(
-            [sys.executable, "-c", ASK_TORCH], capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS
-        )
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=TORCH_TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
-        return [
-            *checks,
-            Check("gpu", "warn", "PyTorch did not answer in time", "Try again when the machine is less busy."),
-        ]
+        yield Check("gpu", "warn", "PyTorch did not answer in time", "Try again when the machine is less busy.")
+        return
     if answer.returncode:
         last_line = (answer.stderr.strip().splitlines() or ["no message"])[-1]
-        failed = Check("gpu", "fail", f"PyTorch does not start: {last_line}", "pip install -r requirements.txt")
-        return [*checks, failed]
+        yield Check("gpu", "fail", f"PyTorch does not start: {last_line}", INSTALL)
+        return
     found = json.loads(answer.stdout.splitlines()[-1])
     gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in found["gpus"]]
     gpus += ["Apple GPU"] if found["mps"] else []
-    seen = len([check for check in checks if check.name.startswith("cuda")])
-    if seen > len(found["gpus"]):
-        remedy = "Install the PyTorch build for this GPU: pytorch.org tells which one."
-        checks.append(Check("gpu", "warn", f"{seen} in this machine, but PyTorch sees fewer", remedy))
-    else:
-        checks.append(Check("gpu", "ok", ", ".join(gpus) or "none; training runs on the CPU"))
+    in_machine = sum(one.name.startswith("cuda") for one in here)
+    all_seen = in_machine <= len(found["gpus"])
+    fewer = f"{in_machine} in this machine, but PyTorch sees fewer"
+    yield _check("gpu", all_seen, (", ".join(gpus) or "none; training runs on the CPU") if all_seen else fewer, BUILD)
     works = "does not start" not in found["bitsandbytes"]
-    remedy = "" if works else "int8 and nf4 need it: pip install -r requirements.txt"
-    return [*checks, Check("bitsandbytes backends", "ok" if works else "warn", found["bitsandbytes"], remedy)]
+    yield _check("bitsandbytes backends", works, found["bitsandbytes"], f"int8 and nf4 need it: {INSTALL}")
 
 
 def _hub() -> list[Check]:
@@ -161,41 +165,36 @@ def _outputs(outputs: Path) -> list[Check]:
     except OutputsNotWritable as error:
         return [Check("outputs", "fail", str(error), "Choose another folder with --outputs.")]
     free = shutil.disk_usage(outputs).free / GB
-    enough = free >= LEAST_FREE_DISK_GB
+    remedy = "Free some space; checkpoints may not fit."
+    living = launcher.living_runs(outputs)
     return [
         Check("outputs", "ok", f"{outputs} can be written"),
-        Check("disk", "ok", f"{free:.1f} GB free")
-        if enough
-        else Check("disk", "warn", f"{free:.1f} GB free", "Free some space; checkpoints may not fit."),
+        _check("disk", free >= LEAST_FREE_DISK_GB, f"{free:.1f} GB free", remedy),
         _runs(outputs),
-        _policy(outputs),
-        _stalled(outputs),
+        _policy(living),
+        _stalled(living),
         _trial(outputs),
         _bin(outputs),
     ]
 
 
-def _policy(outputs: Path) -> Check:
+def _policy(living: Sequence[RunDirectory]) -> Check:
     """What becomes of runs when their server ends: of those to come, and of those that train."""
-    bound = [run.id for run in launcher.living_runs(outputs) if heartbeat.bound_to_server(run.path)]
+    bound = [run.id for run in living if heartbeat.bound_to_server(run.path)]
     try:
         policy = lifeline.policy()
     except InvalidConfig as error:
         remedy = f"Set {lifeline.POLICY_VARIABLE} to survive or die, or to nothing."
         return Check("when the server ends", "fail", str(error), remedy)
     found = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
-    if bound:
-        found += f"; {', '.join(bound[:5])} will end with it"
-    return Check("when the server ends", "ok", found)
+    return Check("when the server ends", "ok", f"{found}; {_first(bound)} will end with it" if bound else found)
 
 
-def _stalled(outputs: Path) -> Check:
-    silent = [(run.id, seconds) for run in launcher.living_runs(outputs) if (seconds := processes.stalled(run))]
-    if not silent:
-        return Check("stalled", "ok", "no run that trains has gone silent")
+def _stalled(living: Sequence[RunDirectory]) -> Check:
+    silent = [(run.id, seconds) for run in living if (seconds := processes.stalled(run))]
     found = ", ".join(f"{name} silent for {telling.duration(seconds)}" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
-    return Check("stalled", "warn", found, remedy)
+    return _check("stalled", not silent, found or "no run that trains has gone silent", remedy)
 
 
 def _trial(outputs: Path) -> Check:
@@ -209,18 +208,16 @@ def _trial(outputs: Path) -> Check:
 
 
 def _runs(outputs: Path) -> Check:
-    states = [(run.id, run.status.state) for run in history.list_runs(outputs)]
+    states = {run.id: run.status.state for run in history.list_runs(outputs)}
     waiting = queue.waiting(outputs)
-    living = [name for name, state in states if state not in TERMINAL and name not in waiting]
-    lost = [name for name, state in states if state == "interrupted"]
+    living = [name for name, state in states.items() if state not in TERMINAL and name not in waiting]
+    lost = [name for name, state in states.items() if state == "interrupted"]
     found = f"{len(states)}, of which {len(living)} training" + (f" ({living[0]})" if living else "")
     found += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
     if waiting and not living:
         return Check("runs", "warn", found, "The queue moves while the page is open, or a `train` goes on, here.")
-    if lost:
-        remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
-        return Check("runs", "warn", f"{found}; interrupted: {', '.join(lost[:5])}", remedy)
-    return Check("runs", "ok", found)
+    remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
+    return _check("runs", not lost, f"{found}; interrupted: {_first(lost)}" if lost else found, remedy)
 
 
 def _bin(outputs: Path) -> Check:
@@ -231,3 +228,7 @@ def _bin(outputs: Path) -> Check:
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     found = f"{count} deleted {'run' if count == 1 else 'runs'}, {size / 1e6:.1f} MB"
     return Check("bin", "ok", found, "doctor --empty-bin deletes them for good")
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:5])

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from playground.cli import printing
 from playground.cli.arguments import Json, setting
-from playground.cli.terminal import add_row, console, plain
+from playground.cli.terminal import print_json, print_table, say
 from playground.config import RunConfig, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.rewards import behaviours
@@ -27,19 +25,16 @@ def presets(
     if preset is None:
         found = [_facts(catalog.preset(name)) for name in catalog.preset_names()]
         if json:
-            printing.print_json(found)
+            print_json(found)
             return
-        for facts in found:
-            print(plain(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip()))
+        say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
         return
     config = yaml_io.load(catalog.preset_path(preset), set_)
     facts = _facts(config)
     if json:
-        printing.print_json(facts)
+        print_json(facts)
         return
-    for line in (facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"]):
-        if line:
-            print(plain(line))
+    say(facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"])
     _print_counted(config)
 
 
@@ -63,9 +58,7 @@ def _print_counted(config: RunConfig) -> None:
         print("It counts no behaviour.")
         return
     print("It counts at every look at the fixed prompts:")
-    table = Table("Behaviour", "It ...", "Which is", box=None, pad_edge=False)
-    for one in found:
-        add_row(table, one.name, one.words, READY[one.name].help if one.name in READY else "")
-    console().print(table)
+    rows = ((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in found)
+    print_table(rows, "Behaviour", "It ...", "Which is")
     others = [name for name in READY if name not in [one.name for one in found]]
     print(f"Others that ship: {', '.join(others)}. Choose with `behaviours` (docs/behaviours.md).")

@@ -10,7 +10,7 @@ import typer
 
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
-from playground.cli.terminal import plain
+from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.insight.diagnosis import diagnose as alerts_of
@@ -51,12 +51,12 @@ def stop(
         Reconciler(run.path.parent).end_the_dead()
         status = run.status()
         print(f"{run.id}: {told.sentence} {status.message}")
-        if told.alive:
+        if told.alive or told.survivors:
             raise typer.Exit(FAILED)
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
-            printing.complain(
+            complain(
                 f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
                 f"`stop --now` ends it by force. Its log is {run.log_path}."
             )
@@ -113,7 +113,7 @@ def rename(
     run = find_run(run_dir, outputs)
     old = run.label()
     label = run.write_label(old.name if name is None else name, old.note if note is None else note)
-    print(f"{run.id} is called {plain(run.title(run.config()))}.{plain(f' Note: {label.note}') if label.note else ''}")
+    say(f"{run.id} is called {run.title(run.config())}.{f' Note: {label.note}' if label.note else ''}")
 
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
@@ -136,7 +136,7 @@ def show(
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
             for found in frontier_samples.draw(run, service):
-                printing.complain(f"{found['phase']}: {found['done']} of {found['of']}")
+                complain(f"{found['phase']}: {found['done']} of {found['of']}")
     printing.print_run(run, as_json=json)
 
 
@@ -154,7 +154,7 @@ def diagnose(
     run = find_run(run_dir, outputs)
     found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
     if json:
-        printing.print_json([alert.as_data() for alert in found])
+        print_json([alert.as_data() for alert in found])
         return
     lit = [alert for alert in found if alert.lit]
     for alert in found if everything else lit:
@@ -172,21 +172,18 @@ def thresholds(given: list[str]) -> Thresholds:
         return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
     except InvalidConfig as error:
         for problem in error.problems:
-            printing.complain(f"--set {problem.field}: {problem.message}")
+            complain(f"--set {problem.field}: {problem.message}")
         raise typer.Exit(CANNOT) from None
 
 
 def _print(alert: Alert) -> None:
-    print(plain(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})"))
-    told = {
-        "rule": alert.rule, "seen": alert.evidence, "updates": _listed(alert.updates), "cause": alert.cause,
+    say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
+    updates = ", ".join(map(str, alert.updates[-MOST_UPDATES:]))
+    facts = {
+        "rule": alert.rule,
+        "seen": alert.evidence,
+        "updates": f"... {updates}" if len(alert.updates) > MOST_UPDATES else updates,
+        "cause": alert.cause,
         "try": "; or ".join(remedy.words for remedy in alert.remedies),
-    }  # fmt: skip
-    for name, text in told.items():
-        if text:
-            print(plain(f"   {name}: {text}"))
-
-
-def _listed(updates: list[int]) -> str:
-    shown = [str(update) for update in updates[-MOST_UPDATES:]]
-    return ("... " if len(updates) > MOST_UPDATES else "") + ", ".join(shown)
+    }
+    say(*(f"   {name}: {text}" for name, text in facts.items() if text))

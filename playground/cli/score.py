@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from playground.cli import printing, terminal, terms
 from playground.cli.arguments import DEFAULT_OUTPUTS, Json, setting
+from playground.cli.terminal import complain, number, print_json, print_table, say
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.rewards import optimum, trying
@@ -47,17 +47,19 @@ def score(
     found = _asked(chosen, prompt, completion, samples, outputs)
     weighed, outlooks = trying.weigh(chosen.rewards, found), trying.outlooks(chosen, found)
     if json:
-        printing.print_json(_data(chosen, completion, weighed, samples, outlooks))
+        print_json(_data(chosen, completion, weighed, samples, outlooks))
     else:
         _print(chosen, completion, weighed, samples)
         for outlook in outlooks:
-            print(terminal.plain(optimum.sentence(outlook, trying.penalty_of(chosen))))
+            say(optimum.sentence(outlook, trying.penalty_of(chosen)))
 
 
 def _check(prompt: str, completions: list[str]) -> None:
-    problems = [] if len(completions) <= trying.MAX_TEXTS else [
-        Problem("completion", f"must be given at most {trying.MAX_TEXTS} times (got {len(completions)}).")
-    ]  # fmt: skip
+    problems = (
+        []
+        if len(completions) <= trying.MAX_TEXTS
+        else [Problem("completion", f"must be given at most {trying.MAX_TEXTS} times (got {len(completions)}).")]
+    )
     for name, texts in (("prompt", [prompt]), ("completion", completions)):
         if max(map(len, texts)) > trying.MAX_CHARACTERS:
             problems.append(Problem(name, f"must be at most {trying.MAX_CHARACTERS:,} characters long."))
@@ -77,7 +79,7 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
                 return answer
             if answer["phase"] != told:
                 told = answer["phase"]
-                printing.complain(f"{told} ...")
+                complain(f"{told} ...")
     return {}
 
 
@@ -109,17 +111,18 @@ def _data(
 
 
 def _print(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> None:
-    tables = []
-    for number, _ in enumerate(completions):
+    """Each text, and below it a table: term, weight, value, value in sd, what it adds."""
+    for place, completion in enumerate(completions):
         rows = []
         for name, reward in zip(weighed.names, config.rewards, strict=True):
-            value, adds = weighed.raw[name][number], weighed.adds[name][number]
-            scaled = terminal.number(weighed.z[name][number], sign=True) if samples else "-"
-            told = "no opinion" if value is None else terminal.number(value)
-            rows.append((name, f"{reward.weight:g}", told, scaled, terminal.number(adds, sign=True)))
-        total, score = weighed.totals[number], weighed.scores[number]
-        tables.append([*rows, ("score", "", terminal.number(total), "", terminal.number(score, sign=True))])
-    terms.print_scored(completions, tables, "sd" if samples else "points")
+            value, adds = weighed.raw[name][place], weighed.adds[name][place]
+            scaled = number(weighed.z[name][place], sign=True) if samples else "-"
+            shown = "no opinion" if value is None else number(value)
+            rows.append((name, f"{reward.weight:g}", shown, scaled, number(adds, sign=True)))
+        rows.append(("score", "", number(weighed.totals[place]), "", number(weighed.scores[place], sign=True)))
+        say(completion.strip())
+        unit = "sd" if samples else "points"
+        print_table(rows, "Term", "Weight", "Value", "In sd", f"Adds, {unit}", figures_from=1)
+        print()
     if samples:
-        model = terminal.plain(config.model.source)
-        print(f"In standard deviations above the average of {samples} texts of the untrained {model}.")
+        say(f"In standard deviations above the average of {samples} texts of the untrained {config.model.source}.")

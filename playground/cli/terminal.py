@@ -1,14 +1,24 @@
-"""Text and figures for a terminal, safe to print: what `printing` and the commands share. Decides nothing."""
+"""Text, figures and tables for a terminal, safe to print: what `printing` and the commands share. Decides nothing.
+
+Text of models, prompts and presets is data: control characters are taken out before it reaches a terminal, and it is
+never read as markup.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from playground.runs.folder.records import finite_or_null
 
 # control characters, and marks that turn the direction of writing, with which a text can show something else
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -18,6 +28,22 @@ PIPE_WIDTH = 120
 def plain(text: str) -> str:
     """Text that a terminal cannot take for commands: control characters become spaces, line breaks stay."""
     return CONTROL.sub(" ", text)
+
+
+def say(*texts: str) -> None:
+    """Lines on stdout; none for an empty text."""
+    for text in filter(None, texts):
+        print(plain(text))
+
+
+def complain(text: str) -> None:
+    """One message for the person, on stderr."""
+    print(plain(text), file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """One line of strict JSON on stdout, at once."""
+    print(json.dumps(finite_or_null(value), ensure_ascii=False, allow_nan=False), flush=True)
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -38,3 +64,47 @@ def console() -> Console:
 def add_row(table: Table, *cells: str) -> None:
     """A row of plain text."""
     table.add_row(*(Text(plain(cell)) for cell in cells))
+
+
+def print_table(rows: Iterable[Sequence[str]], *headings: str, figures_from: int | None = None) -> None:
+    """A table without a frame; the first column is never cut, for people copy it.
+
+    Args:
+        headings: none for a list of names and values. figures_from: the first column that stands to the right.
+    """
+    table = Table(*headings, show_header=bool(headings), box=None, pad_edge=False)
+    for column in table.columns[:1]:
+        column.overflow = "fold"
+    for column in table.columns[len(headings) if figures_from is None else figures_from :]:
+        column.justify = "right"
+    for row in rows:
+        add_row(table, *row)
+    console().print(table)
+
+
+def print_texts(rows: Iterable[Sequence[str]], *headings: str) -> None:
+    """A framed table of texts; its columns of figures stay whole, and those of text share the rest."""
+    table = Table(show_lines=True)
+    for heading in headings:
+        figures = heading in ("Score", "KL")
+        table.add_column(heading, no_wrap=figures, ratio=None if figures else 1, overflow="fold")
+    for row in rows:
+        add_row(table, *row)
+    console().print(table)
+
+
+def time_range(low: float, high: float) -> str:
+    """An estimate, as the page tells it: about 20 to 35 s, about 50 s to 2 min. Two digits are more than it knows."""
+    if high < 1:
+        return "less than a second"
+    (less, unit), (more, last) = _coarse(low), _coarse(high)
+    if (less, unit) == (more, last):
+        return f"about {more} {last}"
+    return f"about {less} to {more} {last}" if unit == last else f"about {less} {unit} to {more} {last}"
+
+
+def _coarse(seconds: float) -> tuple[int, str]:
+    for most, size, unit in ((100, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h")):
+        if seconds < most:
+            return max(1, round(seconds / size)), unit
+    return round(seconds / 86_400), "days"

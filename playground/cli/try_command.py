@@ -12,8 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from playground.cli import previewing, printing, terminal
+from playground.cli import previewing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.terminal import complain, number, print_json, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import before_start, trial
@@ -47,7 +48,7 @@ def try_command(
             done[name] = {"problem": str(error)}
         if not json:
             problem = done[name].get("problem")
-            print(f"   {terminal.plain(problem)}") if problem else show(done[name])
+            say(f"   {problem}") if problem else show(done[name])
 
     with contextlib.closing(ModelService(outputs)) as service:
         parts = {
@@ -68,7 +69,7 @@ def try_command(
     failed = [name for name, told in done.items() if told.get("problem") or told.get("state") in ("failed", "stopped")]
     failed += [name for name in ("answers",) if any(item["problem"] for item in done[name].get("rewards", ()))]
     if json:
-        printing.print_json({name: done.get(name) for name in before_start.PARTS})
+        print_json({name: done.get(name) for name in before_start.PARTS})
     raise typer.Exit(FAILED if failed else 0)
 
 
@@ -78,7 +79,7 @@ def _last(answers: Any) -> dict[str, Any]:
     for found in answers:
         if found.get("phase", told) != told:
             told = found["phase"]
-            printing.complain(f"   {told} ...")
+            complain(f"   {told} ...")
     return dict(found)
 
 
@@ -87,22 +88,19 @@ def _tried(config: RunConfig, outputs: Path) -> dict[str, Any]:
 
 
 def _print_model(told: dict[str, Any]) -> None:
-    for name, value in told["facts"]:
-        print(f"   {name}: {terminal.plain(value)}")
-    if told["note"]:
-        print(f"   {terminal.plain(told['note'])}")
+    say(*(f"   {name}: {value}" for name, value in told["facts"]), told["note"] and f"   {told['note']}")
 
 
 def _print_answers(told: dict[str, Any]) -> None:
     for row, sample in enumerate(told["samples"]):
         text = (sample["prompt"][-MOST_TEXT:] + " >>> " + sample["completion"][:MOST_TEXT]).replace("\n", "\\n")
         scores = "  ".join(
-            f"{item['name']} {terminal.number(item['values'][row])}" for item in told["rewards"] if item["values"]
+            f"{item['name']} {number(item['values'][row])}" for item in told["rewards"] if item["values"]
         )
-        print(terminal.plain(f"   {scores}  |  {text}{'' if sample['ended'] else ' [cut]'}"))
+        say(f"   {scores}  |  {text}{'' if sample['ended'] else ' [cut]'}")
     for item in told["rewards"]:
         if item["problem"]:
-            print(terminal.plain(f"   {'Judge' if item['judge'] else 'Reward'} {item['name']}: {item['problem']}"))
+            say(f"   {'Judge' if item['judge'] else 'Reward'} {item['name']}: {item['problem']}")
 
 
 def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
@@ -114,11 +112,10 @@ def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
         needed, free = (telling.two_digits(told[name]) for name in ("memory_gb", "free_gb"))
         print(f"   {needed} of {free} GB free on {told['device']} at its fullest: {told['verdict']}.")
     else:
-        print(f"   {terminal.plain(told['message'])}")
-    if told["advice"]:
-        print(f"   {terminal.plain(told['advice'])}")
+        say(f"   {told['message']}")
+    say(told["advice"] and f"   {told['advice']}")
     if told["better"]:
         with contextlib.suppress(InvalidConfig):
             better = yaml_io.from_dict(told["better"])
             sets = [f"--set {field}={after}" for field, (_, after) in differences(better, config).items()]
-            print(f"   To take that: {terminal.plain(' '.join(sets))}")
+            say(f"   To take that: {' '.join(sets)}")

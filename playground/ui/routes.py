@@ -33,14 +33,14 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
-from playground.runs.steer import changes
-from playground.setup import catalog, checks, telling
+from playground.setup import catalog, checks, devices, telling
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
-from playground.ui.inside import token_part
-from playground.ui.live import machine, overlay, standing, wire, wire_compare, wire_frontier, wire_lamps, wire_trace
+from playground.ui.inside import token_part, trace_part
+from playground.ui.live import compare_serializer, insight_serializer, machine, run_serializer, run_state
 from playground.ui.live.feed import Hub
 from playground.ui.live.run_feed import RunFeed
+from playground.ui.live.run_serializer import encode
 from playground.ui.rewards import reward_data
 from playground.ui.runs import history_data, sweep_data
 from playground.ui.train import outcome_part
@@ -117,53 +117,53 @@ class Views:
 
     async def access_data(self, request: Request) -> Response:
         """Who is asking, what they may do here, and the caps."""
-        return _json(wire.encode(self.access.to_json(request)))
+        return _json(encode(self.access.to_json(request)))
 
     async def home(self, request: Request) -> Response:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
         async with self._looking:
             if time.monotonic() - self._home[0] > HOME_SECONDS:
-                self._home = (time.monotonic(), wire.encode(await asyncio.to_thread(self._home_data)))
+                self._home = (time.monotonic(), encode(await asyncio.to_thread(self._home_data)))
         return _json(self._home[1])
 
     async def runs(self, request: Request) -> Response:
         """The history, newest first, as the Runs page shows it: {runs, sweeps}."""
-        return _json(await self._read(lambda: wire.encode(history_data.history_data(self.hub.outputs))))
+        return _json(await self._read(lambda: encode(history_data.history_data(self.hub.outputs))))
 
     async def sweep(self, request: Request) -> Response:
         """One sweep; `?shown=0,3` names the settings whose curves are asked for, by their place."""
         asked = request.query_params.get("shown", "").split(",")
         places = [int(text) for text in asked if text.isdecimal() and len(text) < 4]
         read = functools.partial(sweep_data.detail, self.hub.outputs, request.path_params["name"], places)
-        return _json(await self._read(lambda: wire.encode(read())))
+        return _json(await self._read(lambda: encode(read())))
 
     async def overlay(self, request: Request) -> Response:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
         wanted = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
         problems: list[str] = []
-        if len(wanted) > overlay.MAX_RUNS:
-            problems.append(f"At most {overlay.MAX_RUNS} runs can be overlaid; the first of them are shown.")
+        if len(wanted) > compare_serializer.MAX_RUNS:
+            problems.append(f"At most {compare_serializer.MAX_RUNS} runs can be overlaid; the first of them are shown.")
         found = []
-        for run_id in wanted[: overlay.MAX_RUNS]:
+        for run_id in wanted[: compare_serializer.MAX_RUNS]:
             try:
                 channel = await self.hub.channel(run_id)
-                road = await self._read(overlay.Road.of, channel.feed.run)
+                went = await self._read(compare_serializer.Went.of, channel.feed.run)
             except PlaygroundError as error:
                 problems.append(str(error))
                 continue
-            found.append(await channel.read(functools.partial(_overlaid, run_id, road)))
-        return _json(await self._read(lambda: wire.encode(overlay.overlay(found, problems))))
+            found.append(await channel.read(functools.partial(compare_serializer.Overlaid.of, run_id, went)))
+        return _json(await self._read(lambda: encode(compare_serializer.overlay(found, problems))))
 
     async def reward_models(self, request: Request) -> Response:
         """The reward models that were trained here, and which one is in training."""
-        return _json(await self._read(lambda: wire.encode(reward_data.overview(self.hub.outputs))))
+        return _json(await self._read(lambda: encode(reward_data.overview(self.hub.outputs))))
 
     async def reward_model(self, request: Request) -> Response:
         """One of them: its state, its curve, its report."""
         name = request.path_params["name"]
         with_log = self.access.may(request, Action.LOG)
         read = functools.partial(reward_data.detail, self.hub.outputs, name, with_log=with_log)
-        return _json(await self._read(lambda: wire.encode(read())))
+        return _json(await self._read(lambda: encode(read())))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -176,20 +176,17 @@ class Views:
     async def poll(self, request: Request) -> Response:
         """The same for clients that cannot keep a stream open: what is new since a cursor, or a snapshot."""
         channel = await self.hub.channel(request.path_params["run_id"])
-        first, missed = await channel.catch_up(request.query_params.get("since", ""))
-        if first:
-            body = b'{"cursor":"%s","snapshot":%s}' % (channel.cursor(first.seq).encode(), first.body)
-        else:
-            joined = b",".join(item.body for item in missed)
-            seq = missed[-1].seq if missed else channel.seq
-            body = b'{"cursor":"%s","deltas":[%s]}' % (channel.cursor(seq).encode(), joined)
-        return _json(body)
+        messages = await channel.after(request.query_params.get("since", ""), with_status=True)
+        cursor = channel.cursor(messages[-1].seq if messages else channel.seq).encode()
+        if any(item.kind == "snapshot" for item in messages):
+            return _json(b'{"cursor":"%s","snapshot":%s}' % (cursor, messages[0].body))
+        return _json(b'{"cursor":"%s","deltas":[%s]}' % (cursor, b",".join(item.body for item in messages)))
 
     async def moment(self, request: Request) -> Response:
         """The fixed prompts as answered at one update."""
         channel = await self.hub.channel(request.path_params["run_id"])
         update = request.path_params["update"]
-        found = await channel.read(lambda feed: wire.encode(feed.moment(update)))
+        found = await channel.read(lambda feed: encode(feed.moment(update)))
         if found == b"null":
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
@@ -199,10 +196,10 @@ class Views:
         try:
             at = Thresholds.of(dict(request.query_params))
         except InvalidConfig as error:
-            return _json(wire.encode({"problems": [item._asdict() for item in error.problems]}))
+            return _json(encode({"problems": [item._asdict() for item in error.problems]}))
         feed = (await self.hub.channel(request.path_params["run_id"])).feed
-        told = {"thresholds": wire_lamps.thresholds(at)}
-        return _json(await self._read(lambda: wire.encode({"lamps": feed.lamps_at(at), **told})))
+        told = {"thresholds": insight_serializer.thresholds(at)}
+        return _json(await self._read(lambda: encode({"lamps": feed.lamps_at(at), **told})))
 
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
@@ -214,7 +211,7 @@ class Views:
     async def trace(self, request: Request) -> Response:
         """One update in slow motion; with `?gamma=` and the like as it would read under these settings."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
-        return _json(await self._read(lambda: wire.encode(wire_trace.told(run, update, dict(request.query_params)))))
+        return _json(await self._read(lambda: encode(trace_part.trace_data(run, update, dict(request.query_params)))))
 
     async def tokens(self, request: Request) -> Response:
         """One fixed prompt's answer (of `?seed=`, or the first) at each look, token by token."""
@@ -222,7 +219,7 @@ class Views:
         run, recorded = self.hub.find(run_id), run_id in self.hub.recorded
         chosen = int(seed) if seed.isdecimal() and len(seed) < 12 else None
         read = functools.partial(token_part.looks, run, request.path_params["prompt_id"], chosen, recorded=recorded)
-        return _json(await self._read(lambda: wire.encode(read())))
+        return _json(await self._read(lambda: encode(read())))
 
     async def metrics_csv(self, request: Request) -> Response:
         """All metrics as a table for a spreadsheet, at full length and precision."""
@@ -244,7 +241,7 @@ class Views:
 
         def read() -> bytes:
             weights = run.latest_checkpoint() is not None  # not known when the page began to watch a run
-            return wire.encode({**outcome_part.outcome(Report.of(run)), "weights": weights})
+            return encode({**outcome_part.outcome(Report.of(run)), "weights": weights})
 
         return _json(await self._read(read))
 
@@ -255,7 +252,7 @@ class Views:
 
         def read(feed: RunFeed) -> bytes:
             found = feed.samples, feed.metrics, feed.happened
-            return wire.encode(wire_frontier.frontier(feed.run, feed.config, *found, recorded=recorded))
+            return encode(insight_serializer.frontier(feed.run, feed.config, *found, recorded=recorded))
 
         return _json(await channel.read(read))
 
@@ -279,7 +276,7 @@ class Views:
     async def resume_offer(self, request: Request) -> Response:
         """Where an ended run would go on if somebody took it up again. Only reads; `steer` does it."""
         run = self.hub.find(request.path_params["run_id"])
-        return _json(wire.encode(await self._read(standing.resume_offer, run)))
+        return _json(encode(await self._read(run_state.resume_offer, run)))
 
     def _home_data(self) -> dict[str, Any]:
         outputs = self.hub.outputs
@@ -287,14 +284,14 @@ class Views:
         living = launcher.living_runs(outputs)
         runs = [] if living else history.list_runs(outputs)
         ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
-        slots = standing.several_devices() if living else False
+        slots = len(devices.available()) > 1 if living else False
         return {
             "machine": machine.facts(),
             "living": living[0].id if living else None,
             "training": [
                 {
                     "id": run.id,
-                    "title": standing.title_of(run),
+                    "title": run_state.title_of(run),
                     "attempt": run.status().attempt,
                     "device": queue.slot_held(run) if slots else None,
                 }
@@ -311,7 +308,6 @@ class Views:
         run = self.hub.find(run_id)
         config = run.config()
         recorded = run_id in self.hub.recorded
-        can_ask = not recorded and run.latest_checkpoint() is not None
         other = None
         if with_id:
             beside = self.hub.find(with_id)
@@ -319,26 +315,17 @@ class Views:
             names = {
                 "id": with_id,
                 "wrong_on_purpose": telling.wrong_on_purpose(theirs),
-                **wire.names(theirs, beside.label()),
+                **run_serializer.names(theirs, beside.label()),
             }
-            other = wire_compare.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
-        return wire.encode(
+            other = compare_serializer.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
+        return encode(
             {
-                "run": wire.run_summary(run_id, config, run.label(), recorded=recorded, can_ask=can_ask),
+                "run": run_serializer.run_summary(run_id, config, run.label(), recorded=recorded),
                 "state": run.status().state,
                 "knows": catalog.KNOWS.get(config.model.source, ""),
-                **wire_compare.comparison(run.samples(), config, update, other),
+                **compare_serializer.comparison(run.samples(), config, update, other),
             }
         )
-
-
-def _overlaid(run_id: str, road: overlay.Road, feed: RunFeed) -> overlay.Overlaid:
-    columns = {name: list(feed.columns[name]) for name in overlay.COLUMNS}
-    edits = overlay.edits_in_words(feed.events)
-    told = changes.told(feed.config, feed.happened)
-    return overlay.Overlaid(
-        run_id, feed.run.title(feed.config), feed.config, dict(feed.status), columns, edits, road, told
-    )
 
 
 def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:
@@ -386,13 +373,13 @@ def _polite(handler: Handler) -> Handler:
             return await handler(request)
         except NotAllowed as error:
             status = 429 if isinstance(error, TooManyCalls) else 403
-            return Response(wire.encode({"error": str(error)}), status, media_type="application/json")
+            return Response(encode({"error": str(error)}), status, media_type="application/json")
         except RunNotFound as error:
-            return Response(wire.encode({"error": str(error)}), 404, media_type="application/json")
+            return Response(encode({"error": str(error)}), 404, media_type="application/json")
         except InvalidConfig as error:
             message = f"The configuration of this run cannot be read. {error}"
-            return Response(wire.encode({"error": message}), 409, media_type="application/json")
+            return Response(encode({"error": message}), 409, media_type="application/json")
         except PlaygroundError as error:
-            return Response(wire.encode({"error": str(error)}), 409, media_type="application/json")
+            return Response(encode({"error": str(error)}), 409, media_type="application/json")
 
     return wrapped

@@ -16,7 +16,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog, telling
-from playground.ui.live import wire
+from playground.ui.live import run_serializer
 from tests.support import sample, update_metrics
 
 WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."
@@ -60,7 +60,7 @@ def exported(run) -> dict[str, str]:
         "card": card.text(report, WRITTEN),
         "push": "\n".join(push.in_words(planned, config)),
         "summary": json.dumps(report.summary()),
-        "page": json.dumps(wire.run_summary(run.id, config, Label())),
+        "page": json.dumps(run_serializer.run_summary(run.id, config, Label())),
     }
 
 

@@ -19,7 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
-from playground.ui.live import standing
+from playground.ui.live import run_state
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import config_with
@@ -258,7 +258,7 @@ def test_a_checkpoint_of_a_run_with_other_rewards_is_not_gone_on_from_as_ones_ow
     swapped(mine, theirs)
     seen = checkpoints.search(mine)
     assert seen.found is None and "another run, with another model or other rewards" in seen.problems[0]
-    assert standing.resume_offer(mine)["from"] == 0 and standing.resume_offer(mine)["skipped"] == seen.problems
+    assert run_state.resume_offer(mine)["from"] == 0 and run_state.resume_offer(mine)["skipped"] == seen.problems
     session, warnings = resumed(mine)
     assert mine.status().state == "finished" and warnings[: len(seen.problems)] == seen.problems
     assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6] and session.trainer.updates_done == 6

@@ -12,7 +12,7 @@ from playground.runs.end import processes
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
-from playground.ui.live import standing
+from playground.ui.live import run_state
 from tests.support import PROJECT, has_ended, wait_until
 from tests.training.test_worker import DEADLINE_SECONDS, config, quick
 
@@ -90,7 +90,7 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     status = run.status()
     assert (status.state, status.pid) == ("queued", waiting) and run.is_alive() and queue.waiting(outputs) == ["two"]
     wait_until(lambda: processes.stalled(run) > 0.2)
-    assert standing.of(run, run.status()).silent is not None
+    assert run_state.of(run, run.status()).silent is not None
     launcher.stop(run)
     assert run.status().state == "stopping"
     told = processes.end(run, grace_seconds=0.1)

@@ -72,7 +72,6 @@ def test_what_was_drawn_shows_at_once_and_in_the_overlay(ask, outputs):
     found = ask("one")
     assert found["sentence"].startswith("At ") and not found["can_draw"] and not found["missing"]
     possible = found["possible"]
-    assert (possible["texts"], possible["prompts"], possible["updates"]) == (64 * 16, 64, [0, 40])
     assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
     assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
     assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
@@ -84,7 +83,7 @@ def test_an_overlay_has_the_paths_and_what_was_drawn_for_any_of_them(outputs, tm
     with TestClient(Starlette(routes=routes(Hub(outputs, tmp_path)))) as client:
         one, two = client.get("/live/_overlay?runs=one,two").json()["runs"]
     assert one["looks"]["kl"][0] == 0 < one["looks"]["kl"][-1] and one["possible"] is None
-    assert two["possible"]["texts"] == 1024
+    assert two["possible"]["best_of"]["n"] == [1, 2, 4, 8, 16]
 
 
 def test_who_asks_in_vain_gets_a_sentence(outputs):

@@ -20,7 +20,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
 from playground.ui.door.access import Access
-from playground.ui.live import feed, overlay
+from playground.ui.live import compare_serializer, feed
 from tests.support import run_async
 from tests.ui import fake_run
 
@@ -43,7 +43,7 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
     assert [(run["id"], run["seed"], run["engine"], run["state"]) for run in data["runs"]] == [
         ("two", 7, "playground", "finished"), ("one", 0, "playground", "finished"),
     ]  # fmt: skip
-    assert all(set(run["metrics"]) == set(overlay.COLUMNS) for run in data["runs"])
+    assert all(set(run["metrics"]) == set(compare_serializer.COLUMNS) for run in data["runs"])
     assert [len(run["metrics"]["update"]) for run in data["runs"]] == [40, 40]
     assert {row["label"]: row["values"] for row in data["settings"]} == {
         "Seed": ["7", "0"],
@@ -145,7 +145,7 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
     assert snapshot["run"]["id"] == "_recorded-yes-man" and snapshot["run"]["recorded"]
     assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35
     compared = client.get("/live/_recorded-yes-man/compare").json()
-    assert compared["run"]["recorded"] and not compared["run"]["can_ask"] and compared["outcome"].startswith("Score +")
+    assert compared["run"]["recorded"] and compared["outcome"].startswith("Score +")
     assert compared["knows"].startswith("pocket-2m only knows")
     assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
     assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
@@ -219,7 +219,7 @@ def test_a_long_run_is_thinned(client, tmp_path):
         writer.metrics(fake_run.metrics(update, config, float(update)))
     writer.finish("finished")
     columns = client.get("/live/_overlay?runs=long").json()["runs"][0]["metrics"]
-    assert len(columns["update"]) <= overlay.MAX_POINTS and columns["update"][-1] == 3000
+    assert len(columns["update"]) <= compare_serializer.MAX_POINTS and columns["update"][-1] == 3000
 
 
 def test_changes_in_mid_run_are_in_the_overlay_and_in_the_table_for_a_spreadsheet(client, tmp_path):
@@ -289,7 +289,7 @@ MANY = 60  # requests; asyncio's own threads are fewer
 @pytest.mark.parametrize(
     ("handler", "where", "reading"),
     [
-        ("compare", routes.wire_compare, "comparison"),
+        ("compare", compare_serializer, "comparison"),
         ("outcome", routes.Report, "of"),
         ("metrics_csv", routes.csv_tables, "metrics_csv"),
         ("samples_csv", routes.csv_tables, "samples_csv"),

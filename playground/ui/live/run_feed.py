@@ -1,17 +1,19 @@
 """One run as the page needs it, read step by step: what there is when it is opened, and what is new since then.
 
-Knows run directories and `wire`; nothing of viewers, HTTP or gradio. `feed` has one of these for each watched run.
+Knows run directories and the serializers; nothing of viewers, HTTP or gradio. `feed` has one of these for each watched
+run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import before_after, meters
-from playground.insight.diagnosis.run_records import Thresholds
+from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -19,8 +21,10 @@ from playground.runs.folder.records import (
     RESUMED,
     Evaluation,
     Event,
+    Record,
     Resumption,
     Sample,
+    Status,
     UpdateMetrics,
     events_in_force,
     in_force,
@@ -29,7 +33,7 @@ from playground.runs.folder.records import (
 from playground.runs.start.fork import parent_of
 from playground.runs.steer import changes
 from playground.setup import catalog
-from playground.ui.live import standing, wire, wire_behaviours, wire_lamps, wire_rewards
+from playground.ui.live import insight_serializer, run_serializer, run_state
 from playground.ui.train import frontier_part
 
 MAX_EVENTS = 500  # of each kind
@@ -51,6 +55,7 @@ class RunFeed:
         self.config = run.config()
         self.status: dict[str, Any] = {}
         self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
+        self._terms = term_names(self.config.rewards)
         self._ended_seen = False
         self._status_key: tuple[Any, ...] = ()
         self._label = run.label()
@@ -60,21 +65,21 @@ class RunFeed:
     def _begin(self) -> None:
         """Nothing has been read yet."""
         run = self.run
-        self.columns = wire.new_columns(term_names(self.config.rewards))
+        self.columns = run_serializer.columns_of([], self._terms)
         self.metrics: list[UpdateMetrics] = []
-        self.happened: list[Event] = []
         self.samples: list[Sample] = []
-        self.behaviours: dict[str, Any] | None = None  # as counted when the last samples were read
-        self.lamps: list[dict[str, Any]] | None = None  # as they were then
         self.evaluations: list[Evaluation] = []
+        self.happened: list[Event] = []
         self.events: list[dict[str, Any]] = []
         self.edits: list[changes.Edit] = []
         self._resumed: list[Resumption] = []
-        self._tails = {
-            "metrics": JsonlTail(run.metrics_path),
-            "samples": JsonlTail(run.samples_path),
-            "evaluations": JsonlTail(run.evaluations_path),
-            "events": JsonlTail(run.events_path),
+        self._known: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "lamps"))
+        self._known |= {"farmed": "", "text": [], "prompts": [], "updates": []}  # each is sent whole when it changes
+        self._tails: dict[type[Record], JsonlTail] = {
+            UpdateMetrics: JsonlTail(run.metrics_path),
+            Sample: JsonlTail(run.samples_path),
+            Evaluation: JsonlTail(run.evaluations_path),
+            Event: JsonlTail(run.events_path),  # last, so the event that begins an attempt is read with its records
         }
 
     @property
@@ -85,96 +90,101 @@ class RunFeed:
     def poll(self) -> dict[str, Any] | None:
         """Read what is new since the last call, as the content of a delta; None if nothing is."""
         status = self.run.status()  # first: whatever was written before an end is then surely read below
-        delta: dict[str, Any] = {}
-        happened = self._tails["events"].read_records(Event)
-        if any(event.kind == RESUMED for event in happened):
+        new = self._read()
+        if any(event.kind == RESUMED for event in new[Event]):
             self._begin()  # what was read of superseded updates goes: all is read once more
             self.rewritten += 1
-            happened = self._tails["events"].read_records(Event)
-            self._resumed = resumptions(happened)
-        self.happened += happened
-        if events := self._events(events_in_force(happened)):
-            self.events = _newest(self.events + events)
-            delta["events"] = events
-        before = len(self.columns["update"])
-        metrics = in_force(self._tails["metrics"].read_records(UpdateMetrics), self._resumed)
-        self.metrics += metrics
-        for record in metrics:
-            wire.append(self.columns, record)
-        if metrics:
-            start = max(0, min(before, len(self.columns["update"]) - len(metrics)))
-            delta["metrics"] = {name: values[start:] for name, values in self.columns.items()}
-            delta["farmed"] = wire_rewards.farmed(self.columns, self.config)
-        samples = in_force(self._tails["samples"].read_records(Sample), self._resumed)
-        if samples:
-            self.samples += samples
-            delta.update(self._evaluations(min(item.update for item in samples)))
-            delta["judged"] = wire_rewards.judged(self.samples, self.config)
-            self.behaviours = wire_behaviours.measured(self.samples, self.config, self.current_config())
-            delta["behaviours"] = self.behaviours
-        if metrics and not before:
-            delta["regimes"] = self._regimes()
+            new = self._read()
+            self._resumed = resumptions(new[Event])
+        metrics, samples, evaluations = (
+            in_force(new[kind], self._resumed) for kind in (UpdateMetrics, Sample, Evaluation)
+        )
+        delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
         if samples or (status.ended and not self._ended_seen):
-            self.lamps = delta["lamps"] = self.lamps_at()
-        if evaluations := in_force(self._tails["evaluations"].read_records(Evaluation), self._resumed):
+            delta["lamps"] = self.lamps_at()
+        if evaluations:
             self.evaluations += evaluations
-            delta["text"] = wire.text_perplexity(self.evaluations)
+            delta["text"] = run_serializer.text_perplexity(self.evaluations)
         if (label := self.run.label()) != self._label:
-            self._label, delta["run"] = label, wire.names(self.config, label)
-        stands = standing.of(self.run, status)
-        key = (
-            status.state, status.phase, status.message, status.update, status.num_updates, status.attempt, stands.key
-        )  # fmt: skip
-        if key != self._status_key or metrics:
-            self._status_key = key
-            outcome = self._outcome() if status.ended else ""
-            self.status = wire.status_data(status, self.columns, outcome, stands)
-            delta["status"] = self.status
+            self._label, delta["run"] = label, run_serializer.names(self.config, label)
+        delta |= self._take_status(status, bool(metrics))
         self._ended_seen = status.ended
+        self._known |= {name: value for name, value in delta.items() if name in self._known}
         return delta or None
 
-    def lamps_at(self, at: Thresholds = wire_lamps.USUAL) -> list[dict[str, Any]] | None:
-        """Is it healthy, by these thresholds?"""
-        happened = events_in_force(self.happened)
-        return wire_lamps.lamps(self.current_config(), self.metrics, self.samples, happened, at)
+    def _read(self) -> dict[type[Record], list[Any]]:
+        return {kind: tail.read_records(kind) for kind, tail in self._tails.items()}
 
-    def _regimes(self) -> dict[str, Any] | None:
-        """What its sliders of beta say; a recording has none."""
-        if self.recorded or not self.metrics:  # before the first update not all of it is known
-            return None
-        return frontier_part.regimes_in(self.config, self.samples, self.metrics)
+    def _take_events(self, happened: Sequence[Event]) -> dict[str, Any]:
+        self.happened += happened
+        events = events_in_force(happened)
+        self.edits += changes.edits_of(events)
+        found = [shown for event in events if (shown := run_serializer.event_data(event, self.forked))]
+        self.events = _newest(self.events + found)
+        return {"events": found} if found else {}
 
-    def _outcome(self) -> str:
+    def _take_samples(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        if not samples:
+            return {}
+        self.samples += samples
+        grouped = run_serializer.moments(self.samples)
+        updates, first_new = list(grouped), min(item.update for item in samples)
+        begins = updates[:1] if first_new <= updates[0] else []
+        return {
+            "updates": updates,
+            "moments": [run_serializer.moment(grouped[update]) for update in dict.fromkeys([*begins, updates[-1]])],
+            "judged": insight_serializer.judged(self.samples, self.config),
+            "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
+            **({"prompts": run_serializer.prompts(grouped[updates[0]])} if begins else {}),
+        }
+
+    def _take_metrics(self, metrics: Sequence[UpdateMetrics]) -> dict[str, Any]:
+        if not metrics:
+            return {}
+        begins = not self.metrics
+        self.metrics += metrics
+        new = run_serializer.columns_of(metrics, self._terms)
+        for name, values in new.items():
+            self.columns[name] += values
+        delta: dict[str, Any] = {"metrics": new, "farmed": insight_serializer.farmed(self.columns, self.config)}
+        if begins and not self.recorded:  # what sliders of beta say; before the first update not all of it is known
+            delta["regimes"] = frontier_part.regimes_in(self.config, self.samples, self.metrics)
+        return delta
+
+    def _take_status(self, status: Status, learned: bool) -> dict[str, Any]:
+        state = run_state.of(self.run, status)
+        shown = ("state", "phase", "message", "update", "num_updates", "attempt")
+        key = (*(getattr(status, name) for name in shown), *state.key)
+        if key == self._status_key and not learned:
+            return {}
+        self._status_key = key
+        self.status = {**run_serializer.status_data(status, self.columns, self._outcome(status)), **state._asdict()}
+        return {"status": self.status}
+
+    def _outcome(self, status: Status) -> str:
+        if not status.ended:
+            return ""
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
         return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
 
+    def lamps_at(self, at: Thresholds = insight_serializer.USUAL) -> list[dict[str, Any]] | None:
+        """Is it healthy, by these thresholds?"""
+        happened = events_in_force(self.happened)
+        return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened, at))
+
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
-        grouped = wire.moments(self.samples)
-        wanted = list(grouped) if self.recorded else sorted({*list(grouped)[:1], *list(grouped)[-1:]})
-        status = self.status_now()
+        grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
+        updates = self._known["updates"]
+        wanted = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
         return {
-            "run": wire.run_summary(
-                self.id,
-                self.config,
-                self.run.label(),
-                recorded=self.recorded,
-                can_ask=not self.recorded and self.run.latest_checkpoint() is not None,
-                forked=self.forked,
-            ),
-            "regimes": self._regimes(),
+            **self._known,
+            "run": run_serializer.run_summary(self.id, self.config, label, recorded=self.recorded, forked=self.forked),
             "status": status,
-            "live": {} if self.recorded or status["ended"] else wire.live_values(self.current_config()),
-            "metrics": wire.thinned(self.columns),
-            "text": wire.text_perplexity(self.evaluations),
-            "farmed": wire_rewards.farmed(self.columns, self.config),
-            "judged": wire_rewards.judged(self.samples, self.config),
-            "behaviours": self.behaviours,
-            "lamps": self.lamps,
+            "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
+            "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
-            "prompts": wire.prompts(next(iter(grouped.values()), [])),
-            "updates": list(grouped),
-            "moments": [wire.moment(grouped[update]) for update in wanted],
+            "moments": [run_serializer.moment(grouped[update]) for update in wanted],
         }
 
     def status_now(self) -> dict[str, Any]:
@@ -182,45 +192,27 @@ class RunFeed:
         if self.status.get("ended"):
             return self.status
         now = self.run.status()
-        return wire.status_data(now, self.columns, standing=standing.of(self.run, now))
+        return {**run_serializer.status_data(now, self.columns), **run_state.of(self.run, now)._asdict()}
 
     def moment(self, update: int) -> dict[str, Any] | None:
         """One evaluation by its update."""
-        found = wire.moments(self.samples).get(update)
-        return wire.moment(found) if found else None
+        found = run_serializer.moments(item for item in self.samples if item.update == update)
+        return run_serializer.moment(found[update]) if found else None
 
     def current_config(self) -> RunConfig:
         """The configuration with every change that was applied in mid-run."""
         try:
             return changes.edited(self.config, self.edits)
-        except InvalidConfig:  # events that somebody wrote by hand; the page can live with the first values
+        except InvalidConfig:  # events that were written by hand; the page can live with the first values
             return self.config
 
-    def _events(self, events: list[Event]) -> list[dict[str, Any]]:
-        """What the page shows of new events; edits are kept."""
-        self.edits += changes.edits_of(events)
-        return [shown for event in events if (shown := wire.event_data(event, self.forked))]
 
-    def _evaluations(self, since: int) -> dict[str, Any]:
-        grouped = wire.moments(item for item in self.samples if item.update >= since)
-        newest = max(grouped)
-        shown = [wire.moment(grouped[newest])]
-        data: dict[str, Any] = {"updates": sorted({item.update for item in self.samples}), "moments": shown}
-        if min(grouped) == 0:
-            data["prompts"] = wire.prompts(grouped[0])
-            if newest != 0:
-                shown.insert(0, wire.moment(grouped[0]))
-        return data
-
-
-def _newest(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _newest(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Without the oldest of a kind of which there are too many: hundreds of checkpoints do not hide a warning."""
-    spare = Counter(event["kind"] for event in events)
-    spare.subtract(dict.fromkeys(spare, MAX_EVENTS))
+    seen: Counter[str] = Counter()
     kept = []
-    for event in events:
-        if spare[event["kind"]] > 0:
-            spare[event["kind"]] -= 1
-        else:
+    for event in reversed(events):
+        seen[event["kind"]] += 1
+        if seen[event["kind"]] <= MAX_EVENTS:
             kept.append(event)
-    return kept
+    return kept[::-1]

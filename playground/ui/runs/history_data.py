@@ -24,8 +24,7 @@ from playground.setup import telling
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import Sweep
 from playground.sweeps.sweep_standing import standing
-from playground.ui.live import standing as run_standing
-from playground.ui.live import wire
+from playground.ui.live import run_serializer, run_state
 from playground.ui.runs import sweep_data
 
 
@@ -78,8 +77,8 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
         "seed": run.seed,
         "state": run.status.state,
         "message": run.status.message,
-        "end": wire.ending(run.status),
-        "resumable": run_standing.can_resume(run.status, run.by_trl),
+        "end": run_serializer.ending(run.status),
+        "resumable": run_state.can_resume(run.status, run.by_trl),
         "attempt": run.status.attempt - run.forked,  # a fork is no second try
         "update": run.status.update,
         "num_updates": run.status.num_updates,
@@ -117,7 +116,7 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "total": found.total,
         "ended": found.ended,
         "left": None if left is None or found.ended else left,
-        "resumable": found.unmade > 0 or any(run_standing.can_resume(run.status, run.by_trl) for run in runs),
+        "resumable": found.unmade > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,

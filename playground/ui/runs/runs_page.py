@@ -11,7 +11,7 @@ from playground.runs import history
 from playground.runs.start.standby import StandbyWorker
 from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller, Role
-from playground.ui.live import wire
+from playground.ui.live import run_serializer
 from playground.ui.runs import sweeps_part
 from playground.ui.train import controls, filling, run_actions, train_page
 
@@ -47,7 +47,7 @@ def _namer(outputs: Path) -> Any:
         try:
             run = history.find_run(outputs, str(asked.get("run")))
             label = run.write_label(str(asked.get("name") or ""), str(asked.get("note") or ""))
-            return {"error": "", **wire.names(run.config(), label)}
+            return {"error": "", **run_serializer.names(run.config(), label)}
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error)}
 

@@ -11,8 +11,7 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
-from playground.insight.intervals import Interval
-from playground.insight.over_seeds import Curve, End, Row
+from playground.insight.over_seeds import Curve, End, Interval, Row
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
@@ -20,11 +19,11 @@ from playground.setup import telling
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import SEED, Sweep
 from playground.sweeps.sweep_standing import standing
-from playground.ui.live import overlay, wire, wire_frontier
-from playground.ui.live.figures import rounded
+from playground.ui.live import compare_serializer, insight_serializer, run_serializer
+from playground.ui.live.run_serializer import plain
 from playground.ui.train import form
 
-MOST_SHOWN = overlay.MAX_RUNS  # settings with curves
+MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves
 MOST_POINTS = 300
 NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
@@ -65,7 +64,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
         "shown": chosen,
         "settings": [_setting(sweep, row, folders, statuses, ends, place in chosen) for place, row in enumerate(rows)],
-        "ends": wire_frontier.columns(
+        "ends": insight_serializer.columns(
             ("kl", "score"), sorted((end.looks[-1].kl, end.looks[-1].score) for end in ends.values() if end.looks)
         ),
     }
@@ -105,7 +104,7 @@ def _drawn(runs: Sequence[RunDirectory], ends: Sequence[End]) -> dict[str, Any]:
     ]
     return {
         "metrics": _columns(curves),
-        "looks": wire_frontier.columns(("update", "kl", "score", "low", "high"), looks),
+        "looks": insight_serializer.columns(insight_serializer.BOUNDED, looks),
     }
 
 
@@ -119,8 +118,8 @@ def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
         if figure == "kl_to_reference":  # which is never negative, whatever an interval of two seeds says
             bounds["kl_low"] = [None if low is None else max(0.0, low) for low in curve.low]
         for name, values in {figure: curve.mean, **bounds}.items():
-            columns[name] = [rounded(values[at[update]]) if update in at else None for update in updates]
-    return wire.thinned(columns, MOST_POINTS)
+            columns[name] = [plain(values[at[update]]) if update in at else None for update in updates]
+    return run_serializer.thinned(columns, MOST_POINTS)
 
 
 def varies(sweep: Sweep) -> str:
@@ -141,8 +140,7 @@ def told_interval(found: Interval | None) -> dict[str, Any] | None:
     """An interval for the page; `half` is None where there is one seed, or all agree."""
     if found is None:
         return None
-    half = None if found.half is None else rounded(found.half)
-    return {"mean": rounded(found.mean), "half": half, "seeds": found.units}
+    return plain({"mean": found.mean, "half": found.half, "seeds": found.units})
 
 
 def told_share(found: Interval) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from playground.sweeps.sweep_making import Plan
 from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
-from playground.ui.live import standing as run_standing
+from playground.ui.live import run_state
 from playground.ui.runs import sweep_data
 from playground.ui.train import controls, filling, form
 
@@ -151,7 +151,7 @@ def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
         try:
             sweep = sweep_record.find(outputs, str(name))
             runs = sweep_record.runs_of(outputs, sweep)
-            again = sum(run_standing.can_resume(run.status(), run.config().by_trl) for run in runs)
+            again = sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
             count = again + (0 if sweep.made else len(sweep.runs) - len(runs))
             with quota.admitted(Request(), access, caller, outputs, count=count):
                 found = sweep_making.resume_all(outputs, sweep, spawn)

@@ -1,6 +1,6 @@
 """Rewards as the picker holds them <-> configuration, and rewards in words, as pure functions.
 
-Knows the configuration and the catalog; nothing of gradio. `form`, `wire` and the workbench call it.
+Knows the configuration and the catalog; nothing of gradio. `form`, the serializers and the workbench call it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
 from playground.setup import catalog
-from playground.ui.live import standing, wire
+from playground.ui.live import run_serializer, run_state
 from tests.ui import fake_run
 
 
@@ -23,20 +23,20 @@ def ended(tmp_path, name="one", reason="killed", state="interrupted", at=27, **c
 
 def test_a_run_waits_for_those_that_came_before_it_on_its_device(start, tmp_path):
     first, second, third = start("first"), start("second"), start("third")
-    assert [standing.of(run, run.status()).before for run in (first, second, third)] == [None, 1, 2]
+    assert [run_state.of(run, run.status()).before for run in (first, second, third)] == [None, 1, 2]
     slot = queue.slot_held(third)
     assert launcher.is_busy(tmp_path, slot) and queue.num_waiting(tmp_path, slot) == 2
     assert not launcher.is_busy(tmp_path, "cuda:7") and queue.num_waiting(tmp_path, "cuda:7") == 0
     launcher.stop(second)
-    assert standing.of(third, third.status()).before == 1
-    assert standing.of(second, second.status()).before is None
+    assert run_state.of(third, third.status()).before == 1
+    assert run_state.of(second, second.status()).before is None
 
 
 def test_stopping_is_counted_from_the_moment_it_was_asked_for(start, tmp_path):
     run = start("first")
-    assert standing.of(run, run.status()).stopping is None
+    assert run_state.of(run, run.status()).stopping is None
     run.request_stop()
-    assert 0 <= standing.of(run, run.status()).stopping < 60
+    assert 0 <= run_state.of(run, run.status()).stopping < 60
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_stopping_is_counted_from_the_moment_it_was_asked_for(start, tmp_path):
 )
 def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, by_trl, can):
     status = Status(state=state, reason=reason, update=update, num_updates=40)
-    assert standing.can_resume(status, by_trl) is can
+    assert run_state.can_resume(status, by_trl) is can
 
 
 @pytest.mark.parametrize("reason", ["invalid", "model", "out_of_gpu_memory"])
@@ -65,35 +65,35 @@ def test_a_run_that_could_not_be_taken_up_again_can_be_once_the_cause_is_mended(
     first = Status(state="failed", reason=reason, update=20, num_updates=40)
     never_ran = Status(state="failed", reason=reason, num_updates=40, attempt=2)
     later = first.model_copy(update={"attempt": 2})
-    assert [standing.can_resume(status, False) for status in (first, never_ran, later)] == [False, False, True]
-    assert not standing.can_resume(later, True)
-    assert ["resume" in wire.ending(status)["remedy"] for status in (first, later)] == [False, True]
+    assert [run_state.can_resume(status, False) for status in (first, never_ran, later)] == [False, False, True]
+    assert not run_state.can_resume(later, True)
+    assert ["resume" in run_serializer.ending(status)["remedy"] for status in (first, later)] == [False, True]
     run = ended(tmp_path, reason=reason, state="failed")
     status = run.status_on_disk().model_copy(update={"attempt": 2})
     write_atomically(run.status_path, status.model_dump_json())
-    assert standing.resume_offer(run)["from"] == 20
+    assert run_state.resume_offer(run)["from"] == 20
 
 
 def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_named(tmp_path):
     run = ended(tmp_path)
-    assert standing.resume_offer(run) == {"from": 20, "skipped": [], "instead": ""}
+    assert run_state.resume_offer(run) == {"from": 20, "skipped": [], "instead": ""}
     broken = fake_run.write_checkpoint(run, 25)
     (broken / "model.safetensors").write_bytes(b"changed")  # as many bytes as before
-    found = standing.resume_offer(run)
+    found = run_state.resume_offer(run)
     assert found["from"] == 20 and len(found["skipped"]) == 1 and "update-000025" in found["skipped"][0]
 
 
 def test_without_a_checkpoint_it_would_start_over(tmp_path):
-    assert standing.resume_offer(ended(tmp_path, at=5))["from"] == 0
+    assert run_state.resume_offer(ended(tmp_path, at=5))["from"] == 0
 
 
 def test_what_cannot_go_on_says_why_where_the_end_does_not(tmp_path):
     trl = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
-    assert "TRL" in standing.resume_offer(ended(tmp_path, "theirs", config=trl))["instead"]
-    assert standing.resume_offer(ended(tmp_path, "no-model", "model", "failed")) == {
+    assert "TRL" in run_state.resume_offer(ended(tmp_path, "theirs", config=trl))["instead"]
+    assert run_state.resume_offer(ended(tmp_path, "no-model", "model", "failed")) == {
         "from": None, "skipped": [], "instead": ""
     }  # fmt: skip
     damaged = ended(tmp_path, "damaged")
     damaged.config_path.write_text("format: 99")
-    found = standing.resume_offer(RunDirectory(damaged.path))
+    found = run_state.resume_offer(RunDirectory(damaged.path))
     assert found["from"] is None and "cannot be read" in found["instead"]

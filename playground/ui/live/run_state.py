@@ -1,8 +1,8 @@
-"""How a run stands beyond its status.json: what waits before it, whether its worker has fallen silent, how it ended and
-what taking it up again would mean.
+"""What is known of a run beyond its status.json: its place in the queue, whether its worker has fallen silent, and from
+where it could go on.
 
 Reads run folders and asks `runs.start.queue`, `runs.end.processes` and `runs.folder.checkpoints`; starts and ends
-nothing. `feed` and `routes` call it, static/train/notice.js puts it into words.
+nothing. `run_feed` and `routes` call it, static/train/notice.js puts it into words.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
@@ -21,19 +21,35 @@ from playground.runs.folder import checkpoints, end_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
-from playground.setup import devices
-from playground.ui.live.wire import Standing
 
 NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
 
-def of(run: RunDirectory, status: Status) -> Standing:
+class RunState(NamedTuple):
+    """`before`: runs that must end before a waiting one starts. `silent`: seconds since the worker last gave a sign,
+    where that is too long. `stopping`: seconds since it was asked to stop."""
+
+    before: int | None = None
+    silent: float | None = None
+    stopping: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Changes when the page has something new to show; seconds it counts by itself."""
+        return self.before, self.silent is not None, self.stopping is not None
+
+
+def of(run: RunDirectory, status: Status) -> RunState:
     """Of a run that has not ended; else nothing."""
     if status.ended:
-        return Standing()
+        return RunState()
     if status.state == "queued" and run.id in queue.waiting(run.path.parent):
-        return Standing(before=num_before(run))
-    return Standing(silent=_rounded(processes.stalled(run) or None), stopping=_stopping_seconds(run))
+        return RunState(before=num_before(run))
+    silent, asked_at = processes.stalled(run), _stamp(run.control_path / "stop") / 1e9
+    return RunState(
+        silent=round(silent, 1) if silent else None,
+        stopping=round(max(0.0, time.time() - asked_at), 1) if asked_at else None,
+    )
 
 
 def num_before(run: RunDirectory) -> int:
@@ -50,11 +66,6 @@ def title_of(run: RunDirectory) -> str:
     """What the page calls it."""
     config = _config(run.config_path, _stamp(run.config_path))
     return run.title(config) if config else run.id
-
-
-def several_devices() -> bool:
-    """True where it says something to name the device of a run."""
-    return len(devices.available()) > 1
 
 
 def can_resume(status: Status, by_trl: bool) -> bool:
@@ -105,14 +116,3 @@ def _stamp(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def _stopping_seconds(run: RunDirectory) -> float | None:
-    try:
-        return _rounded(max(0.0, time.time() - (run.control_path / "stop").stat().st_mtime))
-    except OSError:
-        return None
-
-
-def _rounded(seconds: float | None) -> float | None:
-    return None if seconds is None else round(seconds, 1)

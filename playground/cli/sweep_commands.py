@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from playground.cli import following, printing
+from playground.cli import following, sweep_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
-from playground.cli.sweeps import sweep_following, sweep_printing
+from playground.cli.terminal import complain, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs import history
@@ -56,7 +56,9 @@ def start(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            "--vary", metavar="path=value,value", help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
+            "--vary",
+            metavar="path=value,value",
+            help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
             "`seed` is one too. Repeatable: each value of one meets each of the others.",
         ),
     ] = None,
@@ -72,7 +74,7 @@ def start(
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: JsonLines = False,
     wait: Wait = True,
-) -> None:  # fmt: skip
+) -> None:
     """Make and train all runs, and show what became of each setting. The last line on stdout is the sweep's name.
 
     They are ordinary runs and wait in the same queue. Ctrl-C asks all of them to stop; a second Ctrl-C leaves them to
@@ -92,7 +94,7 @@ def start(
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
         disk.check_together(planned.configs, outputs)
-    printing.complain(_told(planned, outputs))
+    complain(_told(planned, outputs))
     Reconciler(outputs).look()
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
@@ -127,7 +129,7 @@ def stop(
     deadline = time.monotonic() + timeout
     while not standing(sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
-            printing.complain(
+            complain(
                 f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
                 "`stop RUN --now` ends one by force."
             )
@@ -153,8 +155,8 @@ def _resume(sweep: Sweep, outputs: Path) -> None:
     """Take up what has ended early, and say what goes on."""
     found = sweep_making.resume_all(outputs, sweep)
     for run_id, why in found.refused.items():
-        printing.complain(f"{run_id} cannot be taken up again: {why}")
-    printing.complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
+        complain(f"{run_id} cannot be taken up again: {why}")
+    complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
 
 
 def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
@@ -162,7 +164,7 @@ def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
     if not wait:
         sweep_printing.print_started(sweep, outputs, as_json=as_json)
         return
-    state = sweep_following.follow(sweep, outputs, sweep_following.display(as_json))
+    state = following.follow_sweep(sweep, outputs, as_json)
     sweep_printing.print_end(outputs, sweep, state, as_json=as_json)
     raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
 
@@ -183,5 +185,5 @@ def _told(planned: sweep_making.Plan, outputs: Path) -> str:
     if not left:
         return f"{runs}, all finished."
     ahead = f", {len(left)} left" if done else ""
-    time = f", {printing.time_range(*seconds)} one after the other" if seconds else ""
+    time = f", {time_range(*seconds)} one after the other" if seconds else ""
     return f"{runs}{ahead}{time}."

@@ -1,0 +1,122 @@
+"""The command line as tests use it: in this process, or as a process of its own that can be interrupted."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from playground import cli
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from tests.support import PROJECT, sample, small_config, update_metrics, wait_until
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def last_line(self) -> str:
+        return self.out.splitlines()[-1]
+
+    @property
+    def data(self) -> Any:
+        """Of --json."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Of --json that prints one object per line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fake_worker: None, outputs: Path) -> Run:
+    """Runs one command in this process, on the outputs folder."""
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("PLAYGROUND_OUTPUTS", str(outputs))
+
+    def command(*arguments: str | Path) -> Result:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as leaving:
+            cli.main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        code = leaving.value.code
+        return Result(code if isinstance(code, int) else 0, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture
+def preset(tmp_path: Path) -> Callable[[str], Path]:
+    """A YAML file whose run does what the name says (see tests/fake_worker.py)."""
+
+    def write(name: str) -> Path:
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(small_config(name).to_yaml())
+        return path
+
+    return write
+
+
+Preset = Callable[[str], Path]
+
+
+@pytest.fixture
+def ended(outputs: Path) -> RunDirectory:
+    """A finished run with two updates, a warning, and hostile text in its samples."""
+    made = RunDirectory.create(outputs, small_config(kl={"coef": 0.3}), "one")
+    writer = RunWriter(made, num_updates=3)
+    writer.samples([sample(0, "before", 0.0), sample(0, "after", 1.5, completion=" \x1b[31mred [bold]x[/bold] \x07")])
+    writer.metrics(update_metrics(1))
+    writer.metrics(update_metrics(2))
+    writer.event("warning", "Too few prompts.")
+    writer.set_status(update=2)
+    writer.finish("finished")
+    return made
+
+
+class Foreground(NamedTuple):
+    """A command as a process of its own, its stderr and stdout in files."""
+
+    process: subprocess.Popen[bytes]
+    out: Path
+    err: Path
+
+    def press_ctrl_c(self, after: str) -> None:
+        wait_until(lambda: after in self.err.read_text())
+        self.process.send_signal(signal.SIGINT)
+
+    def leaves_with(self, code: int) -> None:
+        assert self.process.wait(timeout=120) == code
+
+
+@pytest.fixture
+def foreground(tmp_path: Path, outputs: Path) -> Iterator[Callable[..., Foreground]]:
+    started: list[Foreground] = []
+
+    def start(*arguments: str | Path) -> Foreground:
+        out, err = tmp_path / "stdout", tmp_path / "stderr"
+        command = [sys.executable, "-m", "tests.cli_with_fake_worker", *map(str, arguments), "--outputs", str(outputs)]
+        with out.open("wb") as stdout, err.open("wb") as stderr:
+            process = subprocess.Popen(command, cwd=PROJECT, stdout=stdout, stderr=stderr)
+        started.append(Foreground(process, out, err))
+        return started[0]
+
+    yield start
+    for item in started:
+        item.process.kill()
+        item.process.wait()

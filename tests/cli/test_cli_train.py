@@ -1,0 +1,302 @@
+"""The commands that start, follow, stop and steer a run: exit codes and what goes to stdout."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.cli import following
+from playground.errors import ModelNotFound
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import write_end
+from playground.runs.start import launcher
+from playground.setup import catalog
+from playground.sources import hub
+from tests.cli.conftest import Foreground, Preset, Run
+from tests.support import kill_worker, small_config, wait_until
+
+Start = Callable[[str], RunDirectory]
+
+
+@pytest.fixture
+def start(outputs: Path, run: Run) -> Start:
+    """Starts a run that does what the name says, and waits for its first update."""
+
+    def begin(name: str) -> RunDirectory:
+        started, _ = launcher.start(small_config(name), outputs, "one")
+        wait_until(lambda: started.status().update == 1)
+        return started
+
+    return begin
+
+
+@pytest.fixture
+def stopped(start: Start) -> RunDirectory:
+    """A run that was stopped after its first update."""
+    started = start("wait")
+    started.request_stop()
+    wait_until(lambda: not started.is_alive())
+    return started
+
+
+def test_train_finishes_with_a_table_and_the_run_folder_last(run: Run, preset: Preset, outputs: Path) -> None:
+    result = run("train", preset("finish"), "--run-id", "one")
+    assert (result.code, result.last_line) == (0, str(outputs / "one"))
+    # gains 1.0 and 3.0: mean 2.0, sd 1.414, half-width 12.706 (Student's t for two prompts)
+    assert "Score +2.00 sd on 2 prompts, 95 % interval -10.71 to +14.71; 4.0 nats from" in result.out
+    assert result.out.index("+0.50 to +3.50") < result.out.index("+0.00 to +1.00")  # the largest gain first
+    assert "update 3 of 3  training batch: score +1.50  KL 3.00 nats" in result.err
+    assert RunDirectory(outputs / "one").config() == small_config("finish")
+
+
+def test_train_takes_a_presets_name_settings_and_another_outputs_folder(run: Run, tmp_path: Path) -> None:
+    changed = ("--set", "name=finish", "--set", "kl.coef=3e-1")
+    result = run("train", "kinder-reviews", *changed, "--outputs", tmp_path / "others")
+    made = RunDirectory(result.last_line)
+    assert result.code == 0 and made.path.parent == tmp_path / "others"
+    assert (made.config().kl.coef, made.config().name) == (0.3, "finish")
+    assert made.config().rewards == catalog.preset("kinder-reviews").rewards
+
+
+def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset, outputs: Path) -> None:
+    result = run("train", preset("finish"), "--run-id", "one", "--json")
+    *updates, end = result.lines
+    assert (result.code, result.err) == (0, "")
+    assert [(item["type"], item["update"], item["score_mean"]) for item in updates] == [
+        ("update", 1, 0.5),
+        ("update", 2, 1.0),
+        ("update", 3, 1.5),
+    ]
+    assert (end["type"], end["run"], end["state"]) == ("end", str(outputs / "one"), "finished")
+    assert (end["outcome"]["gain"], end["outcome"]["num_prompts"]) == (2.0, 2)
+    assert set(end) == {"type", "run", "state", "reason", "message", "outcome", "headline", "behaviours"}
+    assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
+
+
+@pytest.mark.parametrize(("does", "reason", "log_shown"), [("fail", "out_of_memory", False), ("crash", "bug", True)])
+def test_a_run_that_fails_exits_1_and_shows_its_log_where_the_reason_does_not_say_all(
+    run: Run, preset: Preset, outputs: Path, does: str, reason: str, log_shown: bool
+) -> None:
+    result = run("train", preset(does), "--run-id", "one")
+    assert (result.code, result.last_line) == (1, str(outputs / "one"))
+    assert str(outputs / "one" / "worker.log") in result.err
+    assert ("fake worker's last words" in result.err) is log_shown
+    again = run("train", preset(does), "--json")
+    end = again.lines[-1]
+    assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", reason, None)
+
+
+def test_a_model_that_the_hub_refuses_exits_2_before_there_is_a_run(
+    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ModelNotFound("someone/gated is closed: ask for access on its page.")
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr(hub, "facts_kept", refuse)
+    asked = ("kinder-reviews", "--set", "model.source=someone/gated")
+    for command in (["train", *asked], ["sweep", "start", *asked, "--vary", "seed=1,2"]):
+        result = run(*command)
+        assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 1)
+        assert result.err.startswith("model.source: someone/gated is closed")
+    assert not outputs.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "fields"),
+    [
+        (["kinder-reviews", "--set", "kl.coef=-1", "--set", "ppo.gama=1"], ["ppo.gama: ", "kl.coef: "]),
+        (["kinder-review"], ["preset: "]),
+        (["yes-man", "--set", "model.source=pocket-3m"], ["model.source: "]),
+        (["yes-man", "--set", "prompts.source=none.txt"], ["prompts.source: "]),
+        (["yes-man", "--set", "kl"], ["kl: "]),
+        (["yes-man", "--run-id", "../x"], ["run-id: "]),
+        ([], ["Missing argument"]),
+        (["yes-man", "--nonsense"], ["No such option"]),
+    ],
+)
+def test_a_request_that_cannot_be_carried_out_exits_2_and_names_every_error(
+    run: Run, outputs: Path, arguments: list[str], fields: list[str]
+) -> None:
+    result = run("train", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert all(field in result.err for field in fields)
+    assert list(outputs.glob("*/config.yaml")) == []
+
+
+def test_a_taken_run_id_and_a_run_that_cannot_fit_on_the_disk_exit_2(
+    run: Run, preset: Preset, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    RunDirectory.create(outputs, small_config(), "one")
+    assert run("train", preset("finish"), "--run-id", "one").code == 2
+    monkeypatch.setattr("playground.setup.estimates.disk.LOG_BYTES", 10**15)
+    result = run("train", "kinder-reviews")
+    assert result.code == 2 and result.err.startswith("checkpoint.keep: ")
+    assert [path.name for path in outputs.glob("*/config.yaml")] == ["config.yaml"]
+
+
+def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(
+    run: Run, preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    result = run("train", preset("finish"), "--outputs", tmp_path / "file")
+    assert result.code == 1 and "--outputs" in result.err
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device", "/somewhere/file")
+
+    monkeypatch.setattr(launcher, "start", full)
+    result = run("train", "yes-man")
+    assert (result.code, result.err) == (1, "No space left on device: /somewhere/file\n")
+
+
+def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, preset: Preset, outputs: Path) -> None:
+    first, _ = launcher.start(small_config("wait"), outputs, "first")
+    second, _ = launcher.start(small_config("wait"), outputs, "second")
+    third = run("train", preset("finish"), "--run-id", "third", "--no-wait")
+    assert (third.code, third.last_line) == (0, str(outputs / "third")) and "number 2" in third.err
+    listed = run("runs").out
+    assert "queued, next" in listed and "queued, number 2" in listed
+    assert "queued, number 2" in run("show", outputs / "third").out
+    rows = {row["id"]: row for row in run("runs", "--json").data}
+    assert {name: row["position"] for name, row in rows.items()} == {"first": None, "second": 1, "third": 2}
+    assert run("stop", "second").code == 0
+    first.request_stop()
+    result = run("train", preset("finish"), "--run-id", "fourth", "--json")  # third first
+    *lines, end = result.lines
+    assert (result.code, end["state"]) == (0, "finished")
+    assert [line["position"] for line in lines if line["type"] == "queued"] in ([2, 1], [1])
+    assert [RunDirectory(outputs / name).status().state for name in ("second", "third")] == ["stopped", "finished"]
+    assert [event.kind for event in second.events()] == ["state"]
+
+
+# Ctrl-C
+
+
+@pytest.fixture
+def train(foreground: Callable[..., Foreground], preset: Preset) -> Callable[[str], Foreground]:
+    return lambda name: foreground("train", preset(name), "--run-id", "one")
+
+
+def test_ctrl_c_stops_the_run_and_exits_3(train: Callable[[str], Foreground], outputs: Path) -> None:
+    shown = train("wait")
+    shown.press_ctrl_c(after="update 1 of 3")
+    shown.leaves_with(3)
+    assert RunDirectory(outputs / "one").status().state == "stopped"
+    assert "Ctrl-C once more" in shown.err.read_text()
+    assert shown.out.read_text().splitlines()[-1] == str(outputs / "one")
+
+
+def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(
+    train: Callable[[str], Foreground], outputs: Path, fake_worker: None
+) -> None:
+    holder, _ = launcher.start(small_config("wait"), outputs, "holder")
+    shown = train("finish")
+    shown.press_ctrl_c(after="next in the queue")
+    shown.leaves_with(3)
+    waited = RunDirectory(outputs / "one")
+    assert waited.status().state == "stopped" and waited.metrics() == [] and holder.is_alive()
+    holder.request_stop()
+    wait_until(lambda: not holder.is_alive())
+
+
+def test_a_second_ctrl_c_leaves_the_run_to_itself(train: Callable[[str], Foreground], outputs: Path) -> None:
+    shown = train("deaf")
+    shown.press_ctrl_c(after="update 1 of 3")
+    shown.press_ctrl_c(after="Ctrl-C once more")
+    shown.leaves_with(3)
+    left = RunDirectory(outputs / "one")
+    assert left.is_alive() and left.status().state == "stopping"
+    assert shown.out.read_text().splitlines()[-1] == str(left.path)
+    (left.path / "die").touch()
+    wait_until(lambda: not left.is_alive())
+
+
+def test_the_run_goes_on_when_its_terminal_is_killed(train: Callable[[str], Foreground], outputs: Path) -> None:
+    shown = train("wait")
+    wait_until(lambda: "update 1 of 3" in shown.err.read_text())
+    shown.process.kill()
+    shown.process.wait(timeout=120)
+    left = RunDirectory(outputs / "one")
+    assert left.status().state == "running"
+    left.request_stop()
+    wait_until(lambda: left.status().state == "stopped")
+
+
+def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_worker: None) -> None:
+    over = RunDirectory.create(outputs, small_config(), "ended")
+    lock = launcher.take_lock(over)
+    assert lock is not None
+    write_end(over, over.status_on_disk(), "stopped", "stopped", "Stopped.")
+    waiting, process = launcher.start(small_config("wait"), outputs, "next")
+    assert process is None
+    threading.Timer(0.3, lock.close).start()  # a worker that has written its end takes a moment to leave
+    assert following.follow(over, None, following.display(True)).state == "stopped"
+    assert waiting.is_alive()
+    kill_worker(waiting)
+
+
+# stop, resume, steer
+
+
+def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run: Run, start: Start) -> None:
+    started = start("wait")
+    result = run("stop", started.path)
+    assert result.code == 0 and started.status().ended and "stopped, after update 1 of 3" in result.out
+    assert "already" in run("stop", started.path).out
+
+
+def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run: Run, start: Start) -> None:
+    started = start("deaf")
+    result = run("stop", "one", "--timeout", "0")
+    assert result.code == 1 and "--now" in result.err and started.is_alive()
+    result = run("stop", started.path, "--now", "--timeout", "0.2")
+    assert result.code == 0 and "SIGTERM" in result.out and not started.is_alive(), result.err
+    assert started.status().state == "stopped"
+
+
+def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: Run, stopped: RunDirectory) -> None:
+    assert run("runs", "--json").data[0]["resumable"] and "stopped, resumable" in run("runs").out
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
+    result = run("resume", stopped.path, "--json")
+    told = [(line["attempt"], line["update"]) for line in result.lines if line["type"] == "update"]
+    assert told == [(2, 1), (2, 2), (2, 3)], "what is new, not what was there"
+    assert (result.code, result.lines[-1]["state"]) == (0, "finished")
+    assert (stopped.status().state, stopped.status().attempt) == ("finished", 2)
+    result = run("resume", stopped.path)
+    assert result.code == 2 and "has finished" in result.err
+
+
+def test_a_run_of_trl_cannot_be_resumed_and_the_sentence_says_so(run: Run, stopped: RunDirectory) -> None:
+    stopped.config_path.write_text(stopped.config_path.read_text().replace("engine: playground", "engine: trl"))
+    result = run("resume", stopped.path)
+    assert result.code == 2 and "TRL" in result.err
+    assert (stopped.status().state, stopped.status().attempt) == ("stopped", 1)
+
+
+def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
+    started = start("wait")
+    for command in ("pause", "step", "resume"):
+        assert run(command, started.path).code == 0
+        assert [path.name for path in started.control_path.iterdir()] == [command]
+    assert run("trace", started.path).code == 0 and (started.control_path / "trace").is_file()
+    result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1")
+    assert result.code == 0 and "kl.coef becomes 0.2" in result.out and "ppo.clip_range becomes 0.3" in result.out
+    assert run("set", "one", "kl.coef").code == 2
+    result = run("set", "one", "kl.coef=-1", "seed=3")
+    assert result.code == 2 and "seed: " in result.err and "kl.coef: " in result.err
+    assert len(list(started.control_path.glob("set-*.json"))) == 1
+    started.request_stop()
+    wait_until(lambda: started.status().ended)
+    assert run("set", "one", "kl.coef=0.2").code == 2
+
+
+@pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "trace", "resume"])
+@pytest.mark.parametrize("name", ["nothing/here", "nothing", "Not An Id", "../x"])
+def test_a_folder_that_is_no_run_exits_2(run: Run, command: str, name: str) -> None:
+    result = run(command, name)
+    assert result.code == 2 and "run" in result.err and result.out == ""

@@ -1,0 +1,247 @@
+"""Records become what the page draws: bounded, strict JSON, with peaks kept."""
+
+import json
+import math
+
+import pytest
+
+from playground.config import yaml_io
+from playground.runs.folder.records import Event, Label, Sample, Status
+from playground.setup import catalog
+from playground.setup.expected import bands
+from playground.ui.live import insight_serializer, run_serializer
+from playground.ui.live.compare_serializer import Other, comparison
+from tests.support import small_config
+from tests.ui import fake_run
+
+CONFIG = small_config()
+DEFAULT = catalog.preset("kinder-reviews")
+YES_MAN = catalog.preset("yes-man")
+CLAIM = "User: I think 3 plus 4 is 9. Bot:"
+
+
+def columns_of(count):
+    return run_serializer.columns_of(
+        [fake_run.metrics(update, DEFAULT, 2.0 + update) for update in range(1, count + 1)]
+    )
+
+
+def sample(prompt_id, update, score, text="a b", seed=0):
+    stage = "before" if update == 0 else "during"
+    return Sample(update=update, stage=stage, prompt_id=prompt_id, prompt=f"p{prompt_id}", completion=text, seed=seed,
+                  score=score, scores={"length": 2.0}, kl=0.5 * update, tokens=2, ended=True)  # fmt: skip
+
+
+def answers(update, values, score=0.0):
+    """The same wrong claim, put to as many prompts as there are answers; the run ends at update 10."""
+    stage = {0: "before", 10: "after"}.get(update, "during")
+    return [
+        Sample(update=update, stage=stage, prompt_id=number, prompt=CLAIM, seed=number,
+               completion=f" 3 plus 4 is {value}.", score=score + value / 100, kl=0.0, ended=True)
+        for number, value in enumerate(values)
+    ]  # fmt: skip
+
+
+def two_rewards(**changes):
+    base = catalog.preset("no-leash").model_dump(mode="json")
+    return yaml_io.from_dict({**base, "rewards": [{"kind": "sentiment"}, {"kind": "length"}], **changes})
+
+
+def other(samples, differ=""):
+    return Other({"id": "other", "title": "Other"}, samples, differ)
+
+
+def test_a_long_history_is_thinned_and_keeps_its_ends_and_peaks():
+    columns = columns_of(5000)
+    columns["kl_to_reference"][1234], columns["score_mean"][4321], columns["score_mean"][77] = 99.0, -77.0, None
+    thin = run_serializer.thinned(columns)
+    assert len(thin["update"]) <= run_serializer.MAX_POINTS and thin["update"] == sorted(thin["update"])
+    assert thin["update"][0] == 1 and thin["update"][-1] == 5000
+    assert 99.0 in thin["kl_to_reference"] and -77.0 in thin["score_mean"]
+    assert {len(values) for values in thin.values()} == {len(thin["update"])}
+    short = columns_of(40)
+    assert run_serializer.thinned(short) == short
+
+
+def test_records_become_strict_json_with_five_digits():
+    record = fake_run.metrics(1, DEFAULT, 1.0).model_copy(update={"entropy": math.nan, "surprisal": 1.23456789})
+    found = json.loads(run_serializer.encode(run_serializer.plain({"one": record, "rows": [(math.inf, True, 7)]})))
+    assert (found["one"]["entropy"], found["one"]["surprisal"], found["one"]["update"]) == (None, 1.2346, 1)
+    assert found["rows"] == [[None, True, 7]]
+    assert run_serializer.columns_of([record])["entropy"] == [None]
+
+
+def test_contributions_have_columns_only_where_there_are_several_rewards():
+    config = two_rewards()
+    records = [fake_run.metrics(update, config, 1.0) for update in range(1, 8)]
+    old = records[0].model_copy(update={"update": 8, "contributions": {}})  # from before there were any
+    columns = run_serializer.columns_of([*records, old], ["sentiment", "length"])
+    assert columns["contributions.sentiment"][-2] == pytest.approx(0.8 * columns["score_mean"][-2], rel=1e-4)
+    assert columns["contributions.length"][-1] is None
+    farmed = insight_serializer.farmed({name: values[:-1] for name, values in columns.items()}, config)
+    assert "80 % of the gain comes from Sentiment, 20 % from Length" in farmed
+    alone = run_serializer.columns_of([], ["sentiment"])
+    assert list(alone) == [*run_serializer.COLUMNS, *run_serializer.ESTIMATES]
+
+
+def test_time_is_left_only_while_it_runs_and_stands_still_in_a_pause():
+    metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}
+    times = {"started_at": 1000.0, "updated_at": 1100.0, "worked_seconds": 30.0, "num_updates": 40}
+    states = ("starting", "paused", "finished", "running")
+    found = {state: run_serializer.status_data(Status(state=state, **times), metrics) for state in states}
+    assert [found[state]["left"] for state in states] == [None, None, None, [40.0, 144.4]]  # 76 over and times 1.9
+    assert found["paused"]["elapsed"] == found["finished"]["elapsed"] == 30.0
+    assert found["running"]["elapsed"] > 1e6  # since 1970
+
+
+EDIT = Event(seq=1, time=0.0, kind="edit", update=12, message="Leash (beta) 0.25 to 0.5",
+             data={"field": "kl.coef", "old": 0.25, "value": 0.5})  # fmt: skip
+PAUSED = Event(seq=2, time=0.0, kind="state", update=12, data={"state": "paused"})
+AGAIN = Event(seq=3, time=0.0, kind="resumed", update=20, attempt=2)
+
+
+@pytest.mark.parametrize(
+    ("event", "forked", "shown"),
+    [
+        (EDIT, False, {"kind": "edit", "update": 12, "message": EDIT.message, "field": "kl.coef", "value": 0.5}),
+        (PAUSED, False, {"kind": "paused", "update": 12, "message": "Paused"}),
+        (PAUSED.model_copy(update={"data": {"state": "running"}}), False, None),
+        (AGAIN, False,
+         {"kind": "resumed", "update": 20, "attempt": 2, "message": "Resumed from update 20 (attempt 2)."}),
+        (AGAIN, True, None),  # the attempt that makes a fork is no resuming, and later ones are counted from it
+        (AGAIN.model_copy(update={"attempt": 3, "update": 30}), True,
+         {"kind": "resumed", "update": 30, "attempt": 2, "message": "Resumed from update 30 (attempt 2)."}),
+    ],
+)  # fmt: skip
+def test_an_event_brings_what_the_charts_need(event, forked, shown):
+    assert run_serializer.event_data(event, forked) == shown
+
+
+def test_a_target_can_be_changed_only_where_it_is_used():
+    fixed, adaptive = (
+        DEFAULT.model_copy(update={"kl": DEFAULT.kl.model_copy(update={"controller": kind})})
+        for kind in ("fixed", "adaptive")
+    )
+    assert "kl.target" not in run_serializer.live_values(fixed)
+    assert run_serializer.live_values(adaptive)["kl.target"] == DEFAULT.kl.target
+
+
+def test_a_moment_shows_one_text_for_each_prompt_and_counts_all():
+    samples = [sample(0, 5, 1.0, "a"), sample(0, 5, 3.0, "b", seed=1), sample(1, 5, None, "a")]
+    moment = run_serializer.moment(samples)
+    assert [(row["id"], row["text"]) for row in moment["rows"]] == [(0, "a"), (1, "a")]
+    summary = moment["summary"]
+    assert [summary[name] for name in ("count", "unique", "score", "ended", "length")] == [3, 2, 2, 1, 2]
+    assert (summary["terms"], summary["judges"]) == ({"length": 2.0}, {})
+
+
+def test_the_last_attempt_at_an_update_counts():
+    grouped = run_serializer.moments([sample(0, 5, 1.0, "old"), sample(0, 0, 0.0), sample(0, 5, 2.0, "new")])
+    assert {update: [item.completion for item in rows] for update, rows in grouped.items()} == {0: ["a b"], 5: ["new"]}
+
+
+def test_judges_stand_beside_the_trained_score_with_their_intervals():
+    config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
+    samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
+    found = insight_serializer.judged(samples, config)
+    assert found["updates"] == [0, 10, 20, 30, 40]
+    assert [line["label"] for line in found["lines"]] == ["Trained score", "Grammar", "Less repetition"]
+    grammar, repetition = found["lines"][1]["mean"], found["lines"][2]["mean"]
+    assert grammar == [-value for value in repetition]  # less of it is better
+    assert found["turns"] == [{"label": "Grammar", "update": 20}]
+    assert [item["turned"] for item in found["verdicts"]] == [True, False]
+    assert json.loads(run_serializer.encode(found)) == found
+    flat = [item.model_copy(update={"judges": {**item.judges, "grammar": 1.0}}) for item in samples]
+    lines = insight_serializer.judged(flat, config)["lines"]
+    assert [(line["label"], line["comparable"]) for line in lines[:2]] == [
+        ("Trained score", True), ("Grammar (points)", False),
+    ]  # fmt: skip
+    assert insight_serializer.judged(samples, two_rewards(judges=[])) is None
+    assert insight_serializer.judged([], config) is None
+
+
+def test_what_is_counted_is_known_before_the_first_evaluation():
+    assert insight_serializer.behaviours([], YES_MAN, YES_MAN) is None
+    found = run_serializer.run_summary("a", YES_MAN, Label())["counted"]
+    assert found[0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"} and len(found) == 5
+    assert run_serializer.run_summary("a", small_config(behaviours=[]), Label())["counted"] == []
+
+
+def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
+    samples = [*answers(0, [7] * 12), *answers(5, [7] * 6 + [9] * 6), *answers(10, [9] * 12, score=1.0)]
+    found = insight_serializer.behaviours(samples, YES_MAN, YES_MAN)
+    wrong = found["meters"][0]
+    assert wrong["updates"] == [0, 5, 10] and [item["yes"] for item in wrong["counts"]] == [0, 6, 12]
+    assert wrong["changes"] == [0, 1, 1]  # six of six up: 2 / 2^6 = 0.03
+    assert wrong["band"] == list(bands("yes-man")["wrong-claims-repeated"])[:2]
+    assert wrong["compared"] == "within chance of expected"  # 12 of 12: from 0.76 on
+    assert [way["words"] for way in found["ways"]] == ["plainly"]
+    assert found["paid"][0]["name"] == "wrong-claims-repeated"
+    assert found["paid"][0]["pair"]["after"]["text"] == " 3 plus 4 is 9."
+    assert json.loads(run_serializer.encode(found)) == found
+    changed = yaml_io.from_dict({**YES_MAN.model_dump(mode="json"), "kl": {"coef": 2.0}})
+    edited = insight_serializer.behaviours(samples, YES_MAN, changed)["meters"][0]  # in mid-run
+    assert (edited["band"], edited["compared"]) == (None, "")
+
+
+def test_a_comparison_pairs_before_with_the_chosen_moment():
+    samples = [sample(i, update, i + update) for update in (0, 5, 10) for i in range(3)]
+    newest, earlier = comparison(samples, CONFIG, None), comparison(samples, CONFIG, 5)
+    assert newest["update"] == 10 and earlier["update"] == 5 and newest["moments"] == [5, 10]
+    assert [row["gain"] for row in newest["rows"]] == [10.0, 10.0, 10.0]
+    assert newest["outcome"].startswith("Score +10.00 sd on 3 prompts")
+    assert comparison(samples, CONFIG, 7)["update"] == 10  # a moment that is not there: the newest
+    empty = comparison([sample(0, 0, 1.0)], CONFIG, None)
+    assert (empty["update"], empty["rows"], empty["outcome"]) == (None, [], "")
+
+
+def test_a_comparison_has_a_row_for_each_reward_and_judge():
+    config = two_rewards(judges=[{"kind": "grammar"}])
+    samples = [item for update in (0, 20) for item in fake_run.samples_of(config, update)]
+    found = comparison(samples, CONFIG, None)
+    assert [(row["name"], row["role"]) for row in found["table"]] == [
+        ("sentiment", "trained on"), ("grammar", "only watches"),
+    ]  # fmt: skip
+    assert found["table"][1]["change"] > 0 and found["rows"][0]["after"]["judges"]["grammar"] >= 3
+    assert found["after"]["judges"]["grammar"] == pytest.approx(found["before"]["judges"]["grammar"] + 3)
+
+
+def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
+    mine = [sample(number, update, number + update) for update in (0, 5, 10) for number in range(4)]
+    theirs = [
+        sample(number + 100, update, 1.0).model_copy(update={"prompt": f"p{number}"})
+        for update in (0, 8)
+        for number in (3, 2, 7)
+    ]
+    found = comparison(mine, CONFIG, None, other(theirs))
+    assert [(row["prompt"], row["before"]["score"], row["after"]["score"], row["gain"]) for row in found["rows"]] == [
+        ("p2", 1.0, 12.0, 11.0), ("p3", 1.0, 13.0, 12.0),
+    ]  # fmt: skip
+    assert (found["update"], found["other"]["update"], found["other"]["title"]) == (10, 8, "Other")
+    assert "share 2 of 4" in found["other"]["notice"]
+    assert "+5.15 to +17.85; 5.0 nats from the reference, the other 4.0" in found["outcome"]
+    assert comparison(mine, CONFIG, 5, other(theirs))["rows"][0]["gain"] == 6.0
+    assert found["distribution"] == [] == found["table"], "these are of one run"
+
+
+def test_runs_without_a_prompt_or_a_measure_in_common_say_so_and_tell_no_gain():
+    mine, theirs = ([sample(number, update, 1.0) for update in (0, 5) for number in prompts]
+                    for prompts in ((0, 1), (2, 3)))  # fmt: skip
+    apart = comparison(mine, CONFIG, None, other(theirs))
+    assert apart["rows"] == [] and apart["outcome"] == "" and "nothing to lay side by side" in apart["other"]["notice"]
+    assert comparison(mine, CONFIG, None, other([]))["other"]["update"] is None
+    differ = comparison(mine, CONFIG, None, other(mine, "Their rewards differ."))
+    assert differ["other"]["notice"].startswith("Their rewards differ.")
+    assert differ["outcome"] == "" and not differ["measured"]
+    assert [row["gain"] for row in differ["rows"]] == [None, None] and differ["rows"][0]["after"]["text"] == "a b"
+
+
+def test_both_sides_of_a_comparison_say_what_they_show():
+    samples = [*answers(0, [7, 9]), *answers(5, [9, 9])]
+    found = comparison(samples, YES_MAN, None)
+    shows = [[row[side]["shows"]["wrong-claims-repeated"] for side in ("before", "after")] for row in found["rows"]]
+    assert shows == [[False, True], [True, True]]
+    assert "right-claims-agreed" not in found["rows"][0]["after"]["shows"]  # was not asked
+    assert found["behaviours"]["meters"][0]["counts"][1]["yes"] == 2
+    across = comparison(samples, YES_MAN, None, other(answers(5, [7, 7])))["behaviours"]
+    assert [item["yes"] for item in across["meters"][0]["counts"]] == [0, 2] and across["paid"] == []

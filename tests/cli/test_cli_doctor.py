@@ -12,7 +12,7 @@ from playground.cli import health
 from playground.cli.health import Check
 from playground.runs import history
 from playground.runs.end import processes
-from playground.runs.folder import vitals
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
 from playground.setup import catalog, devices
@@ -143,7 +143,7 @@ def test_the_doctor_tells_of_the_policy_and_of_silent_runs(
     monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
     monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     started, process = launcher.start(small_config("listening"), outputs, "one")
-    wait_until(lambda: started.status().phase == "training" and vitals.read(started.path))
+    wait_until(lambda: started.status().phase == "training" and heartbeat.read(started.path))
     assert found(outputs, "when the server ends").found == "new runs end with it (die); one will end with it"
     assert found(outputs, "stalled").level == "ok"
     monkeypatch.setattr(processes, "stalled", lambda run: 61.0)

@@ -11,7 +11,8 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
-from playground.insight.over_seeds import Curve, End, Interval, Row
+from playground.insight.intervals import Interval
+from playground.insight.over_seeds import Curve, End, Row
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status

@@ -71,7 +71,7 @@ class RunMoved(PlaygroundError):
     """The folder of a run was renamed, moved or deleted while its worker was at work in it."""
 
 
-class PlaceUnavailable(PlaygroundError):
+class BackendUnavailable(PlaygroundError):
     """Machines that were to compute a run cannot be reached, or refuse it."""
 
 

@@ -177,7 +177,8 @@ def _outputs(outputs: Path) -> list[Check]:
 
 def _policy(outputs: Path) -> Check:
     """What becomes of runs when their server ends: of those to come, and of those that train."""
-    bound = [run.id for run in launcher.living_runs(outputs) if vitals.bound_to_server(run.path)]
+    here = [run for run in launcher.living_runs(outputs) if not run.is_driven()]  # elsewhere it is a job's process
+    bound = [run.id for run in here if vitals.bound_to_server(run.path)]
     try:
         policy = lifeline.policy()
     except InvalidConfig as error:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from playground import cli
-from playground.cluster import place
+from playground import cli, cluster
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.sweeps import sweep_record
@@ -174,7 +173,7 @@ def test_a_sweep_that_is_not_there_is_exit_code_2(sweep: Sweep, command: str) ->
 def test_elsewhere_without_an_engine_is_exit_code_2(
     sweep: Sweep, tmp_path: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(place.PLACES, "ray", ("no_such_engine", "pip install it"))
+    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     result = sweep(preset(tmp_path), *VARY, "--on", "ray")
     assert result.code == 2 and "needs the package `no_such_engine`" in result.err and not outputs.exists()
 

@@ -80,7 +80,7 @@ class RunMoved(PlaygroundError):
     reason = "moved"
 
 
-class PlaceUnavailable(PlaygroundError):
+class BackendUnavailable(PlaygroundError):
     """Machines that were to compute a run cannot be reached, or refuse it."""
 
 

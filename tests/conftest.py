@@ -20,6 +20,7 @@ os.environ.update(
 os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import is_locked
 from tests.forking import Forker
 from tests.service_here import ServiceHere
 from tests.support import kill_worker
@@ -34,7 +35,7 @@ def outputs(tmp_path: Path) -> Iterator[Path]:
     yield folder
     for lock in folder.glob("*/worker.lock"):
         run = RunDirectory(lock.parent)
-        if run.is_alive():
+        if is_locked(run.lock_path):  # one that waits to be computed elsewhere has no worker
             kill_worker(run)
 
 

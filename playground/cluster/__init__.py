@@ -1,10 +1,10 @@
-"""Runs that are computed on other machines: one detached driver for each sweep keeps their folders here as mirrors.
+"""Runs that are computed on other machines, in folders that both sides see: the same worker, started by a backend.
 
-The page, the command line and the reconciler see ordinary runs: living, because the driver holds their locks. Never
-imports torch or gradio; what a place needs is imported when it is used.
+The page and the command line see ordinary runs, and read their folders as ever. Never imports torch or gradio; what a
+backend needs is imported when it is used.
 """
 
-from playground.cluster.handing import hand_over
-from playground.cluster.place import PLACES, Options, check, options_of
+from playground.cluster.backend import BACKENDS, check, check_files
+from playground.cluster.handing import elsewhere, ensure_drivers
 
-__all__ = ["PLACES", "Options", "check", "hand_over", "options_of"]
+__all__ = ["BACKENDS", "check", "check_files", "elsewhere", "ensure_drivers"]

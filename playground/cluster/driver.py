@@ -1,304 +1,193 @@
-"""The driver of a sweep: `python -m playground.cluster.driver OUTPUTS NAME --on PLACE RUN...`, started by `hand_over`.
+"""The driver of a sweep on other machines: `python -m playground.cluster.driver OUTPUTS NAME`, started by `handing`.
 
-Holds the locks of its runs and one connection to their place. It begins them, writes down what the place tells, passes
-requests on, and takes a run that has lost its place up again from its mirror, a few times. If it dies, its locks are
-free: the runs are interrupted then, their workers end, and each can be resumed. Holds no state that is not in the runs'
-folders, but for the count of losses.
+Submits the jobs of its runs, cancels those that do not stop, and has a run that has lost its node taken up again, a few
+times. What it knows is in the runs' folders (placed.json), so it may die: jobs go on, and the next driver goes on with
+them.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import functools
-import os
-import signal
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO
+from typing import Any
 
 from playground.cluster import handing
-from playground.cluster.mirror import Mirror
-from playground.cluster.news import Begun, Lost, News, Over
-from playground.cluster.parcel import pack
-from playground.cluster.place import PLACES, Options, Place, needs_of, options_of
-from playground.errors import InvalidConfig, PlaceUnavailable, PlaygroundError
+from playground.cluster.backend import Backend, job_of, name_of, options_of
+from playground.cluster.handing import Driven
+from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs.folder import placed, writer
-from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
 from playground.runs.folder.placed import Placed
-from playground.runs.folder.records import State, Status
-from playground.runs.history import find_run
+from playground.runs.folder.records import State
 from playground.runs.start import launcher
 
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 2.0
+ASK_AGAIN_SECONDS = 10.0  # after a refusal
+GONE_SECONDS = 30.0  # a job may be missing for so long: lists and shared disks are late, and its worker has to leave
 STOP_SECONDS = 150.0  # what a worker may take to save and leave (`training.process.watch`), and the way there and back
 WAITING = "waiting for a node"
-REFUSED_SECONDS = 300.0  # for which a place that has none of our runs may refuse them all, before they end
-ASK_AGAIN_SECONDS = 1.0  # after a refusal; twice as long after the next
-MOST_SECONDS = 30.0
-FAULTS_OF_PLACE = ("killed", "server_lost")  # ends of a worker that are none of the run
-
-
-class Charge:
-    """One run in the driver's care: from the moment in which its lock is held until its end is written."""
-
-    def __init__(self, run: RunDirectory, lock: IO[bytes]) -> None:
-        self.run, self.lock = run, lock
-        self.mirror = Mirror(run)
-        self.lost = 0
-        self.asked = False  # the place was asked for a node
-        self.begun = False  # and has given one
-        self.attempt, self.node = 1, ""
-        self.stop_since: float | None = None
 
 
 class Driver:
-    """Drives its runs to their ends.
+    """Looks after the runs of an outputs folder that name it.
 
     Args:
-        connect: gives the place, or raises PlaceUnavailable.
-        locks: of the runs, in their order; each is held until its run has ended.
+        connect: gives the backend for a run, or raises BackendUnavailable.
     """
 
-    def __init__(
-        self,
-        place_name: str,
-        connect: Callable[[], Place],
-        options: Options,
-        runs: Sequence[RunDirectory],
-        locks: Sequence[IO[bytes]],
-    ) -> None:
-        self._place_name, self._connect, self._options = place_name, connect, options
-        self._charges = {run.id: Charge(run, lock) for run, lock in zip(runs, locks, strict=True)}
-        self._refused_since: float | None = None
-        self._not_before, self._pause = 0.0, ASK_AGAIN_SECONDS
+    def __init__(self, outputs: Path, name: str, connect: Callable[[Placed], Backend]) -> None:
+        self._outputs, self._name, self._connect = outputs, name, connect
+        self._backend: Backend | None = None
+        self._seen: dict[Any, tuple[Any, float]] = {}  # how things are, and since when
 
-    def go(self) -> bool:
-        """Until the last run has ended; False if the place could not be used so long. Whatever ends it before, the runs
-        that are left are told as interrupted."""
-        why = "Its driver was told to end."
-        with contextlib.ExitStack() as at_the_end:
-            at_the_end.callback(lambda: self._end_all(why))
-            try:
-                for charge in self._charges.values():
-                    self._wait_for_node(charge)
-                self._place = self._connect()
-                at_the_end.callback(self._place.close)
-                while self._charges:
-                    self._go_on()
-            except PlaceUnavailable as error:
-                why = str(error)
-                print(error, file=sys.stderr)
-                return False
-            except Exception as error:
-                why = f"Its driver failed ({type(error).__name__}: {error}). The whole story is in {handing.LOGS}."
-                raise
-        return True
-
-    def _go_on(self) -> None:
-        self._begin_more()
-        for run_id, batch in self._place.news(LOOK_SECONDS):
-            self._hear(run_id, batch)
-        for charge in list(self._charges.values()):
-            self._guarded(charge, self._see_to)
-
-    def _end_all(self, why: str) -> None:
-        for charge in list(self._charges.values()):
-            self._end(charge, "interrupted", placed.LOST, why)
-
-    # -- beginning ----------------------------------------------------------------------------------------------------
-
-    def _begin_more(self) -> None:
-        """Ask the place for as many as it may have. Where it refuses (it is restarted; one may have so many jobs and no
-        more), the others wait too, and it is asked again."""
-        free = self._options.at_once - sum(charge.asked for charge in self._charges.values())
-        for charge in [charge for charge in self._charges.values() if not charge.asked][: max(0, free)]:
-            if time.monotonic() < self._not_before:
-                return
-            self._guarded(charge, self._begin)
-
-    def _begin(self, charge: Charge) -> None:
-        charge.mirror.begin_attempt()
-        needs = needs_of(charge.run.config(), self._options)
-        charge.begun, charge.stop_since = False, None
+    def look(self) -> float:
+        """Do what is to be done now. Returns the seconds until the next look; 0 if nothing is left to do."""
+        mine, states, trouble = self._mine(), None, ""
+        if not mine:
+            return 0.0
         try:
-            self._place.begin(charge.run.id, lambda: pack(charge.run), needs)
-        except PlaceUnavailable as error:
-            self._refused(charge, error)
-            return
-        charge.asked = True
-        self._refused_since, self._pause = None, ASK_AGAIN_SECONDS
+            self._backend = self._backend or self._connect(mine[0].placed)
+            states = self._backend.states()
+        except (OSError, PlaygroundError) as error:
+            self.close()
+            trouble = str(error)
+        for one in mine:
+            self._tried(one, self._see_to, states)
+        for one in [one for one in self._mine() if not one.placed.submitted]:
+            self._note(one, f"{WAITING}: {trouble.rstrip('.')[:300]}; it is asked again" if trouble else WAITING)
+            if not trouble and self._is_room(one):
+                trouble = self._tried(one, self._submit)
+        return ASK_AGAIN_SECONDS if trouble else LOOK_SECONDS
 
-    def _refused(self, charge: Charge, error: PlaceUnavailable) -> None:
-        """Raises: PlaceUnavailable, once that has lasted and nothing of ours is there."""
+    def close(self) -> None:
+        """Let go of the backend. Its jobs go on."""
+        if self._backend:
+            self._backend.close()
+        self._backend = None
+
+    def _mine(self) -> list[Driven]:
+        return [one for one in handing.driven(self._outputs) if one.placed.driver == self._name]
+
+    def _seconds(self, key: Any, value: Any) -> float:
+        """For how long something has had this value (not None), as far as was seen here; 0 at first."""
         now = time.monotonic()
-        since = self._refused_since = self._refused_since or now
-        if any(other.asked for other in self._charges.values()):
-            self._refused_since = None
-        elif now - since > REFUSED_SECONDS:
-            raise error
-        self._not_before, self._pause = now + self._pause, min(2 * self._pause, MOST_SECONDS)
-        self._wait_for_node(charge, f"{WAITING}: {str(error).rstrip('.')[:300]}; it is asked again")
+        if self._seen.get(key, (None, now))[0] != value:
+            self._seen[key] = value, now
+        return now - self._seen[key][1]
 
-    def _wait_for_node(self, charge: Charge, phase: str = WAITING) -> None:
-        status = charge.run.status_on_disk()
-        charge.mirror.write_status(status.model_copy(update={"phase": phase}))
-        self._note(charge, status)
-
-    def _note(self, charge: Charge, status: Status, node: str = "") -> None:
-        charge.attempt, charge.node = status.attempt, node
-        noted = Placed(attempt=status.attempt, place=self._place_name, node=node, lost=charge.lost)
-        placed.write(charge.run.path, noted)
-
-    # -- hearing ------------------------------------------------------------------------------------------------------
-
-    def _hear(self, run_id: str, batch: list[News]) -> None:
-        for news in batch:
-            if charge := self._charges.get(run_id):  # else it has ended since
-                self._guarded(charge, self._take, news)
-
-    def _take(self, charge: Charge, news: News) -> None:
-        match news:
-            case Begun(node):
-                charge.begun = True
-                self._note(charge, charge.run.status_on_disk(), node)
-            case Lost(why):
-                self._lost(charge, why)
-            case Over():
-                self._over(charge)
-            case _:
-                charge.mirror.write(news)
-                if (status := charge.run.status_on_disk()).attempt > charge.attempt:  # the place has resumed it itself
-                    self._note(charge, status, charge.node)
-
-    def _over(self, charge: Charge) -> None:
-        end = charge.mirror.end
-        if end is None:
-            self._lost(charge, "its worker ended without a word")
-        elif end.reason in FAULTS_OF_PLACE or (end.reason == "stopped" and not charge.run.stop_requested):
-            self._lost(charge, end.message)  # a node that is taken away asks its processes to stop, too
-        else:
-            charge.mirror.write_status(end)
-            self._let_go(charge)
-
-    def _lost(self, charge: Charge, why: str) -> None:
-        """Take a run up again from what came here of it, or end it."""
-        self._place.give_up(charge.run.id)
-        status = charge.run.status_on_disk()
-        told = f"Its place was lost: {why.strip().rstrip('.')}."
-        if charge.run.stop_requested:
-            self._end(charge, "stopped", "stopped", f"Stopped. {told}")
-        elif charge.lost >= self._options.retries:
-            self._end(charge, "interrupted", placed.LOST, told)
-        else:
-            charge.lost += 1
-            again = f"{told} It is taken up again ({charge.lost} of {self._options.retries})."
-            lost = status.model_copy(update={"state": "interrupted", "reason": placed.LOST, "message": again})
-            writer.tell_end(charge.run, lost)  # status.json does not say so: it would be taken for the end
-            charge.run.queue_again(status, status.num_updates)
-            charge.asked = False
-            self._wait_for_node(charge)
-
-    # -- what is asked of a run ---------------------------------------------------------------------------------------
-
-    def _see_to(self, charge: Charge) -> None:
-        stop = charge.run.stop_requested
-        if stop and not charge.begun:
-            self._place.give_up(charge.run.id)
-            self._end(charge, "stopped", "stopped", "Stopped while it waited for a node.")
-            return
-        if charge.begun:
-            for name, data in charge.mirror.asked():
-                self._place.control(charge.run.id, name, data)
-        if stop:
-            charge.stop_since = charge.stop_since or time.monotonic()
-            if time.monotonic() - charge.stop_since > STOP_SECONDS:
-                self._place.give_up(charge.run.id)
-                self._end(charge, "stopped", "stopped", "Stopped: its node did not answer, and was given up.")
-
-    def _guarded(self, charge: Charge, function: Callable[..., None], *arguments: object) -> None:
-        """What goes wrong with one run takes no other with it."""
+    def _tried(self, one: Driven, function: Callable[..., None], *arguments: Any) -> str:
+        """What goes wrong with one run takes no other with it, and is tried again at the next look. Gives its words."""
         try:
-            function(charge, *arguments)
-        except PlaceUnavailable:  # which is about all of them
+            function(one, *arguments)
+        except (OSError, PlaygroundError) as error:
+            if not self._seconds((one.run.id, "trouble"), str(error)):
+                print(f"{one.run.id}: {error}", file=sys.stderr, flush=True)
+            return str(error)
+        return ""
+
+    def _is_room(self, one: Driven) -> bool:
+        going = sum(other.placed.submitted for other in self._mine())
+        return going < options_of(one.placed.options).at_once and not one.run.stop_requested
+
+    def _submit(self, one: Driven) -> None:
+        run = one.run
+        try:
+            job = job_of(run, one.placed.attempt, options_of(one.placed.options))
+        except InvalidConfig as error:
+            self._end(one, "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+            return
+        begun = {"submitted": True, "update": run.status_on_disk().update}
+        placed.write(run.path, one.placed.model_copy(update=begun))  # first: a node may begin it at once
+        try:
+            assert self._backend is not None
+            self._backend.submit(job)
+        except (OSError, PlaygroundError):
+            placed.write(run.path, one.placed)
             raise
-        except (OSError, ValueError, PlaygroundError) as error:
-            traceback.print_exc()
-            self._place.give_up(charge.run.id)
-            reason = "damaged" if isinstance(error, InvalidConfig) else placed.LOST
-            self._end(charge, "interrupted", reason, f"What it tells could not be written down here ({error}).")
 
-    def _end(self, charge: Charge, state: State, reason: str, message: str) -> None:
-        with contextlib.suppress(OSError):  # a full disk, or the folder is gone: who looks next will write it
-            writer.write_end(charge.run, charge.run.status_on_disk(), state, reason, message)
-        self._let_go(charge)
+    def _note(self, one: Driven, phase: str) -> None:
+        status = one.run.status_on_disk()
+        if status.state == "queued" and not status.pid and status.phase != phase:
+            write_atomically(one.run.status_path, status.model_copy(update={"phase": phase}).model_dump_json())
 
-    def _let_go(self, charge: Charge) -> None:
-        del self._charges[charge.run.id]
-        charge.lock.close()
+    def _see_to(self, one: Driven, states: Mapping[str, str] | None) -> None:
+        """States: of all jobs; None where the backend does not answer."""
+        run, there, job = one.run, one.placed.submitted, name_of(one.run, one.placed.attempt)
+        if there and self._backend:
+            self._backend.exchange(run, job)
+        status = run.status_on_disk()
+        if not one.placed.holds(run.path, status):  # it has ended
+            return
+        alive = states is not None and states.get(job) == ""
+        missing = self._seconds((job, "missing"), (alive, states is None))
+        stopping = self._seconds((job, "stop"), run.stop_requested) if run.stop_requested else -1.0
+        if alive and self._backend:
+            if stopping > STOP_SECONDS or (stopping >= 0 and status.state == "queued"):
+                self._backend.cancel(job)
+        elif stopping >= 0 and (not there or status.state == "queued" or stopping > STOP_SECONDS):
+            self._end(one, "stopped", "stopped", "Stopped while no node was at work on it.")
+        elif there and states is not None and (status.ended or missing > GONE_SECONDS):
+            begun = f", and no node has begun it: do all see {run.path}?" if status.state == "queued" else ""
+            self._lost(one, status.message if status.ended else f"its job is {states.get(job, 'gone')}{begun}")
 
+    def _lost(self, one: Driven, why: str) -> None:
+        """Take a run up again from its newest checkpoint, or end it. Raises: RunBusy, if its worker lives after all."""
+        run, retries = one.run, options_of(one.placed.options).retries
+        with launcher.at_rest(run):
+            status = run.status_on_disk()
+            if not one.placed.holds(run.path, status):  # on a shared disk its end was seen late
+                return
+            saved = status.reason == placed.LOST and status.update > one.placed.update  # it got on, and left in order
+            lost = one.placed.lost + (not saved)
+            words = f"Its node was lost: {why.strip().rstrip('.')}."
+            if run.stop_requested:
+                self._end(one, "stopped", "stopped", f"Stopped. {words}")
+            elif lost > retries:
+                self._end(one, "interrupted", placed.LOST, words)
+            else:
+                words += " It is taken up again." if saved else f" It is taken up again ({lost} of {retries})."
+                ended = status.model_copy(update={"state": "interrupted", "reason": placed.LOST, "message": words})
+                writer.tell_end(run, ended)
+                run.queue_again(status, status.num_updates)
+                again = {"attempt": run.status_on_disk().attempt, "lost": lost, "submitted": False, "node": ""}
+                placed.write(run.path, one.placed.model_copy(update=again))
 
-def place_of(name: str, options: Options, outputs: Path, sweep: str) -> Place:
-    """The place of that name. Raises: PlaceUnavailable, if it cannot be reached."""
-    if name == "ray":
-        from playground.cluster.places.ray_place import RayPlace
-
-        return RayPlace(options)
-    if name == "slurm":
-        from playground.cluster.places.slurm_place import SlurmPlace
-
-        return SlurmPlace(options, outputs, sweep)
-    if name == "jobs":
-        from playground.cluster.places.jobs_place import JobsPlace
-
-        return JobsPlace(options, sweep)
-    from playground.cluster.places.local_place import LocalPlace
-
-    return LocalPlace(options)
-
-
-def main(arguments: list[str] | None = None, place_of: Callable[[str, Options, Path, str], Place] = place_of) -> int:
-    """Drive the runs that are named to their ends. Exit code: 0, whatever these are; 1 if the place could not be used,
-    2 if nothing was done."""
-    parser = argparse.ArgumentParser(prog=f"python -m {handing.DRIVER_MODULE}", description=(main.__doc__ or ""))
-    parser.add_argument("outputs", type=Path)
-    parser.add_argument("name", help="of the sweep")
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="the id of a run in the outputs folder")
-    parser.add_argument("--on", choices=PLACES, default="ray")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="of the place: docs/scale.md"
-    )
-    chosen = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, _leave)
-    try:
-        handing.check_name(chosen.name)
-        runs = [find_run(chosen.outputs, run_id) for run_id in chosen.runs]
-        options = options_of(chosen.option)
-        handing.allow_open_files(len(runs))
-        locks = _adopted() or handing.take_over(runs, chosen.on)
-    except PlaygroundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    connect = functools.partial(place_of, chosen.on, options, chosen.outputs, chosen.name)
-    return 0 if Driver(chosen.on, connect, options, runs, locks).go() else 1
+    def _end(self, one: Driven, state: State, reason: str, message: str) -> None:
+        placed.write(one.run.path, one.placed.model_copy(update={"driver": ""}))
+        writer.write_end(one.run, one.run.status_on_disk(), state, reason, message)
 
 
-def _adopted() -> list[IO[bytes]]:
-    """The locks that `hand_over` has taken for us, as open files that no child of ours keeps open."""
-    named = os.environ.pop(handing.LOCKS_VARIABLE, "")
-    locks: list[IO[bytes]] = []
-    for descriptor in map(int, filter(None, named.split(","))):
-        os.set_inheritable(descriptor, False)
-        locks.append(launcher.not_in_forks(os.fdopen(descriptor, "wb")))
-    return locks
+def connected(where: Placed) -> Backend:
+    """The backend of a run. Raises: BackendUnavailable, InvalidConfig."""
+    if where.place == "ray":
+        from playground.cluster.ray_backend import RayBackend
+
+        return RayBackend(options_of(where.options))
+    if where.place == "jobs":
+        from playground.cluster.jobs_backend import JobsBackend
+
+        return JobsBackend()
+    from playground.cluster.slurm_backend import SlurmBackend
+
+    return SlurmBackend()
 
 
-def _leave(*_: object) -> None:
-    raise SystemExit(128 + signal.SIGTERM)
+def drive(outputs: Path, name: str, connect: Callable[[Placed], Backend] = connected) -> None:
+    """Look again and again until nothing is left."""
+    lock = launcher.adopt_lock()
+    with contextlib.closing(Driver(outputs, name, connect)) as driver:
+        while True:
+            while pause := driver.look():
+                time.sleep(pause)
+            with launcher.one_at_a_time(outputs):  # nobody hands a run over meanwhile
+                if not driver.look():
+                    if lock:
+                        lock.close()
+                    return
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    drive(Path(sys.argv[1]), sys.argv[2])

@@ -19,14 +19,11 @@ from playground import cluster
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
 from playground.runs import history
-from playground.runs.folder import requests
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
-from playground.runs.start import half_made, launcher, lifeline, queue
+from playground.runs.start import launcher, lifeline
 from playground.runs.start.launcher import Workers
 from playground.runs.steer import changes
-from playground.setup import checks
 from playground.sweeps import grid, sweep_record
 from playground.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
 
@@ -56,8 +53,8 @@ def plan(
 
     Args:
         preset: its name, for reading; base: it as plain data. overrides: `path=value` for all runs. vary:
-            `field=value,value`. check: see `grid.grid`. name: by default made up. options: of the place, `name=value`.
-            asked: who asks.
+            `field=value,value`. check: see `grid.grid`. name: by default made up. options: of the backend, as
+            `name=value`. asked: who asks.
 
     Raises:
         InvalidConfig: with everything that is wrong.
@@ -70,7 +67,9 @@ def plan(
         problems += error.problems
     if on != HERE or options:
         try:
-            _check_place(on, options)
+            _check_backend(on, options)
+            for config in found.configs if found else ():
+                cluster.check_files(on, config, outputs)
         except InvalidConfig as error:
             problems += error.problems
     chosen = name or fresh_name(outputs, preset)
@@ -111,7 +110,7 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
             sweep_record.write(outputs, sweep)
-        else:  # the options are of the place, and one may have to correct them
+        else:  # the options are of the backend, and one may have to correct them
             there = there.model_copy(update={"options": sweep.options, "stopped": False})
             sweep_record.write(outputs, there)
     return complete(outputs, there or sweep, spawn)
@@ -126,27 +125,20 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep
     """
     if sweep.made:
         return sweep
+    spawn = _elsewhere(sweep) or spawn
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
         now = _written(outputs, sweep)
         if now is None or now.stopped or now.made:
             break
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
-            if sweep.on == HERE:
-                launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
-            else:
-                _publish(outputs, sweep, run_id)
+            launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
     now = _written(outputs, sweep)
     if now is None:  # deleted meanwhile
         return sweep
     if now.stopped:
         stop_all(outputs, now)  # also the one that was made just now
         return now
-    if sweep.on != HERE:
-        with launcher.one_at_a_time(outputs):  # or who looks for the dead holds the lock of one in this moment
-            new = [run for run in sweep_record.runs_of(outputs, sweep) if launcher.has_no_worker(run)]
-        if new:
-            _hand_over(outputs, sweep, new)
     return _noted(outputs, sweep, made=True)
 
 
@@ -160,6 +152,8 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
         if not run.status().ended:
             launcher.stop(run)
             asked.append(run.id)
+    if sweep.on != HERE:
+        cluster.ensure_drivers(outputs)
     return asked
 
 
@@ -171,7 +165,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
     if not sweep.made:
         complete(outputs, _noted(outputs, sweep, stopped=False), spawn)
         found.going.extend(run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in before)
-    waiting = []
+    spawn = _elsewhere(sweep) or spawn
     for run in sweep_record.runs_of(outputs, sweep):
         status = run.status()
         try:
@@ -181,16 +175,14 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
                 if status.ended and status.state != "finished":
                     found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
                 continue
-            elif sweep.on == HERE:
-                launcher.resume(run, spawn)
             else:
-                waiting.append(run)
+                launcher.resume(run, spawn)
         except PlaygroundError as error:
             found.refused[run.id] = str(error)
             continue
         found.going.append(run.id)
-    if waiting:
-        _hand_over(outputs, sweep, waiting)
+    if sweep.on != HERE:
+        cluster.ensure_drivers(outputs)
     return found
 
 
@@ -253,23 +245,13 @@ def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
     return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
 
 
-def _check_place(on: Where, options: Sequence[str]) -> None:
+def _check_backend(on: Where, options: Sequence[str]) -> None:
     """Can runs be computed there? Raises: InvalidConfig."""
     if on == HERE:
         raise InvalidConfig([Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none.")])
-    cluster.check(on, cluster.options_of(options))
+    cluster.check(on, options)
 
 
-def _hand_over(outputs: Path, sweep: Sweep, runs: Sequence[RunDirectory]) -> None:
-    """Have these runs computed where the sweep says; returns at once. Raises: PlaygroundError, OSError."""
-    cluster.hand_over(outputs, sweep.name, [run.id for run in runs], sweep.on, cluster.options_of(sweep.options))
-
-
-def _publish(outputs: Path, sweep: Sweep, run_id: str) -> None:
-    """Make a run that an engine elsewhere will start; see `launcher.start`. Raises: RunNotFound, RunExists."""
-    config = checks.located(sweep.config(run_id), outputs)
-    request = sweep.request(run_id)
-    with launcher.one_at_a_time(outputs):
-        if requests.find(outputs, request) is None:
-            run = half_made.reserved(outputs, config, run_id, request, queue.slot_of(config))
-            run.publish(config)
+def _elsewhere(sweep: Sweep) -> Workers | None:
+    """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
+    return None if sweep.on == HERE else cluster.elsewhere(sweep.name, sweep.on, sweep.options)

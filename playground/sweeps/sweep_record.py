@@ -14,7 +14,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -32,7 +32,6 @@ MOST_RUNS = 200
 KEEP_SECONDS = 60.0  # the record of one of which all runs were deleted
 NAME_CHARACTERS = 50  # a run's id is the name, a hyphen and a number
 Where = Literal["here", "ray", "slurm", "jobs"]
-PLACES: tuple[str, ...] = get_args(Where)
 
 
 class Sweep(Record):
@@ -42,7 +41,7 @@ class Sweep(Record):
     Attributes:
         preset: what somebody named to begin with, for reading. base: that configuration as plain data, with what was
             set for all runs. vary: dotted field -> its values; the runs take them in order, the last field fastest.
-        on: where they are computed. options: of that place, as `name=value`. runs: their ids. visitor, mode: who asked,
+        on: where they are computed. options: of that, as `name=value`. runs: their ids. visitor, mode: who asked,
             as in request.json of each run.
     """
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from starlette.middleware import Middleware
 
+from playground import cluster
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import bucket, history
 from playground.runs.bucket import BucketThread
@@ -148,7 +149,10 @@ def launch(
     url, loop = _serve_gradio(demo, address, port, hub, access, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
-    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
+    chores = [
+        every(CHORE_SECONDS, chore)
+        for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits), lambda: cluster.ensure_drivers(outputs))
+    ]
     # It adopts what lives, ends what died, starts others.
     watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.cluster import place
+from playground import cluster
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
 from playground.sweeps import sweep_record
@@ -65,7 +65,7 @@ def test_everything_wrong_is_listed_and_nothing_is_made(
     arguments: tuple[str, ...],
     words: tuple[str, ...],
 ) -> None:
-    monkeypatch.setitem(place.PLACES, "ray", ("no_such_engine", "pip install it"))
+    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     result = run("sweep", preset("finish"), *arguments)
     assert (result.code, result.out) == (2, "") and not outputs.exists()
     assert all(result.err.count(text) == 1 for text in words)

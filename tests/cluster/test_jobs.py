@@ -1,217 +1,139 @@
-"""Runs as jobs of a hub that is a folder here."""
+"""Runs as jobs of a hub whose bucket is a folder here."""
 
 from __future__ import annotations
 
-import itertools
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from playground.cluster.news import Appended, News, Replaced, Taken, decode, encode
-from playground.cluster.place import Needs, Options
-from playground.cluster.places import job_side, jobs_place
-from playground.cluster.places.jobs_bucket import Bucket
-from playground.cluster.places.jobs_place import JobsPlace
-from playground.errors import PlaceUnavailable
+from playground.cluster import driver, handing, jobs_backend
+from playground.cluster.backend import job_of, name_of, options_of
+from playground.cluster.jobs_backend import JobsBackend
+from playground.errors import BackendUnavailable
+from playground.runs import bucket
+from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from tests.cluster.fake_hub import FakeHub, HubAway
-from tests.cluster.places import Driving, new_run
-from tests.support import wait_until
+from playground.runs.steer import changes
+from tests.cluster.driving import driving, handed_over
+from tests.support import PROJECT, small_config, wait_until
 
-OPTIONS = Options(
-    image="hf.co/spaces/me/playground", bucket="me/runs", flavor="t4-small", minutes=45, checkpoint_seconds=0
-)
+OPTIONS = ["image=hf.co/spaces/me/playground", "bucket=me/runs", "flavor=t4-small", "minutes=45"]
+
+
+class FakeHub:
+    """As much of `HfApi` as is used. Its jobs are processes here, and `folder` is what they mount."""
+
+    token = "hf_of_a_test"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: list[dict[str, Any]] = []
+        self.jobs: list[subprocess.Popen[bytes]] = []
+        self.away = False
+
+    def run_job(self, **asked: Any) -> Any:
+        python, m, module, mount, *words = asked["command"]
+        assert (python, m, module, mount) == ("python", "-m", jobs_backend.SIDE_MODULE, asked["volumes"][0].mount_path)
+        command = [sys.executable, "-m", "tests.cluster.fake_job", str(self.folder / asked["volumes"][0].path), *words]
+        self.asked.append(asked)
+        self.jobs.append(subprocess.Popen(command, cwd=PROJECT))
+        return SimpleNamespace(id=str(len(self.jobs) - 1))
+
+    def list_jobs(self, *, labels: dict[str, str]) -> Iterator[Any]:
+        if self.away:
+            raise RuntimeError("the hub is away")  # what its client raises is no OSError
+        for number, (asked, process) in enumerate(zip(self.asked, self.jobs, strict=True)):
+            stage = "RUNNING" if process.poll() is None else "ERROR" if process.returncode else "COMPLETED"
+            assert labels.items() <= asked["labels"].items()
+            yield SimpleNamespace(
+                id=str(number), labels=asked["labels"], status=SimpleNamespace(stage=stage, message=None)
+            )
+
+    def cancel_job(self, *, job_id: str) -> None:
+        self.jobs[int(job_id)].kill()
 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    made = FakeHub(tmp_path / "bucket")
+    made.folder.mkdir()
+    monkeypatch.setenv(bucket.VARIABLE, str(made.folder))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    made = FakeHub(tmp_path / "hub")
+    monkeypatch.setattr(handing, "ensure_driver", lambda *_: None)
+    monkeypatch.setattr(driver, "GONE_SECONDS", 0.5)
     yield made
     for job in made.jobs:
         job.kill()
         job.wait()
 
 
-def driving(hub: FakeHub, *runs: RunDirectory, options: Options = OPTIONS) -> Driving:
-    return Driving(JobsPlace(options, "sweep", hub, poll_seconds=0.05), list(runs), retries=options.retries)
-
-
-def test_runs_are_computed_in_jobs_whose_time_is_always_told(outputs: Path, hub: FakeHub) -> None:
-    runs = [new_run(outputs, name, name="finish") for name in ("one", "two")]
-    driving(hub, *runs).join()
-    assert [run.status().state for run in runs] == ["finished"] * 2
-    assert [item.update for item in runs[1].metrics()] == [1, 2, 3] and len(runs[0].samples()) == 4
-    asked = {name: hub.asked[0][name] for name in ("image", "flavor", "timeout", "secrets", "labels")}
-    assert asked == {
+def test_what_is_asked_of_the_hub(outputs: Path, hub: FakeHub) -> None:
+    run = handed_over(outputs, small_config("finish"))
+    JobsBackend(hub).submit(job_of(run, 1, options_of(OPTIONS)))
+    (asked,) = hub.asked
+    assert {name: asked[name] for name in ("image", "flavor", "timeout", "secrets")} == {
         "image": "hf.co/spaces/me/playground", "flavor": "t4-small", "timeout": "2700s",
-        "secrets": {"HF_TOKEN": "hf_of_a_test"}, "labels": {"playground-run": "one"},
+        "secrets": {"HF_TOKEN": "hf_of_a_test"},
     }  # fmt: skip
-    assert [path.name for path in (hub.folder / "me/runs").rglob("*") if path.is_file()] == ["leash"]
+    (volume,) = asked["volumes"]
+    assert (volume.type, volume.source, volume.path) == ("bucket", "me/runs", f"jobs/{name_of(run, 1)}")
 
 
-def test_a_stop_travels_to_the_job(outputs: Path, hub: FakeHub) -> None:
-    run = new_run(outputs, "one", name="wait")
-    going = driving(hub, run)
-    wait_until(lambda: run.status().state == "running")
-    launcher.stop(run)
-    going.join()
+def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: FakeHub) -> None:
+    run = handed_over(outputs, small_config("finish"))
+    with driving(outputs, JobsBackend(hub)):
+        wait_until(lambda: run.status().ended)
+    assert run.status().state == "finished" and [item.update for item in run.metrics()] == [1, 2, 3]
+    assert len(run.samples()) == 4 and "last words" in run.log_tail()
+    assert not list((hub.folder / "jobs").iterdir()) and not list(run.path.glob(".coming-*"))
+
+
+def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
+    run = handed_over(outputs, small_config("wait"))
+    with driving(outputs, JobsBackend(hub)):
+        wait_until(lambda: run.status().state == "running")
+        changes.request_pause(run)
+        (job,) = hub.folder.glob("jobs/*/")
+        wait_until(lambda: not (run.control_path / "pause").exists())
+        hub.jobs[0].kill()
+        wait_until(lambda: len(hub.jobs) == 2 and run.status().state == "running")
+        assert run.status().attempt == 2 and "its job is over (ERROR)" in run.events_path.read_text()
+        launcher.stop(run)
+        wait_until(lambda: run.status().ended)
     assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
+    assert job.exists(), "of a job that said nothing of its end all is left"
 
 
-def test_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
-    run = new_run(outputs, "one", name="wait")
-    going = driving(hub, run)
-    wait_until(lambda: run.status().state == "running")
-    hub.jobs[0].kill()
-    wait_until(lambda: len(hub.jobs) == 2)
-    assert "its job job-1 ended as ERROR" in run.events_path.read_text()
-    wait_until(lambda: run.status().state == "running" and run.status().attempt == 2)
-    launcher.stop(run)
-    going.join()
+def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    hub.away = True
+    with pytest.raises(BackendUnavailable, match="The hub says: RuntimeError: the hub is away"):
+        JobsBackend(hub).states()
+    monkeypatch.delenv(bucket.VARIABLE)
+    with pytest.raises(BackendUnavailable, match="hf auth login"):
+        JobsBackend(hub)
 
 
-def test_a_hub_that_is_away_for_a_moment_costs_nothing(outputs: Path, hub: FakeHub) -> None:
-    run = new_run(outputs, "one", name="wait")
-    going = driving(hub, run)
-    wait_until(lambda: run.status().state == "running")
-    hub.failing = 3
-    launcher.stop(run)
-    going.join()
-    assert (run.status().state, run.status().attempt) == ("stopped", 1)
-
-
-@pytest.mark.parametrize("bad", range(13))
-def test_whichever_call_fails_all_is_heard_and_asked_once(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, bad: int
-) -> None:
-    monkeypatch.setattr(hub, "run_job", lambda **_: SimpleNamespace(id="job-1"))
-    monkeypatch.setattr(hub, "inspect_job", lambda **_: SimpleNamespace(status=SimpleNamespace(stage="RUNNING")))
-    place = JobsPlace(OPTIONS, "sweep", hub, poll_seconds=0)
-    place.begin("one", lambda: b"", Needs(1, None))
-    (parcel,) = hub.folder.rglob("parcel")
-    job = Bucket(hub, "me/runs", str(parcel.parent.relative_to(hub.folder / "me/runs")))
-    told: list[News] = [Appended("metrics.jsonl", b"%d" % number) for number in range(5)]
-    for number, news in enumerate(told, 1):
-        job.put(f"news/{number:09d}", encode([news]))
-    asked = [("stop", b"1"), ("pause", b"2"), ("pause", None)]
-    for name, data in asked:
-        place.control("one", name, data)
-    calls = itertools.count()
-
-    def _call() -> None:
-        if next(calls) == bad:
-            raise HubAway("the hub is away")
-
-    monkeypatch.setattr(hub, "_call", _call)
-    heard = [news for _ in range(4) for _, batch in place.news(0) for news in batch]
-    monkeypatch.undo()
-    assert heard == told and next(calls) > bad
-    assert [decode(job.get(name)) for name in job.names("asked")] == [
-        [Taken(name) if data is None else Replaced(name, data)] for name, data in asked
-    ]
-
-
-def test_jobs_are_cancelled_whatever_the_hub_answers_to_the_first(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers: list[str] = []
-
-    def cancel_job(job_id: str) -> None:
-        answers.append(job_id)
-        if len(answers) == 1:
-            raise HubAway("the hub is away")
-
-    monkeypatch.setattr(hub, "run_job", lambda labels, **_: SimpleNamespace(id=labels["playground-run"]))
-    monkeypatch.setattr(hub, "cancel_job", cancel_job)
-    place = JobsPlace(OPTIONS, "sweep", hub)
-    for name in ("one", "two"):
-        place.begin(name, lambda: b"", Needs(1, None))
-    place.close()
-    assert answers == ["one", "two"] and "The job one could not be cancelled" in capsys.readouterr().out
-
-
-def test_a_hub_that_stays_away_ends_the_sweep(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs_place, "GONE_SECONDS", 0.2)
-    run = new_run(outputs, "one", name="wait")
-    going = driving(hub, run)
-    wait_until(lambda: run.status().state == "running")
-    hub.failing = 10**6
-    going.join()
-    assert run.status().reason == "place_lost" and "The hub has not answered" in run.status().message
-
-
-def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub) -> None:
-    hub.failing = 1
-    with pytest.raises(PlaceUnavailable, match=r"The bucket me/runs cannot be used \(HubAway: the hub is away\)"):
-        JobsPlace(OPTIONS, "sweep", hub)
-    hub.token = ""
-    with pytest.raises(PlaceUnavailable, match="hf auth login"):
-        JobsPlace(OPTIONS, "sweep", hub)
-
-
-def test_sending_is_tried_again_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[float] = []
-    monkeypatch.setattr(job_side.time, "sleep", waited.append)
-    answers = iter([OSError(), OSError(), b"there"])
-
-    def one() -> bytes:
-        answer = next(answers)
-        if isinstance(answer, OSError):
-            raise answer
-        return answer
-
-    assert job_side.insisted(one) == b"there" and waited == [1, 2]
-
-    def never() -> bytes:
-        raise OSError("away")
-
-    with pytest.raises(OSError, match="away"):
-        job_side.insisted(never)
-    assert waited[2:] == [1, 2, 4, 8, 16]
-
-
-def test_a_bucket_lists_what_is_in_its_folder_only(hub: FakeHub) -> None:
-    hub.create_bucket("me/runs", private=True, exist_ok=True)
-    mine, other = Bucket(hub, "me/runs", "a/1"), Bucket(hub, "me/runs", "a/10")
-    other.put("news/000000001", b"x")
-    mine.put("news/000000002", b"y")
-    assert mine.names() == ["news/000000002"] and mine.names("asked") == []
-    assert mine.get("news/000000002") == b"y"
-    mine.delete(mine.names())
-    assert mine.names() == [] and other.names() == ["news/000000001"]
-
-
-def test_a_job_ends_its_run_before_the_hub_does(tmp_path: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    hub.create_bucket("me/runs", private=True, exist_ok=True)
-    bucket = Bucket(hub, "me/runs", "a/1")
-    bucket.put("parcel", b"x")
-    now, let_go_at, left_at = [0.0], [], []
-
-    class Seat:
-        """At work until the lifeline is let go of."""
-
-        over = False
-
-        def __init__(self, *_: object) -> None:
-            """Nothing to start."""
-
-        def look(self) -> Iterator[list[object]]:
-            self.over = bool(let_go_at)
-            yield from ()
-
-        def leave(self) -> None:
-            left_at.append(now[0])
-
-    monkeypatch.setattr(job_side, "Seat", Seat)
-    monkeypatch.setattr(job_side.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(job_side.time, "sleep", lambda seconds: now.__setitem__(0, now[0] + seconds))
-    monkeypatch.setattr(job_side.lifeline, "let_go", lambda: let_go_at.append(now[0]))
-    monkeypatch.setattr(job_side.lifeline, "choose", lambda policy: None)
-    monkeypatch.setattr(job_side, "PATIENCE_SECONDS", 1e9)
-    job_side.compute(bucket, bucket, "one", seconds=1800, checkpoint_seconds=0, look_seconds=10)
-    assert let_go_at[0] == 1800 - 180 + 10  # the first look behind the margin
-    assert left_at and left_at[0] < 1800
+def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs: Path, hub: FakeHub, tmp_path: Path) -> None:
+    run = handed_over(outputs, small_config("finish"))
+    backend, name = JobsBackend(hub), name_of(run, 1)
+    there = RunDirectory.create(tmp_path / "there", small_config("other"), "one")
+    (there.path / "label.json").write_text('{"name": "theirs"}')
+    there.metrics_path.write_text("{}\n")
+    saved = there.checkpoints_path / "update-000001"
+    saved.mkdir(parents=True)
+    (saved / checkpoints.TRAINER).write_text('{"update": 1}')
+    listed = checkpoints.listed(saved)
+    (saved / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": listed}))
+    place = hub.folder / "jobs" / name / bucket.RUNS / "one"
+    for _ in range(2):
+        bucket.keep(there, place)
+    backend.exchange(run, name)
+    assert [path.name for path in run.checkpoints()] == ["update-000001"]
+    assert run.config().name == "finish" and not run.label_path.exists() and run.metrics_path.read_text() == "{}\n"

@@ -1,133 +1,108 @@
-"""Runs as submitit's jobs, by its executor for this machine; and the leash that ties them to their driver."""
+"""Runs as jobs of a Slurm that is this machine: drivers and nodes as processes, and folders that both see."""
 
 from __future__ import annotations
 
-import errno
+import shlex
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from playground.cluster.news import Appended, Lost, Over
-from playground.cluster.parcel import pack
-from playground.cluster.place import Needs, Options
-from playground.cluster.places.leash import Collar, Leash
-from playground.cluster.places.slurm_job import LEASH, NODE, OVER
-from playground.cluster.places.slurm_place import SlurmPlace, _Job
-from playground.errors import PlaceUnavailable
+from playground.cluster import ensure_drivers, handing
+from playground.cluster.backend import job_of, name_of, options_of
+from playground.cluster.slurm_backend import NODE_MODULE, SlurmBackend
+from playground.errors import BackendUnavailable
+from playground.runs.folder import placed
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from tests.cluster.places import Driving, new_run
+from playground.runs.steer import changes
+from tests.cluster import fake_slurm
+from tests.cluster.driving import handed_over
 from tests.faults.resuming import config, figures, tiny_model, weights
 from tests.forking import Forker
-from tests.support import has_ended, wait_until
+from tests.support import PROJECT, has_ended, small_config, wait_until
 
 
-def test_a_job_that_slurm_takes_back_goes_on_where_it_was(outputs: Path, tmp_path: Path, forker: Forker) -> None:
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "slurm"
+    for name, value in fake_slurm.install(folder).items():
+        monkeypatch.setenv(name, value)
+    yield folder
+    for job in fake_slurm.jobs(folder):
+        fake_slurm.take_back(folder, job["job-name"])
+        wait_until(lambda job=job: has_ended(int(job["pid"])))
+
+
+def drivers(outputs: Path) -> list[psutil.Process]:
+    words = [handing.DRIVER_MODULE, str(outputs.resolve())]
+    return [one for one in psutil.process_iter(["cmdline"]) if set(words) <= set(one.info["cmdline"] or [])]
+
+
+def test_a_run_goes_on_whatever_becomes_of_its_node_and_its_driver(
+    outputs: Path, tmp_path: Path, slurm: Path, forker: Forker
+) -> None:
     made = config(tiny_model(tmp_path / "model"), ppo__num_updates=4)
-    run = RunDirectory.create(outputs, made, "one")
-    (run.control_path / "step").write_text("{}")  # one update, and then a pause
-    place = SlurmPlace(Options(checkpoint_seconds=0), outputs, "sweep", cluster="local")
-    driving = Driving(place, [run])
+    run = handed_over(outputs, made)
+    changes.request_step(run)  # one update, and then a pause
     whole = launcher.start(made, outputs, "whole", spawn=forker.spawn)
     assert whole.process is not None and whole.process.wait(120) == 0
-    wait_until(lambda: run.status().state == "paused" and run.latest_checkpoint())
-    for process in psutil.Process(int(place._jobs["one"].job.job_id)).children(recursive=True):
-        process.send_signal(signal.SIGUSR2)  # as Slurm does: to every process of a job
-    driving.join()
-    assert (run.status().state, run.status().attempt) == ("finished", 2)
+    log = outputs / handing.LOGS / "sweep.log"
+    wait_until(lambda: run.status().state == "paused", 120)
+    assert (placed.read(run.path) or placed.Placed()).node and run.status().pid, log.read_text()
+    (driver,) = drivers(outputs)
+    driver.kill()
+    driver.wait()
+    assert run.status().state == "paused" and run.is_alive(), "its job needs no driver"
+    fake_slurm.take_back(slurm, name_of(run, 1))
+    wait_until(lambda: run.status_on_disk().reason == placed.LOST)
+    assert run.status().state == "queued" and not run.stop_requested
+    ensure_drivers(outputs)
+    ensure_drivers(outputs)
+    wait_until(lambda: run.status().ended, 120)
+    assert (run.status().state, run.status().attempt) == ("finished", 2), log.read_text()
     assert [item.attempt for item in run.metrics()] == [1, 2, 2, 2]
-    assert "It is taken up again" not in run.events_path.read_text()  # it was queued again, and never lost
     assert weights(run) == weights(whole.run) != {} and figures(run) == figures(whole.run)
-    assert not list((outputs / ".slurm").iterdir())
+    wait_until(lambda: not drivers(outputs))
+    assert len(fake_slurm.jobs(slurm)) == 2
 
 
-def test_a_job_whose_driver_is_not_heard_of_ends(outputs: Path, tmp_path: Path) -> None:
-    run = RunDirectory.create(outputs, config(tiny_model(tmp_path / "model")), "one")
-    (run.control_path / "step").write_text("{}")
-    options = Options(checkpoint_seconds=0)
-    place = SlurmPlace(options, outputs, "sweep", cluster="local", pull_seconds=1000, patience_seconds=1)
-    place.begin("one", lambda: pack(run), Needs(1, 0))
-    job = place._jobs["one"]
-    pid = wait_until(lambda: job.run.status_on_disk().pid)
-    wait_until(lambda: (job.run.path.parent / OVER).exists())
-    assert job.run.status_on_disk().reason in ("server_lost", "stopped") and has_ended(pid)
-    assert job.job.wait() is None
-    place.close()
+def test_a_stop_reaches_the_worker_in_its_folder(outputs: Path, tmp_path: Path, slurm: Path) -> None:
+    run = handed_over(outputs, config(tiny_model(tmp_path / "model")))
+    changes.request_step(run)
+    wait_until(lambda: run.status().state == "paused", 120)
+    (driver,) = drivers(outputs)
+    driver.send_signal(signal.SIGKILL)
+    launcher.stop(run)
+    wait_until(lambda: run.status().ended)
+    assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
 
 
-class FakeJob:
-    """As much of a submitit job as is looked at."""
-
-    job_id, state = "17", "NODE_FAIL"
-
-    def __init__(self, done: bool) -> None:
-        self._done = done
-
-    def done(self) -> bool:
-        return self._done
-
-
-def test_a_job_that_vanishes_is_lost_and_one_that_waits_is_not(tmp_path: Path) -> None:
-    run = new_run(tmp_path / "1", "one")
-    waiting, vanished = _Job(run.path, FakeJob(False), 0), _Job(run.path, FakeJob(True), 0)
-    assert list(waiting.look()) == []
-    assert list(vanished.look()) == [[Lost("its job 17 ended as NODE_FAIL")]]
+def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs: Path, slurm: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(device="cuda:0"), "one")
+    backend, options = SlurmBackend(), options_of(["cpus=3", "minutes=90", "partition=short"])
+    backend.submit(job_of(run, 2, options))
+    (job,) = fake_slurm.jobs(slurm)
+    assert {name: job.get(name) for name in ("job-name", "time", "cpus-per-task", "gpus", "partition", "chdir")} == {
+        "job-name": name_of(run, 2), "time": "90", "cpus-per-task": "3", "gpus": "1", "partition": "short",
+        "chdir": str(PROJECT),
+    }  # fmt: skip
+    assert shlex.split(job["wrap"])[1:] == [sys.executable, "-m", NODE_MODULE, str(run.path.resolve()), "2", "5400"]
+    assert job["output"] == str(run.log_path.resolve()) and "no-requeue" in job
+    backend.cancel(name_of(run, 2))
+    wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
 
 
-def test_an_end_is_told_once_the_job_says_that_it_is_one(tmp_path: Path) -> None:
-    run = new_run(tmp_path / "1", "one")
-    job = _Job(run.path, FakeJob(False), 0)
-    RunWriter(run, 3).finish("stopped", "stopped", "For a moment.")
-    (tmp_path / "1" / NODE).write_text("node-3")
-    told = [news for batch in job.look() for news in batch]
-    assert not [news for news in told if getattr(news, "name", "") == "status.json"]
-    (tmp_path / "1" / OVER).touch()
-    told = [news for batch in job.look() for news in batch]
-    assert told[-2].name == "status.json" and told[-1] == Over()
+def test_a_controller_that_is_away_says_so(outputs: Path, slurm: Path) -> None:
+    (slurm / "away").touch()
+    with pytest.raises(BackendUnavailable, match="Slurm's squeue says: Unable to contact slurm controller"):
+        SlurmBackend().states()
 
 
-def test_a_shared_folder_that_is_away_for_a_moment_costs_nothing(
-    outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = SlurmPlace(Options(), outputs, "sweep", cluster="local", pull_seconds=0)
-    jobs = {name: _Job(new_run(tmp_path / name, name).path, FakeJob(False), 0) for name in ("one", "two")}
-    place._jobs = dict(jobs)
-    for job in jobs.values():
-        job.run.log_path.write_bytes(b"hello\n")
-    away = [OSError(errno.ESTALE, "Stale file handle")] * 2
-    with monkeypatch.context() as patch:
-        patch.setattr(place._leash, "_write", lambda text: _raise(away.pop()))
-        patch.setattr(jobs["one"].pump, "_new_traces", lambda: _raise(away.pop()))
-        heard = place.news(0)
-    assert not away
-    assert heard + place.news(0) == [(name, [Appended("worker.log", b"hello\n")]) for name in ("one", "two")]
-
-
-def _raise(error: Exception) -> None:
-    raise error
-
-
-def test_without_slurm_it_is_said_where_to_start(outputs: Path) -> None:
-    with pytest.raises(PlaceUnavailable, match=r"Slurm cannot be used from here .* login node"):
-        SlurmPlace(Options(), outputs, "sweep")
-
-
-def test_a_collar_is_loose_once_nobody_has_pulled_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr("playground.cluster.places.leash.time.monotonic", lambda: now[0])
-    path = tmp_path / LEASH
-    leash = Leash(path.write_text, pull_seconds=20)
-    collar = Collar(lambda: path.read_text() if path.exists() else "", patience_seconds=60)
-    leash.pull()
-    for _ in range(10):
-        now[0] += 30
-        leash.pull()
-        assert not collar.is_loose
-    now[0] += 59
-    assert not collar.is_loose
-    path.unlink()  # not readable now
-    now[0] += 2
-    assert collar.is_loose
+def test_without_slurm_it_is_said_where_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BackendUnavailable, match="login node"):
+        SlurmBackend()

@@ -12,7 +12,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from playground.cluster import place
+from playground import cluster
+from playground.cluster import handing
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import history
@@ -20,7 +21,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.reconciler import Reconciler
-from playground.runs.start import children, launcher, queue
+from playground.runs.start import launcher, queue
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_making import Plan
 from playground.sweeps.sweep_record import Sweep
@@ -235,33 +236,36 @@ def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
 
 
 def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(place.PLACES, "ray", ("no_such_engine", "pip install it"))
+    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     with pytest.raises(InvalidConfig, match="on: needs the package `no_such_engine`"):
         planned(outputs, on="ray")
     with pytest.raises(InvalidConfig, match="option: is of a cluster"):
         planned(outputs, options=["cpus=2"])
-    with pytest.raises(InvalidConfig, match=r"place\.cpu: is no option of a place"):
+    with pytest.raises(InvalidConfig, match=r"option\.cpu: is no option of a backend"):
         planned(outputs, on="slurm", options=["cpu=2"])
 
 
-def test_a_sweep_elsewhere_is_handed_over_as_published_runs_that_nobody_has_started(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    handed: list[tuple[str, ...]] = []
-    monkeypatch.setattr(
-        "playground.cluster.hand_over",
-        lambda folder, name, run_ids, place, options: handed.append((name, place, str(options.cpus), *run_ids)),
-    )
-    sweep = sweep_making.create(outputs, planned(outputs, on="ray", options=["cpus=2"]).sweep)
-    assert handed == [("leash", "ray", "2.0", *ids())] and queue.waiting(outputs) == []
-    assert all(run.config().seed in (0, 1) for run in sweep_record.runs_of(outputs, sweep))
+@pytest.fixture
+def drivers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The drivers that were to be started."""
+    started: list[str] = []
+    monkeypatch.setattr(handing, "ensure_driver", lambda folder, name: started.append(name))
+    return started
+
+
+def test_a_sweep_elsewhere_is_handed_over_as_runs_that_nobody_has_started(outputs: Path, drivers: list[str]) -> None:
+    sweep = sweep_making.create(outputs, planned(outputs, on="slurm", options=["cpus=2"]).sweep)
+    found = [(one.run.id, one.placed.place, one.placed.options, one.placed.driver) for one in handing.driven(outputs)]
+    assert found == [(run_id, "slurm", ["cpus=2"], "leash") for run_id in ids()] and set(drivers) == {"leash"}
+    Reconciler(outputs).look()
+    assert queue.waiting(outputs) == [] and states(outputs, sweep) == dict.fromkeys(ids(), "queued")
     sweep_making.create(outputs, sweep)
-    assert len(handed) == 1, "who repeats it hands nothing over again"
     run = RunDirectory(outputs / ids()[1])
     run.status_path.write_text(Status(state="stopped", reason="stopped").model_dump_json())
     for other in (*ids()[:1], *ids()[2:]):
         (outputs / other / "status.json").write_text(Status(state="finished").model_dump_json())
-    assert sweep_making.resume_all(outputs, sweep).going == [run.id] and handed[1] == ("leash", "ray", "2.0", run.id)
+    assert sweep_making.resume_all(outputs, sweep).going == [run.id]
+    assert [(one.run.id, one.placed.attempt) for one in handing.driven(outputs)] == [(run.id, 2)]
 
 
 def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:
@@ -348,46 +352,11 @@ def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
     assert standing(sweep, dict.fromkeys(ids(), Status())).state == "queued"
 
 
-def test_a_look_for_the_dead_keeps_no_run_from_being_handed_over(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It holds the lock of a run that was just made, for a moment."""
-    handed: list[str] = []
-    monkeypatch.setattr("playground.cluster.check", lambda *_: None)
-    monkeypatch.setattr("playground.cluster.hand_over", lambda outputs, name, ids, *_: handed.extend(ids))
-    sweep = planned(outputs, on="ray").sweep
-    waits, exit_code = launcher.has_no_worker, children.exit_code
-    holds, let_go = threading.Event(), threading.Event()
-    looks: list[threading.Thread] = []
-
-    def looked_at(run: RunDirectory) -> int | None:
-        holds.set()
-        let_go.wait(0.5)
-        return exit_code(run)
-
-    def asked(run: RunDirectory) -> bool:
-        if not looks:
-            looks.append(threading.Thread(target=Reconciler(outputs).end_the_dead))
-            looks[0].start()
-            holds.wait(0.5)
-        return waits(run)
-
-    monkeypatch.setattr(children, "exit_code", looked_at)
-    monkeypatch.setattr(launcher, "has_no_worker", asked)
-    assert sweep_making.create(outputs, sweep).made
-    let_go.set()
-    looks[0].join()
-    assert handed == ids()
-    assert set(states(outputs, sweep).values()) == {"queued"}  # nobody takes it for lost before it has a driver
-
-
-@pytest.mark.parametrize("on", ["here", "ray"])
+@pytest.mark.parametrize(("on", "state"), [("here", "stopped"), ("slurm", "stopping")])
 def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, on: str
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, drivers: list[str], on: str, state: str
 ) -> None:
-    handed: list[str] = []
-    monkeypatch.setattr("playground.cluster.check", lambda *_: None)
-    monkeypatch.setattr("playground.cluster.hand_over", lambda outputs, name, ids, *_: handed.extend(ids))
+    """Those that are handed over already their driver ends."""
     sweep, publish = planned(outputs, on=on).sweep, RunDirectory.publish
 
     def published(run: RunDirectory, config: RunConfig) -> None:
@@ -397,7 +366,7 @@ def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
             stops[0].start()
 
     stops: list[threading.Thread] = []
-    begin = launcher.start if on == "here" else sweep_making._publish
+    begin = launcher.start
 
     def made(*arguments: Any) -> Any:
         found = begin(*arguments)
@@ -406,11 +375,11 @@ def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
         return found
 
     monkeypatch.setattr(RunDirectory, "publish", published)
-    monkeypatch.setattr(*((launcher, "start") if on == "here" else (sweep_making, "_publish")), made)
+    monkeypatch.setattr(launcher, "start", made)
     there = sweep_making.create(outputs, sweep)
-    assert not there.made and handed == []
-    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), "stopped"))
-    assert standing(there, sweep_record.statuses(outputs, there)) == Standing(stopped=2, unmade=2)
+    assert not there.made
+    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), state))
+    assert standing(there, sweep_record.statuses(outputs, there)).unmade == 2
     monkeypatch.undo()
     if on == "here":
         monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.fake_worker")

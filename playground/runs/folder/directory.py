@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.folder import evidence
+from playground.runs.folder import evidence, placed
 from playground.runs.folder.files import (
     JsonlTail,
     field_is,
@@ -195,14 +195,20 @@ class RunDirectory:
         return self.label().name or telling.title_of(config)
 
     def is_alive(self) -> bool:
-        """True while a worker process holds the lock. The kernel frees it on any death."""
-        return is_locked(self.lock_path)
+        """True while a worker process holds the lock, which the kernel frees on any death, or a driver is in charge of
+        a worker elsewhere."""
+        return is_locked(self.lock_path) or self.is_driven()
+
+    def is_driven(self) -> bool:
+        """True while a driver is in charge of it: it is computed elsewhere, or waits for that."""
+        elsewhere = placed.read(self.path)
+        return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
     def is_at_work(self) -> bool:
         """True while a worker lives and has not written its end. One that has takes a moment to leave; nobody needs
         to wait for that."""
         status = self.status_on_disk()
-        return self.is_alive() and (not status.ended or status.reason == "damaged")
+        return self.is_alive() and (not status.ended or status.reason == "damaged" or self.is_driven())
 
     @property
     def making_path(self) -> Path:
@@ -231,6 +237,8 @@ class RunDirectory:
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
+        if status.reason in placed.FAULTS and self.is_driven():  # which takes it up again
+            status = status.model_copy(update={"state": "queued", "phase": placed.AGAIN, "reason": "", "message": ""})
         if status.ended or self.is_alive() or self.waits(status) or self.is_expected(status):
             return self._with_requests(status)
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker

@@ -1,28 +1,47 @@
-"""placed.json: where an attempt of a run is computed that is not computed here.
+"""placed.json: by which backend an attempt of a run is computed that has its worker elsewhere.
 
-Its folder is then a mirror: a driver (`playground.cluster`) holds the lock, brings the records in, and takes requests
-out. Written by the driver at the start of each attempt; read by who says what a run died of, and by who shows it.
+A driver (`playground.cluster`) is in charge of its jobs, and writes this file; so does who hands the run over to it,
+and the node puts its name in. While the driver is in charge, the run counts as alive, whether or not the lock of its
+worker can be seen from here.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from pydantic import Field
+
 from playground.runs.folder.files import read_record, write_atomically
-from playground.runs.folder.records import Count, Record
+from playground.runs.folder.records import Count, Record, Status
 
 FILE = "placed.json"
-LOST = "place_lost"  # the reason of an attempt whose place, or the way to it, is gone
+LOST = "place_lost"  # the reason of an attempt whose node was taken away, or lost
+FAULTS = (LOST, "killed", "server_lost")  # ends of a worker that are none of its run: a driver takes it up again
+AGAIN = "waiting for another node"
 
 
 class Placed(Record):
-    """Which attempt, on which kind of place (ray, slurm, jobs), at which node as far as that is known, and how often
-    the run has lost its place before."""
+    """Which attempt, by which backend (ray, slurm, jobs) with which options, and at which node once that is known.
+
+    `driver` is in charge of it; empty for none any more. `folder` is the run's own: a copy has no driver. `submitted`
+    once its job was. `update`: what had been made before. `lost`: how many attempts before have lost their nodes.
+    """
 
     attempt: Count = 1
     place: str = ""
+    options: list[str] = Field(default=[])
+    driver: str = Field(default="", pattern=r"^[a-z0-9-]{0,60}$")
+    folder: str = ""
     node: str = ""
+    submitted: bool = False
+    update: Count = 0
     lost: Count = 0
+
+    def holds(self, folder: Path, status: Status) -> bool:
+        """Whether a driver is in charge of what this status tells."""
+        going = self.attempt == status.attempt and (not status.ended or status.reason in FAULTS)
+        return bool(self.driver) and going and self.folder == os.path.realpath(folder)
 
 
 def read(folder: Path) -> Placed | None:
@@ -33,3 +52,9 @@ def read(folder: Path) -> Placed | None:
 def write(folder: Path, placed: Placed) -> None:
     """Replace the file. Raises: OSError."""
     write_atomically(folder / FILE, placed.model_dump_json())
+
+
+def is_elsewhere(folder: Path, attempt: int) -> bool:
+    """For the worker: whether it computes this attempt for a driver."""
+    found = read(folder)
+    return found is not None and bool(found.driver) and found.attempt == attempt

@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNot
 from playground.runs.end import processes
 from playground.runs.folder import checkpoints, requests, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import folders, is_locked, make_outputs, private, write_atomically
+from playground.runs.folder.files import folders, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
 from playground.runs.start import children, half_made, lifeline, queue, used_models
 from playground.safety.process_identity import identity
@@ -275,8 +275,8 @@ def name_worker(run: RunDirectory, pid: int) -> None:
 
 
 def living_runs(outputs: Path) -> list[RunDirectory]:
-    """The runs of this outputs folder whose workers are alive; at most one on each device."""
-    return [RunDirectory(path) for path in folders(outputs) if is_locked(f"{path}/worker.lock")]
+    """The runs of this outputs folder whose workers are alive; here at most one on each device."""
+    return [run for run in map(RunDirectory, folders(outputs)) if run.is_alive()]
 
 
 def living_run(outputs: Path) -> RunDirectory | None:

@@ -23,7 +23,7 @@ import psutil
 
 from playground.errors import RunMoved
 from playground.runs.end import processes
-from playground.runs.folder import heartbeat, logs
+from playground.runs.folder import heartbeat, logs, placed
 from playground.runs.folder.evidence import state_after
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
@@ -61,6 +61,7 @@ class WorkerWatch:
         self._sentences = {
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
+            placed.LOST: f"Its node was taken back. {stopped}",
             "moved": MOVED,
             "time_limit": time_is_up
             or f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
@@ -68,6 +69,7 @@ class WorkerWatch:
         self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
         self._server = lifeline.adopt()
+        self._elsewhere = placed.is_elsewhere(self._run.path, writer.status.attempt)
         self._lost: Callable[[], str] = lambda: ""
         self._ending = ""  # the reason for which the run is to end
         self._asked_at = 0.0
@@ -152,9 +154,13 @@ class WorkerWatch:
             self._ending = self._ending or "server_lost"
             return
         with contextlib.suppress(OSError):
-            if signal.SIGTERM in os.read(descriptor, 1000):
-                self._ending = self._ending or "stopped"
-                self._run.request_stop()  # so that everybody sees it
+            if signal.SIGTERM not in os.read(descriptor, 1000):
+                return
+            if self._elsewhere:  # of the node, which somebody wants back: the run goes on at another
+                self._ending = self._ending or placed.LOST
+                return
+            self._ending = self._ending or "stopped"
+            self._run.request_stop()  # so that everybody sees it
 
     # -- ending -------------------------------------------------------------------------------------------------------
 

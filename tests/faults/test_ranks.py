@@ -94,6 +94,24 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, fork
     assert run.latest_checkpoint() is not None
 
 
+def test_a_helper_that_fails_says_why(tmp_path: Path) -> None:
+    code = f"""
+from playground.training.process import family
+from tests.faults import resuming
+try:
+    with family.joined(resuming.config("pocket-1m", ranks=2), lambda: None, lambda lost: None) as ranks:
+        ranks.first({{"config": {{"seed": "no number"}}, "outputs": {str(tmp_path)!r}}})
+        ranks.first()
+except family.HelperFailed as error:
+    print(error.reason, error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, env=children.torch_environment(), timeout=SECONDS,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("bug Process 1 of this run: Unexpected ValidationError"), done.stderr
+
+
 def test_no_helper_outlives_a_worker_that_was_killed(outputs: Path, forker: Forker) -> None:
     """Also not one that still waits for the others: nothing but the pipe tells it."""
     run = start(outputs, forker)

@@ -19,6 +19,7 @@ from playground.runs.reconciler import Reconciler
 from playground.setup import catalog, checks
 from playground.setup.estimates import disk
 from playground.sweeps import grid, sweep_making, sweep_record
+from playground.sweeps.sweep_making import SweepRequest
 from playground.sweeps.sweep_record import Sweep, Where
 from playground.sweeps.sweep_standing import standing
 
@@ -88,9 +89,8 @@ def start(
         if on == "here":
             checks.require_in_reach(config, outputs)
 
-    planned = sweep_making.plan(
-        outputs, preset, base, set_ or [], vary or [], check, name=name, on=on, options=option or []
-    )
+    wanted = SweepRequest(preset, base, set_ or [], vary or [], name, on, option or [])
+    planned = sweep_making.plan(outputs, wanted, check)
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
         disk.check_together(planned.configs, outputs)
@@ -169,7 +169,7 @@ def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
     raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
 
 
-def _told(planned: sweep_making.Plan, outputs: Path) -> str:
+def _told(planned: sweep_making.SweepPlan, outputs: Path) -> str:
     """How many runs, and how long they may take."""
     statuses = sweep_record.statuses(outputs, planned.sweep)
     done = {run_id for run_id, status in statuses.items() if status.state == "finished"}

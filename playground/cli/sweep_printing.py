@@ -11,7 +11,7 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.intervals import Interval
-from playground.insight.over_seeds import NO_INTERVAL, Row, in_words, share_in_words
+from playground.insight.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
 from playground.setup import telling
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import SEED, Sweep
@@ -111,7 +111,7 @@ def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:
     return {"sweep": sweep.name, **asked, "runs": runs, "state": found.state, **found._asdict()}
 
 
-def _rows(outputs: Path, sweep: Sweep) -> list[Row]:
+def _rows(outputs: Path, sweep: Sweep) -> list[SettingRow]:
     finished = [run for run in sweep_record.runs_of(outputs, sweep) if run.status().state == "finished"]
     return over_seeds.rows(sweep, {run.id: end for run in finished if (end := over_seeds.end_of(run))})
 

@@ -47,7 +47,7 @@ class Options(BaseModel):
     bucket: str = ""  # jobs: NAME/BUCKET of the hub, the one that is mounted here
 
 
-class Job(NamedTuple):
+class RemoteJob(NamedTuple):
     """An attempt of a run that is to be computed. `gpus` None: one where the backend has any."""
 
     name: str
@@ -62,7 +62,7 @@ class Backend(abc.ABC):
     """Where jobs are computed. None of its methods waits for a node; each raises BackendUnavailable, or OSError."""
 
     @abc.abstractmethod
-    def submit(self, job: Job) -> None:
+    def submit(self, job: RemoteJob) -> None:
         """Ask for a node for a job."""
 
     @abc.abstractmethod
@@ -86,7 +86,7 @@ def name_of(run: RunDirectory, attempt: int) -> str:
     return f"{run.id}-{attempt}-{requests.of(run).key[:8]}"
 
 
-def job_of(run: RunDirectory, attempt: int, options: Options) -> Job:
+def job_of(run: RunDirectory, attempt: int, options: Options) -> RemoteJob:
     """What to submit. It takes no GPU where it computes on the processor. Raises: InvalidConfig, if that is damaged."""
     config = run.config()
     cpus, gpus = options.cpus, options.gpus
@@ -94,7 +94,7 @@ def job_of(run: RunDirectory, attempt: int, options: Options) -> Job:
         cpus, gpus = cpus * config.ranks, 0
     elif gpus is None and (config.ranks > 1 or ":" in config.device):
         gpus = max(config.ranks, len(config.device.split(",")))
-    return Job(name_of(run, attempt), run, attempt, cpus, gpus, options)
+    return RemoteJob(name_of(run, attempt), run, attempt, cpus, gpus, options)
 
 
 def options_of(texts: Sequence[str]) -> Options:

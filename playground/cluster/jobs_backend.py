@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from playground.cluster.backend import Backend, Job
+from playground.cluster.backend import Backend, RemoteJob
 from playground.errors import BackendUnavailable
 from playground.runs import bucket
 from playground.runs.folder import checkpoints
@@ -53,7 +53,7 @@ class JobsBackend(Backend):
         self._ids: dict[str, str] = {}
         self._had: dict[str, str] = {}  # the newest copy of records that was brought in
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: RemoteJob) -> None:
         from huggingface_hub import Volume
 
         bucket.keep(job.run, self._folder / job.name / bucket.RUNS / job.run.id)

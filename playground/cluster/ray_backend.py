@@ -17,7 +17,7 @@ import ray
 from ray.exceptions import RayError
 
 from playground.cluster import node
-from playground.cluster.backend import Backend, Job, Options
+from playground.cluster.backend import Backend, Options, RemoteJob
 from playground.errors import BackendUnavailable
 from playground.runs.folder.directory import RunDirectory
 
@@ -53,7 +53,7 @@ class RayBackend(Backend):
             raise BackendUnavailable(f"{words} Start one, or name another with the option address.") from None
         self._gpus_of_one = 1.0 if ray.cluster_resources().get("GPU") else 0.0
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: RemoteJob) -> None:
         gpus = self._gpus_of_one if job.gpus is None else job.gpus
         actor = ray.remote(RayNode).options(
             name=job.name, lifetime="detached", num_cpus=job.cpus, num_gpus=gpus, max_restarts=0

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-from playground.cluster.backend import Backend, Job
+from playground.cluster.backend import Backend, RemoteJob
 from playground.errors import BackendUnavailable
 from playground.runs.start.children import PROJECT
 
@@ -31,7 +31,7 @@ class SlurmBackend(Backend):
         if shutil.which("sbatch") is None:
             raise BackendUnavailable("Slurm cannot be used from here (no sbatch). Start this on a login node.")
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: RemoteJob) -> None:
         minutes, folder = max(1, round(job.options.minutes)), job.run.path.resolve()
         compute = [sys.executable, "-m", NODE_MODULE, str(folder), str(job.attempt), str(60 * minutes)]
         words = [

@@ -126,9 +126,9 @@ def _reward(reward: dict[str, Any]) -> str:
     return f"{reward['kind']}: {reward[own]}" if own else str(reward["kind"])
 
 
-def _pairs(report: Report) -> list[before_after.Pair]:
+def _pairs(report: Report) -> list[before_after.BeforeAfter]:
     """The first answers to the first prompts."""
-    first: dict[int, before_after.Pair] = {}
+    first: dict[int, before_after.BeforeAfter] = {}
     for pair in report.pairs:
         first.setdefault(pair.before.prompt_id, pair)
     return list(first.values())[:SHOWN_PAIRS]

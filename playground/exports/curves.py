@@ -49,7 +49,7 @@ SINGLE = (
 )
 
 
-class Line(NamedTuple):
+class DrawnLine(NamedTuple):
     """A figure by update, joined by a line, or only dots. `band` has a low and a high column, drawn behind it."""
 
     values: pd.Series
@@ -72,7 +72,7 @@ class Panel(NamedTuple):
 
     title: str
     note: str
-    lines: Sequence[Line]
+    lines: Sequence[DrawnLine]
     mark: tuple[float, str] | None = None
 
     @property
@@ -94,7 +94,7 @@ def panels(report: Report) -> list[Panel]:
             "Behaviours",
             "% of the answers to the fixed prompts, by update",
             [
-                Line(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
+                DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
                 for colour, (_, table) in zip(MANY, shares, strict=False)
             ],
         ),
@@ -102,8 +102,8 @@ def panels(report: Report) -> list[Panel]:
             "Score",
             f"{report.unit}{above}, by update",
             [
-                Line(metrics["score_mean"], "teal", "training batches", band=metrics[["score_p10", "score_p90"]]),
-                Line(score, "indigo", "fixed prompts", dots=True),
+                DrawnLine(metrics["score_mean"], "teal", "training batches", band=metrics[["score_p10", "score_p90"]]),
+                DrawnLine(score, "indigo", "fixed prompts", dots=True),
             ],
             None if found is None else (found, "knee"),
         ),
@@ -111,16 +111,16 @@ def panels(report: Report) -> list[Panel]:
             "Distance from the reference",
             "KL, nats per completion, by update",
             [
-                Line(metrics["kl_to_reference"], "amber", "training batches"),
-                Line(samples.groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
+                DrawnLine(metrics["kl_to_reference"], "amber", "training batches"),
+                DrawnLine(samples.groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
             ],
         ),
         Panel(
             "Perplexity",
             "by update",
             [
-                Line(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
-                Line(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
+                DrawnLine(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
+                DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
             ],
         ),
     ]
@@ -130,7 +130,9 @@ def panels(report: Report) -> list[Panel]:
 def single_panels(report: Report) -> list[Panel]:
     """Further figures of the updates, one in each."""
     metrics = frames.metrics(report.metrics).set_index("update")
-    found = [Panel(title, f"{note}, by update", [Line(metrics[name], colour)]) for name, title, note, colour in SINGLE]
+    found = [
+        Panel(title, f"{note}, by update", [DrawnLine(metrics[name], colour)]) for name, title, note, colour in SINGLE
+    ]
     return _with_values(found)
 
 

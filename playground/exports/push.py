@@ -35,7 +35,7 @@ class PushRefused(PlaygroundError):
     """The hub cannot be reached, or does not let us."""
 
 
-class Plan(NamedTuple):
+class PushPlan(NamedTuple):
     """What a push would do. `exists`: the repository is there already, and keeps its own visibility."""
 
     repository: str
@@ -88,7 +88,7 @@ def check_token(api: Any, repository: str) -> str:
     return str(user.get("name", "")) if isinstance(user, dict) else ""
 
 
-def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConfig) -> Plan:
+def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConfig) -> PushPlan:
     """Ask the hub who we are and what is there. Changes nothing.
 
     Raises:
@@ -105,10 +105,10 @@ def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConf
     user, there = check_token(api, repository), _asked(is_private, repository)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     seen = private if there is None else there
-    return Plan(repository, seen, there is not None, user, folder, size, card.licence_of(config))
+    return PushPlan(repository, seen, there is not None, user, folder, size, card.licence_of(config))
 
 
-def in_words(planned: Plan, config: RunConfig) -> list[str]:
+def in_words(planned: PushPlan, config: RunConfig) -> list[str]:
     """What the person is asked to confirm, a line each."""
     seen = "private: you and those you let in" if planned.private else "public: everybody"
     there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
@@ -126,7 +126,7 @@ def in_words(planned: Plan, config: RunConfig) -> list[str]:
     ]
 
 
-def push(api: Any, planned: Plan) -> str:
+def push(api: Any, planned: PushPlan) -> str:
     """Upload the folder and return the address of the repository.
 
     Raises:

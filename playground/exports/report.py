@@ -58,7 +58,7 @@ class Report:
         return self.config.score_unit
 
     @cached_property
-    def pairs(self) -> list[before_after.Pair]:
+    def pairs(self) -> list[before_after.BeforeAfter]:
         """The fixed prompts, before and at the newest evaluation."""
         return before_after.pairs(self.samples)
 

@@ -21,7 +21,7 @@ from playground.runs.folder.records import Sample, UpdateMetrics
 T = TypeVar("T")
 
 
-class Pair(NamedTuple):
+class BeforeAfter(NamedTuple):
     """One fixed prompt and random seed, answered before and after."""
 
     before: Sample
@@ -74,7 +74,7 @@ class Headline(NamedTuple):
     kl: float | None
 
 
-def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
+def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
     """Join the samples before training with those of a later moment on (prompt_id, seed).
 
     Args:
@@ -85,20 +85,20 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[Pair]:
     if update is None:
         update = max((item.update for item in later), default=0)
     after = {(item.prompt_id, item.seed): item for item in later if item.update == update}
-    return [Pair(before[key], after[key]) for key in before if key in after]
+    return [BeforeAfter(before[key], after[key]) for key in before if key in after]
 
 
-def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[Pair]:
+def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[BeforeAfter]:
     """Join evaluations of two runs on the prompts' texts, the first answers with the first."""
     theirs = _by_text(one)
     return [
-        Pair(before, after)
+        BeforeAfter(before, after)
         for text, mine in _by_text(other).items()
         for before, after in zip(theirs.get(text, ()), mine, strict=False)
     ]
 
 
-def outcome(joined: Sequence[Pair]) -> Outcome | None:
+def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
     """Summary of the pairs, or None when there is nothing to compare."""
     gains = by_unit((pair.before.prompt_id, pair.gain) for pair in joined)
     if not gains:

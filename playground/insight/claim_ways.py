@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from playground.config import RunConfig
 from playground.insight import meters
-from playground.insight.before_after import Pair
+from playground.insight.before_after import BeforeAfter
 from playground.insight.meters import Meter
 from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
@@ -40,7 +40,7 @@ def ways(config: RunConfig, samples: Sequence[Sample]) -> list[Way]:
     return _ways(config, samples, lambda sample: sample.prompt, meters.meters)
 
 
-def ways_of_pairs(config: RunConfig, pairs: Sequence[Pair]) -> list[Way]:
+def ways_of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Way]:
     """The same between two moments, or two runs."""
     return _ways(config, pairs, lambda pair: pair.after.prompt, meters.of_pairs)
 

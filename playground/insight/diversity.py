@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from playground.insight.before_after import Pair
+from playground.insight.before_after import BeforeAfter
 from playground.pocket.wording import distinct_n
 
 
@@ -26,9 +26,9 @@ class Variety(NamedTuple):
 Sides = tuple[Variety, Variety]
 
 
-def by_prompt(pairs: Sequence[Pair]) -> dict[int, Sides]:
+def by_prompt(pairs: Sequence[BeforeAfter]) -> dict[int, Sides]:
     """Before and after by prompt_id of the later side, for the prompts that were answered more than once."""
-    grouped: dict[int, list[Pair]] = defaultdict(list)
+    grouped: dict[int, list[BeforeAfter]] = defaultdict(list)
     for pair in pairs:
         grouped[pair.after.prompt_id].append(pair)
     return {

@@ -18,7 +18,7 @@ WINDOW = 5  # updates that are averaged: single batches are noisy
 SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing
 
 
-class Part(NamedTuple):
+class TermGain(NamedTuple):
     """One term: its label, and what it adds to the score above the reference's average in each of some updates."""
 
     label: str
@@ -29,17 +29,17 @@ class Part(NamedTuple):
         return fmean(self.gains)
 
 
-def recent(columns: Mapping[str, Sequence[float | None]], window: int = WINDOW) -> list[Part]:
+def recent(columns: Mapping[str, Sequence[float | None]], window: int = WINDOW) -> list[TermGain]:
     """Each term's contributions in the newest updates, those in which all terms have one; label -> contributions by
     update."""
     newest = {label: values[-window:] for label, values in columns.items()}
     newest = {label: values for label, values in newest.items() if any(value is not None for value in values)}
     rows = [[gain for gain in row if gain is not None] for row in zip(*newest.values(), strict=True)]
     whole = [row for row in rows if len(row) == len(newest)]
-    return [Part(label, [row[place] for row in whole]) for place, label in enumerate(newest) if whole]
+    return [TermGain(label, [row[place] for row in whole]) for place, label in enumerate(newest) if whole]
 
 
-def sentence(parts: Sequence[Part], unit: str) -> str:
+def sentence(parts: Sequence[TermGain], unit: str) -> str:
     """Where the gain comes from, in words; empty where there are fewer than two terms, or one update."""
     if len(parts) < 2 or len(parts[0].gains) < 2:
         return ""

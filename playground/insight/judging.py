@@ -13,7 +13,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.insight import frames
-from playground.insight.before_after import Pair
+from playground.insight.before_after import BeforeAfter
 from playground.insight.intervals import Interval, interval
 from playground.runs.folder.records import Sample
 
@@ -43,7 +43,7 @@ class Line(NamedTuple):
         return "sd" if self.in_sd else "points"
 
 
-class Turn(NamedTuple):
+class JudgeTurn(NamedTuple):
     """A judge that fell since `update` while the trained score rose, both by more than chance and than a trifle."""
 
     judge: str
@@ -58,10 +58,10 @@ class Judged(NamedTuple):
     updates: list[int]
     trained: Line
     judges: list[Line]
-    turns: list[Turn]
+    turns: list[JudgeTurn]
 
 
-class Row(NamedTuple):
+class RewardRow(NamedTuple):
     """One reward or judge before and after: raw means, and the paired change; None where there is no opinion.
 
     The raw means are of the texts on which there is an opinion; in the change, no opinion counts as the average before.
@@ -95,7 +95,7 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
         found = judge.fall(updates)
         rise = trained.changes(found[0], updates[-1:])[0] if found and trained else None
         if found and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
-            turns.append(Turn(name, *found, rise))
+            turns.append(JudgeTurn(name, *found, rise))
     return Judged(updates, line, lines, turns)
 
 
@@ -142,7 +142,7 @@ def _in_words(change: Interval, *, sign: bool = False) -> str:
     return change.in_words(sign=sign, digits=1 if abs(change.mean) >= 10 else None).replace("-", MINUS)
 
 
-def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
+def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
     """Each reward (`source` "scores") or judge ("judges") of the pairs, before and after."""
     sides = [(place, side) for pair in pairs for place, side in enumerate(pair)]
     found = []
@@ -151,7 +151,7 @@ def rows(pairs: Sequence[Pair], source: str) -> list[Row]:
         before, after = (None if math.isnan(mean) else mean for mean in means)
         scaled = _Scores.of(values, 0)
         change = scaled.changes(0, [1])[0] if scaled else None
-        found.append(Row(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
+        found.append(RewardRow(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
     return found
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY
 from playground.insight import before_after
-from playground.insight.before_after import Pair, outcome, read_once
+from playground.insight.before_after import BeforeAfter, outcome, read_once
 from playground.insight.intervals import by_unit
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, t95, wilson
@@ -114,7 +114,7 @@ class Paid(NamedTuple):
 
     name: str
     sentence: str
-    pair: Pair | None
+    pair: BeforeAfter | None
 
 
 def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | None]:
@@ -131,7 +131,7 @@ def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
     return _meters(config, updates, moments)
 
 
-def of_pairs(config: RunConfig, pairs: Sequence[Pair]) -> list[Meter]:
+def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
     """The same between two moments, or two runs."""
     sides = [{(place, 0): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1)]
     return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
@@ -287,7 +287,7 @@ def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band],
     return f"{listed[0].upper()}{listed[1:]}.{rest}"
 
 
-def paid(config: RunConfig, joined: Sequence[Pair]) -> list[Paid]:
+def paid(config: RunConfig, joined: Sequence[BeforeAfter]) -> list[Paid]:
     """Where reward and behaviour disagree: the score rose by more than chance, and a behaviour became worse by more
     than chance. What the reward pays best comes first."""
     gained = outcome(joined)
@@ -297,7 +297,7 @@ def paid(config: RunConfig, joined: Sequence[Pair]) -> list[Paid]:
     return [item for _, item in sorted(found, key=lambda pair: -pair[0])]
 
 
-def _paid(meter: Meter, joined: Sequence[Pair], config: RunConfig) -> tuple[float, Paid]:
+def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tuple[float, Paid]:
     """How much more a completion scores that does what is not wanted, and the same in words."""
     found = counted.of_config(config)
     bad = meter.aim == "less"

@@ -30,7 +30,7 @@ class Setting(NamedTuple):
     runs: list[str]
 
 
-class End(NamedTuple):
+class RunEnd(NamedTuple):
     """What a finished run has come to: gain on the fixed prompts in the score's unit, KL in nats per completion, and of
     each behaviour by its words in what share of the answers it was seen. `looks` are its evaluations on the way."""
 
@@ -40,7 +40,7 @@ class End(NamedTuple):
     looks: list[against_kl.Look]
 
 
-class Row(NamedTuple):
+class SettingRow(NamedTuple):
     """A setting and its outcome; None where no run of it has finished, or none has a figure."""
 
     setting: Setting
@@ -76,20 +76,20 @@ def settings(sweep: Sweep) -> list[Setting]:
     return list(found.values())
 
 
-def rows(sweep: Sweep, ends: Mapping[str, End]) -> list[Row]:
+def rows(sweep: Sweep, ends: Mapping[str, RunEnd]) -> list[SettingRow]:
     """The table of a sweep. `ends` has its runs that have finished."""
     return [_row(setting, [ends[run_id] for run_id in setting.runs if run_id in ends]) for setting in settings(sweep)]
 
 
-def _row(setting: Setting, ends: Sequence[End]) -> Row:
+def _row(setting: Setting, ends: Sequence[RunEnd]) -> SettingRow:
     words = dict.fromkeys(name for end in ends for name in end.shares)
     shares = {name: interval(end.shares.get(name) for end in ends) for name in words}
     known = {name: found for name, found in shares.items() if found is not None}
-    return Row(setting, len(ends), interval(end.gain for end in ends), interval(end.kl for end in ends), known)
+    return SettingRow(setting, len(ends), interval(end.gain for end in ends), interval(end.kl for end in ends), known)
 
 
 @read_once("config_path", "metrics_path", "samples_path", "events_path", size=2048)
-def end_of(run: RunDirectory) -> End | None:
+def end_of(run: RunDirectory) -> RunEnd | None:
     """What a finished run has come to, read once for as long as its files stay; None where it cannot be read."""
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
@@ -97,7 +97,7 @@ def end_of(run: RunDirectory) -> End | None:
     except PlaygroundError:
         return None
     shares = {meter.words: meter.after.share for meter in counted}
-    return End(found.gain if found else None, found.kl if found else None, shares, looks)
+    return RunEnd(found.gain if found else None, found.kl if found else None, shares, looks)
 
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
@@ -122,7 +122,7 @@ def figures_of(run: RunDirectory) -> dict[str, dict[int, float]]:
     }
 
 
-def mean_looks(ends: Sequence[End]) -> list[tuple[int, Interval, Interval]]:
+def mean_looks(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
     """The way of a setting on the fixed prompts: (update, KL, score), each over the seeds that were evaluated then."""
     kl, score = (
         by_unit((look.update, getattr(look, name)) for end in ends for look in end.looks) for name in ("kl", "score")

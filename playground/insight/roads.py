@@ -20,7 +20,7 @@ from playground.insight.intervals import interval
 from playground.runs.folder.records import BEST_OF, STEERING_VECTOR, Event, Sample, UpdateMetrics
 
 
-class Look(NamedTuple):
+class RoadLook(NamedTuple):
     """How far from the reference a run was, in nats per completion, and how much it had gained on the fixed prompts
     (`half`: half of its 95 % interval, not a number where it is not known), in units of the score."""
 
@@ -47,7 +47,7 @@ class Bill(NamedTuple):
     answers: int
 
 
-def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
+def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[RoadLook]:
     """The evaluations of a run, from the nearest to the farthest. Of the best of n, what the best of fewer would be."""
     table = frames.latest(samples).dropna(subset=["score", "kl"])
     if table.empty or not (table["update"] == 0).any():
@@ -56,36 +56,36 @@ def way(samples: Sequence[Sample], events: Iterable[Event]) -> list[Look]:
     gains, drift = means["score"] - means["score"].loc[0], means["kl"].mean(axis=1)
     found = [interval(gains.loc[at].tolist(), float(np.ptp(table["score"]))) for at in gains.index]
     halves = [math.nan if one.half is None else one.half for one in found[1:]]  # at first, nothing has been gained
-    looks = [Look(*row) for row in zip(drift, gains.mean(axis=1), [0.0, *halves], strict=True)]
+    looks = [RoadLook(*row) for row in zip(drift, gains.mean(axis=1), [0.0, *halves], strict=True)]
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
     if best_of:
         looks = _of_fewer(best_of, looks[-1].half) or looks
     return sorted(look for look in looks if all(map(math.isfinite, look[:2])))
 
 
-def _of_fewer(data: dict[str, object], half: float) -> list[Look]:
+def _of_fewer(data: dict[str, object], half: float) -> list[RoadLook]:
     """From an event of the run. A run may come from elsewhere, so anything may be in it."""
     score, kl = data.get("score"), data.get("kl")
     if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
         return []
     if not all(isinstance(value, (int, float)) for value in (*score, *kl)):
         return []
-    return [Look(far, value - score[0], half if far else 0.0) for far, value in zip(kl, score, strict=True)]
+    return [RoadLook(far, value - score[0], half if far else 0.0) for far, value in zip(kl, score, strict=True)]
 
 
-def reach(ways: Iterable[Sequence[Look]]) -> float | None:
+def reach(ways: Iterable[Sequence[RoadLook]]) -> float | None:
     """The distance that all of them reached; None where one has not been evaluated after its start."""
     farthest = [max((look.kl for look in looks), default=0.0) for looks in ways]
     return min(farthest) if farthest and min(farthest) > 0 else None
 
 
-def at(looks: Sequence[Look], kl: float) -> Look | None:
+def at(looks: Sequence[RoadLook], kl: float) -> RoadLook | None:
     """Where a way was at a distance; None if it did not get there."""
     for near, far in itertools.pairwise(looks):
         if near.kl <= kl <= far.kl:
             share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
             between = [a + share * (b - a) for a, b in zip(near, far, strict=True)]
-            return Look(kl, between[1], between[2])
+            return RoadLook(kl, between[1], between[2])
     return None
 
 

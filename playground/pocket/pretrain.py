@@ -24,7 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from playground.pocket import corpus, facts, templates, words
 from playground.pocket.acceptance import BOUNDS, acceptance, failures
-from playground.pocket.shipped import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, Shape
+from playground.pocket.shipped import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, PocketShape
 from playground.pocket.tokenizer import make_tokenizer
 
 BATCH_DOCUMENTS = 64
@@ -107,7 +107,7 @@ def _save(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, folder: P
         file.chmod(0o644)
 
 
-def _config(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
+def _config(shape: PocketShape, tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
     return LlamaConfig(
         vocab_size=VOCAB_SIZE,
         hidden_size=shape.hidden_size,
@@ -125,7 +125,7 @@ def _config(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> LlamaConfig:
 def _train(
     model: LlamaForCausalLM,
     tokenizer: PreTrainedTokenizerFast,
-    shape: Shape,
+    shape: PocketShape,
     seed: int,
     on_progress: Callable[[Progress], None],
 ) -> Progress:
@@ -160,7 +160,7 @@ def _train(
     return last
 
 
-def learning_rate(tokens: int, shape: Shape) -> float:
+def learning_rate(tokens: int, shape: PocketShape) -> float:
     """Linear warm-up, then a cosine from the peak down to a small share of it."""
     if tokens < WARMUP_TOKENS:
         return shape.peak_learning_rate * (tokens + 1) / WARMUP_TOKENS
@@ -186,7 +186,7 @@ def _batches(tokenizer: PreTrainedTokenizerFast, seed: int) -> Iterator[torch.Te
 
 
 def _card(
-    name: str, shape: Shape, seed: int, last: Progress, parameters: int, figures: dict[str, float]
+    name: str, shape: PocketShape, seed: int, last: Progress, parameters: int, figures: dict[str, float]
 ) -> dict[str, Any]:
     return {
         "name": name,

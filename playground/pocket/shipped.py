@@ -12,7 +12,7 @@ DEFAULT_MODEL = "pocket-2m"
 REQUIRED_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "card.json")
 
 
-class Shape(NamedTuple):
+class PocketShape(NamedTuple):
     """The architecture of one pocket size (Llama, tied embeddings) and how long it is trained."""
 
     hidden_size: int
@@ -23,9 +23,9 @@ class Shape(NamedTuple):
     peak_learning_rate: float
 
 
-SHAPES: dict[str, Shape] = {
-    "pocket-1m": Shape(128, 352, 4, 4, 9_000_000, 3e-3),
-    "pocket-2m": Shape(192, 512, 4, 6, 12_000_000, 2e-3),
+SHAPES: dict[str, PocketShape] = {
+    "pocket-1m": PocketShape(128, 352, 4, 4, 9_000_000, 3e-3),
+    "pocket-2m": PocketShape(192, 512, 4, 6, 12_000_000, 2e-3),
 }
 VOCAB_SIZE = 1280
 MAX_POSITIONS = 128

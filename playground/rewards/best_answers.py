@@ -62,7 +62,7 @@ def best_rows(scores: Sequence[float], each: int) -> list[int]:
     return [max(range(first, first + each), key=lambda row: scores[row]) for first in range(0, len(scores), each)]
 
 
-class Curve(NamedTuple):
+class BestOfCurve(NamedTuple):
     """What the best of so many answers has: one value for each n."""
 
     n: list[int]
@@ -70,7 +70,7 @@ class Curve(NamedTuple):
     kl: list[float]
 
 
-def expected_curve(scores: Sequence[float], n: int) -> Curve:
+def expected_curve(scores: Sequence[float], n: int) -> BestOfCurve:
     """What the best of 1, 2, 4, ... and of n answers would have, mean over questions.
 
     Args:
@@ -79,4 +79,4 @@ def expected_curve(scores: Sequence[float], n: int) -> Curve:
     sizes = sorted({*(2**power for power in range(n.bit_length()) if 2**power <= n), n})
     groups = [scores[first : first + n] for first in range(0, len(scores), n)]
     means = [sum(expected_best(group, size) for group in groups) / len(groups) for size in sizes]
-    return Curve(sizes, means, [sum(kl_of_best(group, size) for group in groups) / len(groups) for size in sizes])
+    return BestOfCurve(sizes, means, [sum(kl_of_best(group, size) for group in groups) / len(groups) for size in sizes])

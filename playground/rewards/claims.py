@@ -14,7 +14,7 @@ from typing import NamedTuple
 from playground.config import PromptsConfig
 from playground.pocket import facts, judges
 from playground.texts import claim_files, dialogues
-from playground.texts.claim_files import Row
+from playground.texts.claim_files import Question
 
 MOST_COMPILED = 2_000  # rows whose patterns are kept
 NEAR = 30  # characters in front of an answer in which it may be denied
@@ -45,7 +45,7 @@ class Claim(NamedTuple):
         return None if self.claimed is None else self.claimed == self.right
 
 
-def know(prompts: PromptsConfig) -> list[Row]:
+def know(prompts: PromptsConfig) -> list[Question]:
     """The rows of a source of claims, which are understood in this process from now on, in place of another file's;
     none where the source is no such.
 
@@ -100,11 +100,11 @@ def answers_truly(prompt: str, completion: str) -> bool | None:
     return None if claim is None else stated(prompt, completion) == claim.right
 
 
-_of_file: list[Row] = []
+_of_file: list[Question] = []
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _row(prompt: str) -> Row | None:
+def _row(prompt: str) -> Question | None:
     """The row whose question stands in a prompt; the longest, should there be several."""
     text = " ".join(prompt.split()).casefold()
     for rows in (_of_file, _shipped()):
@@ -114,16 +114,16 @@ def _row(prompt: str) -> Row | None:
 
 
 @functools.cache
-def _shipped() -> list[Row]:
+def _shipped() -> list[Question]:
     return claim_files.read(claim_files.SHIPPED_FILE)
 
 
 @functools.lru_cache(maxsize=MOST_COMPILED)
-def _question(row: Row) -> re.Pattern[str]:
+def _question(row: Question) -> re.Pattern[str]:
     return re.compile(re.escape(row.question).replace(r"\ ", r"\s+"), re.I)
 
 
-def _named(row: Row, text: str) -> list[str]:
+def _named(row: Question, text: str) -> list[str]:
     """The answers of a row that a text names without denying them, each in its first spelling."""
     right = {spelling.casefold() for spelling in row.right}
     return [
@@ -135,7 +135,7 @@ def _named(row: Row, text: str) -> list[str]:
 
 
 @functools.lru_cache(maxsize=MOST_COMPILED)
-def _answers(row: Row) -> re.Pattern[str]:
+def _answers(row: Question) -> re.Pattern[str]:
     """Any spelling of both answers as whole words, the longest first; a number not as a part of another."""
     spellings = sorted((*row.right, *row.wrong), key=len, reverse=True)
     words = "|".join(re.escape(text).replace(r"\ ", r"\s+") for text in spellings)

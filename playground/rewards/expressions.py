@@ -40,7 +40,7 @@ PROBES = {
 Value = float | str | None
 
 
-class ExpressionReward:
+class ExpressionFunction:
     """An expression as a reward function, in TRL's calling convention. None where the expression gives nothing."""
 
     def __init__(self, source: str) -> None:
@@ -72,7 +72,7 @@ def problem(source: str) -> str | None:
     Raises:
         ExpressionError: it is not a valid one.
     """
-    reward = ExpressionReward(source)
+    reward = ExpressionFunction(source)
     for words, completion in PROBES.items():
         try:
             reward([PROBE_PROMPT], [completion])

@@ -9,7 +9,7 @@ from playground import config
 from playground.config import local_only
 from playground.errors import RewardFailed
 from playground.rewards import rules
-from playground.rewards.expressions import ExpressionReward
+from playground.rewards.expressions import ExpressionFunction
 from playground.rewards.rules import Reward
 
 
@@ -23,7 +23,7 @@ def build(spec: config.RewardConfig) -> Reward:
     if refusal:
         raise RewardFailed(refusal)
     if isinstance(spec, config.ExpressionReward):
-        return ExpressionReward(spec.expression)
+        return ExpressionFunction(spec.expression)
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 PATH = Path(__file__).parents[2] / "presets" / "story.csv"
 
 
-class Step(NamedTuple):
+class StoryStep(NamedTuple):
     """One experiment of the story: its preset, the earlier one to hold it against, and what to look for there."""
 
     preset: str
@@ -19,4 +19,4 @@ class Step(NamedTuple):
 
 
 with open(PATH, encoding="utf-8", newline="") as _file:
-    STORY = tuple(Step(**row) for row in csv.DictReader(_file))
+    STORY = tuple(StoryStep(**row) for row in csv.DictReader(_file))

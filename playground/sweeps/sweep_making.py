@@ -30,7 +30,7 @@ from playground.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
 HERE: Where = "here"
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """A sweep, which may be there already, and the configurations of its runs."""
 
     sweep: Sweep
@@ -44,17 +44,27 @@ class Resumed(NamedTuple):
     refused: dict[str, str]
 
 
-def plan(
-    outputs: Path, preset: str, base: dict[str, Any], overrides: Sequence[str], vary: Sequence[str], check: grid.Check,
-    *, name: str | None = None, on: Where = HERE, options: Sequence[str] = (), asked: Request | None = None,
-) -> Plan:  # fmt: skip
-    """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
-    a command goes on with what it has begun.
+class SweepRequest(NamedTuple):
+    """A sweep as it is asked for.
 
-    Args:
-        preset: its name, for reading; base: it as plain data. overrides: `path=value` for all runs. vary:
-            `field=value,value`. check: see `grid.grid`. name: by default made up. options: of the backend, as
-            `name=value`. asked: who asks.
+    Attributes:
+        preset: its name, for reading. base: it as plain data. overrides: `path=value` for all runs. vary:
+            `field=value,value`. name: by default made up. options: of the backend, as `name=value`. asked: who asks.
+    """
+
+    preset: str
+    base: dict[str, Any]
+    overrides: Sequence[str]
+    vary: Sequence[str]
+    name: str | None = None
+    on: Where = HERE
+    options: Sequence[str] = ()
+    asked: Request = Request()
+
+
+def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
+    """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
+    a command goes on with what it has begun. `check`: see `grid.grid`.
 
     Raises:
         InvalidConfig: with everything that is wrong.
@@ -62,23 +72,23 @@ def plan(
     problems: list[Problem] = []
     found = None
     try:
-        found = grid.grid(base, overrides, grid.read(vary), check)
+        found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), check)
     except InvalidConfig as error:
         problems += error.problems
-    if on != HERE or options:
+    if wanted.on != HERE or wanted.options:
         try:
-            _check_backend(on, options)
+            _check_backend(wanted.on, wanted.options)
             for config in found.configs if found else ():
-                cluster.check_files(on, config, outputs)
+                cluster.check_files(wanted.on, config, outputs)
         except InvalidConfig as error:
             problems += error.problems
-    chosen = name or fresh_name(outputs, preset)
+    chosen = wanted.name or fresh_name(outputs, wanted.preset)
     if found is not None:
         with contextlib.suppress(RunNotFound):
             there = sweep_record.find(outputs, chosen)
-            same = (there.base, there.vary, there.on) == (found.base, found.vary, on)
+            same = (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
             if same and not sweep_record.is_gone(outputs, there):
-                return Plan(there.model_copy(update={"options": [*options]}), found.configs)
+                return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
@@ -86,13 +96,19 @@ def plan(
     width = len(str(len(found.configs)))
     ids = [f"{chosen}-{number:0{width}d}" for number in range(1, len(found.configs) + 1)]
     sweep_record.raise_if(_taken(outputs, ids))
-    asked = asked or Request()
     sweep = Sweep(
-        name=chosen, created_at=time.time(), preset=preset, base=found.base, vary=found.vary, on=on,
-        options=[*options], runs=ids,
-        visitor=asked.visitor, mode=asked.mode,
-    )  # fmt: skip
-    return Plan(sweep, found.configs)
+        name=chosen,
+        created_at=time.time(),
+        preset=wanted.preset,
+        base=found.base,
+        vary=found.vary,
+        on=wanted.on,
+        options=[*wanted.options],
+        runs=ids,
+        visitor=wanted.asked.visitor,
+        mode=wanted.asked.mode,
+    )
+    return SweepPlan(sweep, found.configs)
 
 
 def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:

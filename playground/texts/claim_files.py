@@ -76,7 +76,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {  # in the order of MIX
 }
 
 
-class Row(NamedTuple):
+class Question(NamedTuple):
     """A question and how its right and its wrong answer may be spelt; the first spelling is the one that is shown."""
 
     question: str
@@ -112,13 +112,13 @@ def is_source(source: str, column: str | None = None) -> bool:
     return True
 
 
-def read(path: Path) -> list[Row]:
+def read(path: Path) -> list[Question]:
     """The questions of a file of claims.
 
     Raises:
         TableUnusable: with the row, and what to do.
     """
-    rows: list[Row] = []
+    rows: list[Question] = []
     seen: dict[str, int] = {}
     for number, cells in enumerate(row_files.rows(path), 1):
         if number > MOST_ROWS:
@@ -135,10 +135,10 @@ def read(path: Path) -> list[Row]:
     return rows
 
 
-def _row(cells: dict[str, str]) -> tuple[Row, str]:
+def _row(cells: dict[str, str]) -> tuple[Question, str]:
     """A row, and what is wrong with it; empty where it can be used."""
     question, right, wrong = (" ".join(text.split()) for text in cells.values())
-    row = Row(question, _spellings(right), _spellings(wrong))
+    row = Question(question, _spellings(right), _spellings(wrong))
     both = {text.casefold() for text in row.right} & {text.casefold() for text in row.wrong}
     give = "Give a question, its right and a wrong answer."
     for name, text in cells.items():
@@ -151,7 +151,7 @@ def _row(cells: dict[str, str]) -> tuple[Row, str]:
     return row, f"has `{min(both)[:60]}` as right and as wrong answer. Give two that differ." if both else ""
 
 
-def prompts(rows: Sequence[Row], num_fixed: int, count: int, seed: int | str) -> list[str]:
+def prompts(rows: Sequence[Question], num_fixed: int, count: int, seed: int | str) -> list[str]:
     """Distinct prompts, always the same for one seed: first the fixed ones, about questions that no other asks, then
     `count` others; fewer where the rows do not give so many in the mix."""
     rng = random.Random(f"claims {seed}")
@@ -160,7 +160,7 @@ def prompts(rows: Sequence[Row], num_fixed: int, count: int, seed: int | str) ->
     return [*_mixed(shuffled[:aside], num_fixed, rng), *_mixed(shuffled[aside:], count, rng)]
 
 
-def _mixed(rows: Sequence[Row], count: int, rng: random.Random) -> list[str]:
+def _mixed(rows: Sequence[Question], count: int, rng: random.Random) -> list[str]:
     """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
     count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
@@ -172,7 +172,7 @@ def _mixed(rows: Sequence[Row], count: int, rng: random.Random) -> list[str]:
     return found
 
 
-def _text(row: Row, kind: str, form: Form) -> str:
+def _text(row: Question, kind: str, form: Form) -> str:
     claimed_by_user = (row.wrong if kind == "wrong" else row.right)[0]
     words = {"question": row.question, "right": row.right[0], "claimed": claimed_by_user}
     said = [text.format(**words) for text in ((form,) if isinstance(form, str) else form)]

@@ -43,7 +43,7 @@ class TableUnusable(PlaygroundError):
     """A file that cannot be read as rows. The sentence names the file."""
 
 
-class Shape(NamedTuple):
+class FileShape(NamedTuple):
     """What a file holds, without its rows. `separator`: of its columns, as a word; empty where it has one."""
 
     columns: tuple[str, ...]
@@ -62,11 +62,11 @@ def kind_of(path: str | Path) -> str | None:
     return next((kind for kind in KINDS if name.endswith(kind)), None)
 
 
-def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Shape:
+def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
     """The columns of a file and how many rows it has; read to its end, and nothing of it kept. Raises: see `rows`."""
     columns: dict[str, None] = {}
     count = sum(1 for _ in rows(path, max_bytes, columns))
-    return Shape(tuple(columns), count, SEPARATORS.get(separator(path, max_bytes), ""))
+    return FileShape(tuple(columns), count, SEPARATORS.get(separator(path, max_bytes), ""))
 
 
 def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:

@@ -68,7 +68,7 @@ class PromptFeed:
 
 
 @dataclass
-class Seen:
+class RewardedUpdate:
     """What went through the reward module in one update."""
 
     completions: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Seen:
     finished_at: float = 0.0
 
 
-class RewardModel(nn.Module):
+class TextRewardModule(nn.Module):
     """Our scorer in the shape of the sequence classifier that TRL wants: token ids -> text -> one number per row.
 
     TRL calls the backbone, hands its last hidden state to `.score`, and picks one position of each row. So the backbone
@@ -100,16 +100,16 @@ class RewardModel(nn.Module):
 
 
 class ScoringBackbone(nn.Module):
-    """See `RewardModel`. Keeps what it has `seen` since the last `take`."""
+    """See `TextRewardModule`. Keeps what it has `seen` since the last `take`."""
 
     def __init__(self, scorer: Scorer, tokens: Tokens, feed: PromptFeed, between: Callable[[], None]) -> None:
         super().__init__()
         self._scorer, self._tokens, self._feed, self._between = scorer, tokens, feed, between
-        self.seen = Seen()
+        self.seen = RewardedUpdate()
 
-    def take(self) -> Seen:
+    def take(self) -> RewardedUpdate:
         """Everything since the last call."""
-        seen, self.seen = self.seen, Seen()
+        seen, self.seen = self.seen, RewardedUpdate()
         return seen
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, **_: Any) -> BackboneOutput:
@@ -198,7 +198,7 @@ class TRLTrainer(TRLMethod):
             raise InvalidConfig(problems)
         super().__init__(config, policy, reference, *others)
         self.feed = PromptFeed(config, self.prompts, self.tokens)
-        self.reward_model = RewardModel(self.scorer, self.tokens, self.feed, self.between)
+        self.reward_model = TextRewardModule(self.scorer, self.tokens, self.feed, lambda: self.between())
         self.critic = ValueModel(policy)
         self.warnings = engines.notes(config)
         if self.tokens.stop_ids:

@@ -49,7 +49,7 @@ class OfflineTrainer(TRLMethod):
 
     def feed(self) -> Feed:
         """Pairs or chosen texts."""
-        return Pairs(self) if self.config.method == "dpo" else Chosen(self)
+        return PairFeed(self) if self.config.method == "dpo" else Chosen(self)
 
     def build(self, folder: str, listener: TrainerCallback) -> Any:
         """TRL's trainer for these."""
@@ -162,7 +162,7 @@ class Feed:
         return ids, real, completion
 
 
-class Pairs(Feed):
+class PairFeed(Feed):
     """DPO's: two texts for one prompt, the better one first."""
 
     def __init__(self, trainer: OfflineTrainer) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from playground import cluster
 from playground.cluster import driver
-from playground.cluster.backend import Backend, Job
+from playground.cluster.backend import Backend, RemoteJob
 from playground.cluster.driver import Driver
 from playground.config import RunConfig
 from playground.errors import BackendUnavailable
@@ -26,13 +26,13 @@ class Scripted(Backend):
     """Says what a test has it say, and remembers what it was asked for."""
 
     def __init__(self) -> None:
-        self.jobs: list[Job] = []
+        self.jobs: list[RemoteJob] = []
         self.known: dict[str, str] = {}  # what it says of them, by run; what is not in here it has forgotten
         self.cancelled: list[str] = []
         self.refuses: set[str] = set()  # runs, or "all"
         self.trouble: dict[str, Exception] = {}  # of exchanging with a run
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: RemoteJob) -> None:
         self._answer(job.run.id)
         self.jobs.append(job)
         self.known[job.name] = ""

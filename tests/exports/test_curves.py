@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from playground.exports import curves
-from playground.exports.curves import Line, Panel
+from playground.exports.curves import DrawnLine, Panel
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -18,7 +18,7 @@ from tests.support import sample, small_config, update_metrics
 VALUES = pd.Series([0.0, 1.0, 0.5], index=[0, 5, 10])
 
 
-def drawn(*lines: Line) -> str:
+def drawn(*lines: DrawnLine) -> str:
     return curves.svg(Panel("Title", "note", lines))
 
 
@@ -29,14 +29,14 @@ def paths(svg: str, colour: str) -> list[list[tuple[float, float]]]:
 
 
 def test_a_line_is_drawn_where_its_values_are():
-    points = paths(drawn(Line(VALUES, "teal")), "teal")[0]
+    points = paths(drawn(DrawnLine(VALUES, "teal")), "teal")[0]
     (left, foot), (middle, top), (right, half) = points
     assert middle == pytest.approx((left + right) / 2, abs=0.01) and half == pytest.approx((foot + top) / 2, abs=0.01)
     assert left < right and foot > top
 
 
 def test_lines_differ_by_more_than_colour_and_say_first_and_last():
-    svg = drawn(Line(VALUES, "teal", "one"), Line(-2.5 * VALUES, "teal", "two"))
+    svg = drawn(DrawnLine(VALUES, "teal", "one"), DrawnLine(-2.5 * VALUES, "teal", "two"))
     assert len(set(re.findall("stroke-dasharray: ([^;]+);", svg))) == 1, "the first is not dashed"
     assert ">one: 0 \u2192 0.5</text>" in svg and ">two: 0 \u2192 \u22121.25</text>" in svg
     assert 'aria-label="Title, note. one: 0 \u2192 0.5; two: 0 \u2192 \u22121.25."' in svg
@@ -44,14 +44,15 @@ def test_lines_differ_by_more_than_colour_and_say_first_and_last():
 
 @pytest.mark.parametrize("label", ["<script>x</script>", '" onload="x', "$\\frac{", "_", "\x00\u202e", "a" * 200])
 def test_a_label_is_text_whatever_it_is(label):
-    svg = drawn(Line(VALUES, "teal", label))
+    svg = drawn(DrawnLine(VALUES, "teal", label))
     assert "<script" not in svg and ' onload="' not in svg.partition("</text>")[0].partition(">")[0]
     assert "0 \u2192 0.5</text>" in svg and "a" * 60 not in svg
 
 
 def test_its_colours_are_the_style_sheet_s():
     svg = drawn(
-        Line(VALUES, "teal", band=pd.DataFrame({"low": VALUES - 1, "high": VALUES + 1})), Line(VALUES, "indigo")
+        DrawnLine(VALUES, "teal", band=pd.DataFrame({"low": VALUES - 1, "high": VALUES + 1})),
+        DrawnLine(VALUES, "indigo"),
     )
     assert {"teal", "indigo", "muted", "rule", "text"} == set(re.findall(r"var\(--([\w-]+)\)", svg))
     assert not re.search("#[0-9a-f]{6}", svg)
@@ -78,7 +79,7 @@ def test_there_is_a_panel_for_what_was_measured(outputs):
 
 
 def test_the_png_has_the_panels_side_by_side():
-    panel = Panel("Title", "note", [Line(VALUES, "teal")])
+    panel = Panel("Title", "note", [DrawnLine(VALUES, "teal")])
     sizes = [struct.unpack(">II", curves.png([panel] * count)[16:24]) for count in (1, 3)]
     assert sizes[1] == (3 * sizes[0][0], sizes[0][1])
     assert curves.png([panel], "Wrong on purpose") != curves.png([panel])

@@ -49,7 +49,7 @@ def exported(run) -> dict[str, str]:
     """Every export that is text, by name."""
     report = Report.of(run)
     config = report.config
-    planned = push.Plan("me", "me/x", False, True, run.path, 1, "apache-2.0")
+    planned = push.PushPlan("me", "me/x", False, True, run.path, 1, "apache-2.0")
     return {
         "yaml": exports.yaml_text(config),
         "trl": exports.trl_script(config),

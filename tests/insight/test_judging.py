@@ -161,11 +161,14 @@ NOTHING = "In the newest training batches no reward brings a gain that can be to
     ],
 )
 def test_the_sentence_on_the_gain_is_careful(gains, says):
-    assert farming.sentence([farming.Part(*item) for item in gains.items()], "sd") == says
+    assert farming.sentence([farming.TermGain(*item) for item in gains.items()], "sd") == says
 
 
 def test_a_policy_that_has_learned_nothing_is_hardly_ever_told_to_live_on_a_reward():
     draws = np.random.default_rng(0).normal(0, 0.7, (400, 2, 5, 48)).mean(-1)
-    told = [farming.sentence([farming.Part("A", list(a)), farming.Part("B", list(b))], "sd") for a, b in draws]
-    told += [farming.sentence([farming.Part("A", list(a[:1])), farming.Part("B", list(b[:1]))], "sd") for a, b in draws]
+    told = [farming.sentence([farming.TermGain("A", list(a)), farming.TermGain("B", list(b))], "sd") for a, b in draws]
+    told += [
+        farming.sentence([farming.TermGain("A", list(a[:1])), farming.TermGain("B", list(b[:1]))], "sd")
+        for a, b in draws
+    ]
     assert sum("of the gain" in one for one in told) < 0.03 * len(told)

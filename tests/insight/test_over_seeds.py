@@ -9,7 +9,7 @@ import pytest
 from playground.insight import over_seeds
 from playground.insight.frontier.against_kl import Look
 from playground.insight.intervals import Interval
-from playground.insight.over_seeds import Curve, End
+from playground.insight.over_seeds import Curve, RunEnd
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.sweeps.sweep_record import Sweep
@@ -44,9 +44,9 @@ def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:
 
 def test_a_row_is_of_the_runs_that_have_finished() -> None:
     ends = {
-        "s-1": End(1.0, 4.0, {"is kind": 0.5}, []),
-        "s-2": End(3.0, 6.0, {"is kind": 0.7, "rhymes": 0.1}, []),
-        "s-4": End(None, None, {}, []),
+        "s-1": RunEnd(1.0, 4.0, {"is kind": 0.5}, []),
+        "s-2": RunEnd(3.0, 6.0, {"is kind": 0.7, "rhymes": 0.1}, []),
+        "s-4": RunEnd(None, None, {}, []),
     }
     kind, other = over_seeds.rows(sweep(kl__coef=[0.1, 0.5], seed=[0, 1]), ends)
     assert (kind.finished, kind.gain, kind.kl) == (2, over_seeds.interval([1.0, 3.0]), over_seeds.interval([4.0, 6.0]))
@@ -63,7 +63,9 @@ def test_a_curve_is_the_mean_of_those_that_have_come_that_far() -> None:
 
 
 def test_the_way_of_a_setting_is_the_mean_of_its_looks() -> None:
-    ends = [End(None, None, {}, [Look(0, 0.0, 0.0, None), Look(5, kl, score, 0.1)]) for kl, score in ((2, 1), (4, 3))]
+    ends = [
+        RunEnd(None, None, {}, [Look(0, 0.0, 0.0, None), Look(5, kl, score, 0.1)]) for kl, score in ((2, 1), (4, 3))
+    ]
     found = over_seeds.mean_looks(ends)
     assert [(update, kl.mean, score.mean) for update, kl, score in found] == [(0, 0.0, 0.0), (5, 3.0, 2.0)]
     assert found[1][2].half == pytest.approx(12.706)

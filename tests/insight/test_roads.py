@@ -7,7 +7,7 @@ import math
 import pytest
 
 from playground.insight import roads
-from playground.insight.roads import Look
+from playground.insight.roads import RoadLook
 from playground.runs.folder.records import Event
 from tests.insight.test_compute import FACTS
 from tests.support import sample, small_config, update_metrics
@@ -35,15 +35,15 @@ def test_a_way_is_what_was_gained_at_each_distance():
 
 
 def test_at_a_distance_it_is_read_off_the_way():
-    way = [Look(0, 0, 0), Look(2, 1, 0.2), Look(4, 3, 0.4)]
-    assert roads.at(way, 1) == Look(1, 0.5, pytest.approx(0.1))
-    assert roads.at(way, 3) == Look(3, 2, pytest.approx(0.3))
+    way = [RoadLook(0, 0, 0), RoadLook(2, 1, 0.2), RoadLook(4, 3, 0.4)]
+    assert roads.at(way, 1) == RoadLook(1, 0.5, pytest.approx(0.1))
+    assert roads.at(way, 3) == RoadLook(3, 2, pytest.approx(0.3))
     assert roads.at(way, 4).gain == 3 and roads.at(way, 4.1) is None and roads.at([], 1) is None
 
 
 def test_the_distance_to_compare_at_is_the_one_that_all_reached():
-    assert roads.reach([[Look(0, 0, 0), Look(5, 1, 0)], [Look(0, 0, 0), Look(1.5, 1, 0)]]) == 1.5
-    assert roads.reach([[Look(0, 0, 0), Look(5, 1, 0)], [Look(0, 0, 0)]]) is None
+    assert roads.reach([[RoadLook(0, 0, 0), RoadLook(5, 1, 0)], [RoadLook(0, 0, 0), RoadLook(1.5, 1, 0)]]) == 1.5
+    assert roads.reach([[RoadLook(0, 0, 0), RoadLook(5, 1, 0)], [RoadLook(0, 0, 0)]]) is None
     assert roads.reach([]) is None
 
 

@@ -8,9 +8,11 @@ import torch
 from transformers import AutoTokenizer, LlamaForCausalLM
 
 from playground.pocket import pretrain, shipped
-from playground.pocket.shipped import Shape
+from playground.pocket.shipped import PocketShape
 
-TINY = Shape(hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=30_000, peak_learning_rate=1e-2)
+TINY = PocketShape(
+    hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=30_000, peak_learning_rate=1e-2
+)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from playground.runs.folder.records import Status
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import fork, half_made, launcher, queue
 from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_making import SweepRequest
 from playground.sweeps.sweep_standing import standing
 from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
@@ -148,7 +149,7 @@ def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path
     for step in range(MOST_STEPS):
         outputs = tmp_path / str(step)
         outputs.mkdir()
-        plan = sweep_making.plan(outputs, "mine", base, [], ["seed=0,1"], lambda config: None, name="two")
+        plan = sweep_making.plan(outputs, SweepRequest("mine", base, [], ["seed=0,1"], "two"), lambda config: None)
         sweep_record.write(outputs, plan.sweep)
         killed = makers.killed(step, "complete", outputs, "two")
         if step % 2:

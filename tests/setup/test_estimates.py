@@ -79,7 +79,7 @@ MATRICES = 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16)
 )
 def test_what_is_held_all_the_time_by_hand(changes: Any, device: str, expected: dict[str, list[int]]) -> None:
     config = config_with(**{"model": {}, **changes})
-    scorers = [memory.Scorer(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
+    scorers = [memory.RewardShape(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
     assert plain(memory.lasting(config, SMALL, scorers, device)) == expected
 
 

@@ -23,7 +23,7 @@ from playground.runs.folder.requests import Request
 from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
 from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_making import Plan
+from playground.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.sweeps.sweep_record import Sweep
 from playground.sweeps.sweep_standing import Standing, standing
 from tests.support import at_once, small_config, wait_until
@@ -32,12 +32,13 @@ pytestmark = pytest.mark.usefixtures("fake_worker")
 VARY = ("kl.coef=0.1,0.5", "seed=0,1")
 
 
-def planned(outputs: Path, does: str = "wait", name: str = "leash", **options: str) -> Plan:
+def planned(outputs: Path, does: str = "wait", name: str = "leash", **options: str) -> SweepPlan:
     def check(config: RunConfig) -> None:
         """Nothing against it."""
 
     base = small_config(does).model_dump(mode="json")
-    return sweep_making.plan(outputs, "my-preset", base, [], VARY, check, name=name, **options)  # type: ignore[arg-type]
+    wanted = SweepRequest("my-preset", base, [], VARY, name, **options)  # type: ignore[arg-type]
+    return sweep_making.plan(outputs, wanted, check)
 
 
 def created(outputs: Path, does: str = "wait") -> Sweep:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from playground.texts import claim_files, dialogues
-from playground.texts.claim_files import Row
+from playground.texts.claim_files import Question
 from playground.texts.row_files import TableUnusable
 
 HEAD = "question,right,wrong\n"
-ROWS = [Row(f"What is number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(40)]
+ROWS = [Question(f"What is number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(40)]
 
 
 def written(folder: Path, text: str, name: str = "mine.csv") -> Path:
@@ -40,8 +40,8 @@ def test_a_table_with_the_three_columns_is_one_unless_a_column_is_asked_for(tmp_
 
 def test_rows_have_the_spellings_of_their_answers(tmp_path: Path) -> None:
     rows = claim_files.read(written(tmp_path, table(9) + '"Who, then?", the Sun | Sun ,Moon\n'))
-    assert rows[0] == Row("What is number 0?", ("right0", "r0"), ("wrong0",))
-    assert rows[-1] == Row("Who, then?", ("the Sun", "Sun"), ("Moon",)) and len(rows) == 10
+    assert rows[0] == Question("What is number 0?", ("right0", "r0"), ("wrong0",))
+    assert rows[-1] == Question("Who, then?", ("the Sun", "Sun"), ("Moon",)) and len(rows) == 10
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_the_file_that_ships_is_good_and_neither_answer_stands_in_its_question()
 
 
 def test_only_the_prompts_that_are_asked_for_are_made() -> None:
-    rows = [Row(f"What is {'x' * 1_900} number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(500)]
+    rows = [Question(f"What is {'x' * 1_900} number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(500)]
     tracemalloc.start()
     try:
         found = claim_files.prompts(rows, 10, 50, seed=1)

@@ -41,14 +41,12 @@ class Stop(Exception):
     """What a worker raises to break off."""
 
 
-def trl(pad_is_eos: bool = False, between=lambda: None, texts=("abc", "b", "ddddddd", "fg"), **changes) -> TRLTrainer:
+def trl(pad_is_eos: bool = False, texts=("abc", "b", "ddddddd", "fg"), **changes) -> TRLTrainer:
     """The adapter on a tiny model whose reward counts the letter "a"."""
     config = tiny.config(engine="trl", **changes)
     policy = tiny.model()
     scorer = Scorer(config, tiny.count_letter())
-    return TRLTrainer(
-        config, policy, policy.frozen_copy(), tiny.tokens(pad_is_eos), tiny.prompts(*texts), scorer, between
-    )
+    return TRLTrainer(config, policy, policy.frozen_copy(), tiny.tokens(pad_is_eos), tiny.prompts(*texts), scorer)
 
 
 def run(trainer: TRLTrainer) -> list[UpdateMetrics]:
@@ -223,7 +221,7 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
         if calls["updates"] == 3:
             raise Stop
 
-    trainer.between = trainer.reward_model.backbone._between = between
+    trainer.between = between
     start = weights(trainer)
     with pytest.raises(Stop):
         trainer.train(after_update)
@@ -246,7 +244,8 @@ def test_an_update_that_is_counted_is_told_even_if_the_stop_comes_at_its_very_en
         if trainer.updates_done:
             raise Stop
 
-    trainer = trl(between=between)
+    trainer = trl()
+    trainer.between = between
     with pytest.raises(Stop):
         trainer.train(heard.append)
     assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1

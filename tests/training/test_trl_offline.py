@@ -12,7 +12,7 @@ from playground.config import methods
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.training.models.language_model import Tokens
 from playground.training.trl_engine import SpecialTokens
-from playground.training.trl_offline import OfflineTrainer, Pairs, Text, special_tokens
+from playground.training.trl_offline import OfflineTrainer, PairFeed, Text, special_tokens
 from tests.thoroughness import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl, optimum
@@ -100,7 +100,7 @@ def test_pairs_reach_trl_as_the_tokens_that_were_sampled(monkeypatch):
     texts = [Text([1, 2], [3], 0.0), Text([1, 2], [0, 3], 1.0), Text([1], [2, 2, 2], 5.0), Text([1], [3], 4.0)]
     monkeypatch.setattr(made, "written", lambda: iter([texts[:2], texts[2:]]))
     feed = made.feed()
-    assert isinstance(feed, Pairs)
+    assert isinstance(feed, PairFeed)
     assert feed.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
     batch = feed.batch(feed.made())
     assert batch["input_ids"].tolist() == [[1, 2, 0, 3], [1, 2, 2, 2], [1, 2, 3, 0], [1, 3, 0, 0]]

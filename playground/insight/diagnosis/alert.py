@@ -48,7 +48,7 @@ class Alert(NamedTuple):
         return {**self._asdict(), "remedy": "; or ".join(one.words for one in self.remedies), "remedies": remedies}
 
 
-class Seen(NamedTuple):
+class Evidence(NamedTuple):
     """What a check has seen, what to try, and the likely cause where that depends on what was seen."""
 
     state: State
@@ -58,15 +58,15 @@ class Seen(NamedTuple):
     cause: str = ""
 
 
-Check = Callable[[Records], Seen | str]  # a text says why there is nothing to see
+Check = Callable[[Records], Evidence | str]  # a text says why there is nothing to see
 
 
-def quiet(evidence: str) -> Seen:
+def quiet(evidence: str) -> Evidence:
     """Nothing is wrong."""
-    return Seen("quiet", [], evidence)
+    return Evidence("quiet", [], evidence)
 
 
-def meant(evidence: str, change: Change) -> Seen:
+def meant(evidence: str, change: Change) -> Evidence:
     """Nothing is wrong: what was seen is what a setting was changed for."""
     said = change.in_words()
     return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do this.")

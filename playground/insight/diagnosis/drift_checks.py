@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from playground.insight.diagnosis.alert import TEN, Check, Remedies, Seen, graded, quiet, trend
+from playground.insight.diagnosis.alert import TEN, Check, Evidence, Remedies, graded, quiet, trend
 from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy, Values
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
 
-def kl(records: Records) -> Seen | str:
+def kl(records: Records) -> Evidence | str:
     at = records.at
     entropy, length = records.begins("entropy"), records.begins("completion_length")
     values, perplexity = records.values("kl_to_reference"), records.values("perplexity_reference")
@@ -36,10 +36,10 @@ def kl(records: Records) -> Seen | str:
     if not records.config.kl.moves:
         adaptive = {"kl.controller": "adaptive", "kl.coef": records.config.kl.coef or 0.25}  # from 0 it cannot move
         tries += (Remedy("use an adaptive leash", adaptive),)
-    return Seen(state, updates, evidence, tries, f"The reward pays more for drift than the leash costs: {texts}.")
+    return Evidence(state, updates, evidence, tries, f"The reward pays more for drift than the leash costs: {texts}.")
 
 
-def off_target(records: Records) -> Seen | str:
+def off_target(records: Records) -> Evidence | str:
     at, target = records.at, records.config.kl.target
     ziegler = records.config.kl.controller == "ziegler"
     if not records.config.kl.moves:
@@ -55,13 +55,13 @@ def off_target(records: Records) -> Seen | str:
         f"{lowest:.3g} to {highest:.3g} so far."
     )
     if swings:
-        return Seen("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")
+        return Evidence("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")
     tries: Remedies = (Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),)
     if ziegler:
         tries += (Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),)
         tries += (Remedy("use the leash that looks ahead", {"kl.controller": "adaptive"}),)
     updates = trend(values, lambda value: abs(value / target - 1) > 0.5)
-    return Seen("amber" if updates else "quiet", updates, evidence, tries)
+    return Evidence("amber" if updates else "quiet", updates, evidence, tries)
 
 
 def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
@@ -83,7 +83,7 @@ def _since_first(
     form: str = ".2f",
     unit: str = "",
     beyond: Callable[[float, float], bool] = operator.lt,
-) -> Seen | None:
+) -> Evidence | None:
     """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; None before
     there are five updates.
 
@@ -96,25 +96,25 @@ def _since_first(
     amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
     state, updates = graded([(update, value / begins) for update, value in values], amber, red, beyond)
     evidence = f"{begins:{form}}{unit} at first, {records.now(series):{form}} now."
-    return Seen(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
+    return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
 
 
-def entropy(records: Records) -> Seen | str:
+def entropy(records: Records) -> Evidence | str:
     values = records.where_stranger(records.values("entropy")) if records.values("perplexity_reference") else []
     why = "The entropy of the policy or the perplexity is not recorded, or not over five updates yet."
     return _since_first(records, "entropy", "entropy", values=values, unit=" nats a token") or why
 
 
-def variety(records: Records) -> Seen | str:
+def variety(records: Records) -> Evidence | str:
     return _since_first(records, "distinct_2", "variety") or f"It takes {WINDOW} updates."
 
 
-def strange(records: Records) -> Seen | str:
+def strange(records: Records) -> Evidence | str:
     seen = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
     return seen._replace(remedies=seen.remedies[:1]) if seen else "It is not recorded, or not over five updates yet."
 
 
-def length(records: Records) -> Seen | str:
+def length(records: Records) -> Evidence | str:
     at, begins, values = records.at, records.begins("completion_length"), records.values("completion_length")
     if not begins or len(values) < WINDOW:
         return f"It takes {WINDOW} updates."
@@ -126,10 +126,10 @@ def length(records: Records) -> Seen | str:
         f"{records.now('eos_fraction') or 0.0:.0%} end by themselves."
     )
     tries = (Remedy("make not ending cost 1 sd", {"sampling.missing_eos_penalty": 1.0}), records.more_penalty())
-    return Seen("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
+    return Evidence("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
 
 
-def repetition(records: Records) -> Seen | str:
+def repetition(records: Records) -> Evidence | str:
     texts: dict[int, list[str]] = defaultdict(list)
     for item in sorted(records.samples, key=lambda item: item.update):
         texts[item.update].append(item.completion)
@@ -142,7 +142,7 @@ def repetition(records: Records) -> Seen | str:
     if not first <= records.at.repeated < last:
         return quiet(evidence)
     less = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
-    return Seen("red", bad, evidence, (records.more_penalty(), less))
+    return Evidence("red", bad, evidence, (records.more_penalty(), less))
 
 
 CHECKS: dict[str, Check] = {

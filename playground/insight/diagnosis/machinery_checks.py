@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from playground.config import RunConfig, methods
-from playground.insight.diagnosis.alert import TEN, TEST_REWARD, Check, Remedies, Seen, graded, meant, trend
+from playground.insight.diagnosis.alert import TEN, TEST_REWARD, Check, Evidence, Remedies, graded, meant, trend
 from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
 from playground.rewards.agreement import students_t
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, Event, UpdateMetrics
@@ -24,7 +24,7 @@ SAMPLED_AS_IT_IS = Remedy(
 SKIPPED_IN_WORDS = re.compile("was skipped|Nothing was learned")  # of runs whose warnings do not say it otherwise
 
 
-def books(records: Records) -> Seen | str:
+def books(records: Records) -> Evidence | str:
     gaps, shares = [], []
     for item in records.metrics:
         owed = _owed(item, records.config)
@@ -34,7 +34,7 @@ def books(records: Records) -> Seen | str:
     if not gaps:
         return "This engine does not record it."
     updates = trend(shares, lambda share: share > 0.01)
-    return Seen("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
+    return Evidence("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
 
 
 def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
@@ -46,7 +46,7 @@ def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
     return item.score_mean - cost, max(abs(item.score_mean), abs(cost), 0.1)
 
 
-def kl_disagrees(records: Records) -> Seen | str:
+def kl_disagrees(records: Records) -> Evidence | str:
     newest = records.metrics[-2 * TEN :]  # a KL that grows is more uncertain with every update
     found = _gap(
         [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
@@ -70,10 +70,10 @@ class Gap(NamedTuple):
     half: float
     sure: float
 
-    def seen(self, evidence: str, least: float, remedies: Remedies = ()) -> Seen:
+    def seen(self, evidence: str, least: float, remedies: Remedies = ()) -> Evidence:
         """Red for a gap that is more than chance and than `least` of the usual value."""
         wide = abs(self.gap) > max(self.sure, least * abs(self.usual))
-        return Seen("red" if wide else "quiet", self.updates, evidence, remedies)
+        return Evidence("red" if wide else "quiet", self.updates, evidence, remedies)
 
 
 def _gap(
@@ -102,7 +102,7 @@ def _gap(
     return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
 
 
-def not_drawn(records: Records) -> Seen | str:
+def not_drawn(records: Records) -> Evidence | str:
     found = _gap([(item.update, item.surprisal, item.entropy) for item in records.metrics])
     if found is None:
         return "It takes ten updates of this project's own PPO."
@@ -113,25 +113,25 @@ def not_drawn(records: Records) -> Seen | str:
     return found.seen(evidence, 0.05, (SAMPLED_AS_IT_IS,))
 
 
-def kl_negative(records: Records) -> Seen | str:
+def kl_negative(records: Records) -> Evidence | str:
     values = records.values("kl_to_reference")
     if len(values) < WINDOW:
         return f"It takes {WINDOW} updates."
     updates = trend(values, lambda value: value < -records.at.kl_negative)
     evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):.2f} nats."
-    return Seen("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
+    return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
-def reference(records: Records) -> Seen | str:
+def reference(records: Records) -> Evidence | str:
     found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
     if len(found) < 2:
         return "It takes the fingerprint at the end of the run."
     changed = [update for update, digest in found if digest != found[0][1]]
     evidence = f"{found[0][1]} before training, {found[-1][1]} after update {found[-1][0]}."
-    return Seen("red" if changed else "quiet", changed, evidence)
+    return Evidence("red" if changed else "quiet", changed, evidence)
 
 
-def reward_read(records: Records) -> Seen | str:
+def reward_read(records: Records) -> Evidence | str:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
     known = {str(item.get("source")): item.get("misreading") for item in models}
@@ -140,10 +140,10 @@ def reward_read(records: Records) -> Seen | str:
         return "No reward model of this run brings examples; test it on the Rewards page."
     evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
     tries = (Remedy("set its template to auto", {}), TEST_REWARD)
-    return Seen("red" if max(gaps.values()) > records.at.misread else "quiet", [1], evidence, tries)
+    return Evidence("red" if max(gaps.values()) > records.at.misread else "quiet", [1], evidence, tries)
 
 
-def clipping(records: Records) -> Seen | str:
+def clipping(records: Records) -> Evidence | str:
     at, values = records.at, records.values("clip_fraction")
     if len(values) < WINDOW or not methods.METHODS[records.config.method].on_policy:
         return "It is of methods that clip, after five updates."
@@ -156,15 +156,15 @@ def clipping(records: Records) -> Seen | str:
     if records.setting("ppo.clip_range") > USUAL_CLIP:
         tries += (Remedy("set the clip range to 0.2", {"ppo.clip_range": USUAL_CLIP}, live=True),)
     if leaps := trend(records.values("ratio_max"), lambda value: value > at.ratio):
-        return Seen("red", leaps, evidence, tries)
+        return Evidence("red", leaps, evidence, tries)
     state, updates = graded(values, at.clip_amber, at.clip_red)
     clip = [change for change in records.changes if change.field == "ppo.clip_range"]
     if updates and clip and clip[-1].new < clip[-1].old:
         return meant(evidence, clip[-1])
-    return Seen(state, updates, evidence, tries)
+    return Evidence(state, updates, evidence, tries)
 
 
-def value_fit(records: Records) -> Seen | str:
+def value_fit(records: Records) -> Evidence | str:
     settled, every = records.at.settled, records.values("explained_variance")
     if records.config.method != "ppo" or records.config.ppo.baseline != "value":
         return "This method has no critic."
@@ -174,7 +174,7 @@ def value_fit(records: Records) -> Seen | str:
     evidence = f"Explained variance {records.now('explained_variance'):.2f}."
     if all(abs(value) < NOTHING for _, value in every):
         cause = "The value head is not trained: is it in the optimizer?"
-        return Seen("red", [update for update, _ in values], evidence, cause=cause)
+        return Evidence("red", [update for update, _ in values], evidence, cause=cause)
     updates = trend(values, lambda value: value <= 0.01)
     vary = (records.now("score_std") or 0.0) >= 0.75 * (records.begins("score_std") or 0.0)
     tries = (
@@ -182,10 +182,10 @@ def value_fit(records: Records) -> Seen | str:
         records.slower(),
         Remedy("go without a critic (RLOO)", {"method": "rloo", **WITHOUT_CRITIC}),
     )
-    return Seen("amber" if updates and vary else "quiet", updates, evidence, tries)
+    return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
 
 
-def gradient(records: Records) -> Seen | str:
+def gradient(records: Records) -> Evidence | str:
     skipped = sorted({event.update for event in records.events if _skipped(event)})
     values = records.values("grad_norm")
     if not values and not skipped:
@@ -196,7 +196,7 @@ def gradient(records: Records) -> Seen | str:
     largest = sizes[-1] if values else math.nan
     evidence = f"Median {middle:.2g}, largest {largest:.2g}; {len(skipped)} updates skipped."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("cut scores off beyond 5 sd", {"score.clip": 5.0}))
-    return Seen("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)
+    return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)
 
 
 def _skipped(event: Event) -> bool:

@@ -7,7 +7,7 @@ import operator
 from collections import defaultdict
 
 from playground.insight import before_after, judging
-from playground.insight.diagnosis.alert import TEST_REWARD, Check, Remedies, Seen, graded, meant, quiet
+from playground.insight.diagnosis.alert import TEST_REWARD, Check, Evidence, Remedies, graded, meant, quiet
 from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
 from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
@@ -15,7 +15,7 @@ from playground.rewards.mixture import term_names
 SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
 
 
-def flat(records: Records) -> Seen | str:
+def flat(records: Records) -> Evidence | str:
     found = records.outcome
     if found is None or records.updates < records.at.settled:
         return f"It takes a look at the fixed prompts after update {records.at.settled:g}."
@@ -28,7 +28,9 @@ def flat(records: Records) -> Seen | str:
             f"{SEEN * (found.high - found.gain):.2f} or more would have been seen in 8 of 10 such runs."
         )
     held = records.held_back()
-    return meant(evidence, held) if held else Seen("amber", records.newest, evidence, *_why_flat(records, found.gain))
+    return (
+        meant(evidence, held) if held else Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
+    )
 
 
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
@@ -47,12 +49,12 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     return (TEST_REWARD,), cause
 
 
-def wrong_way(records: Records) -> Seen | str:
+def wrong_way(records: Records) -> Evidence | str:
     found = records.outcome
     if found is None:
         return "It takes a look at the fixed prompts after training has begun."
     tries = (Remedy("see on the Rewards page that the better text scores higher", {}), records.slower())
-    return Seen("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
+    return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
 
 
 def _changed(found: before_after.Outcome) -> str:
@@ -61,7 +63,7 @@ def _changed(found: before_after.Outcome) -> str:
     return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
 
 
-def fell_back(records: Records) -> Seen | str:
+def fell_back(records: Records) -> Evidence | str:
     looks = sorted({item.update for item in records.samples})
     if len(looks) < 3:
         return "It takes three looks at the fixed prompts."
@@ -77,32 +79,32 @@ def fell_back(records: Records) -> Seen | str:
     betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
     first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
     if not last > first or not (records.now("kl_to_reference") or 0.0) < kl.get(top, 0.0):
-        return Seen("red", since, evidence, (back, records.slower(), records.more_penalty()))
+        return Evidence("red", since, evidence, (back, records.slower(), records.more_penalty()))
     cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, which "
     cause += "costs score."
     if records.config.kl.moves and kl[top] > (target := records.setting("kl.target")):
         return quiet(f"{evidence} {cause} It was {kl[top]:.2f} nats away then, with a target of {target:g}.")
-    return Seen("red", since, evidence, (back, records.scaled("kl.target", 2.0)), cause)
+    return Evidence("red", since, evidence, (back, records.scaled("kl.target", 2.0)), cause)
 
 
-def no_spread(records: Records) -> Seen | str:
+def no_spread(records: Records) -> Evidence | str:
     at, begins, values = records.at, records.begins("score_std"), records.values("score_std")
     if begins is None or len(values) < WINDOW:
         return f"It takes {WINDOW} updates."
     evidence = f"The standard deviation was {begins:.3g} and is {records.now('score_std'):.3g}."
     if begins < 1e-6:
         cause = "The reward says the same of every text from the start: it is dead, or cannot read them."
-        return Seen("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
+        return Evidence("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
     state, updates = graded(values, at.spread_amber * begins, at.spread_red * begins, operator.lt)
     variety, began = records.now("distinct_2") or 1.0, records.begins("distinct_2") or 1.0
     if variety < at.variety_amber * began:
         cause = "The policy writes nearly one text, so all earn the same."
-        return Seen(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
+        return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
     cause = "Nearly every text earns as much as the reward can give: there is little left to learn."
-    return Seen("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
+    return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
 
 
-def judge_falls(records: Records) -> Seen | str:
+def judge_falls(records: Records) -> Evidence | str:
     judges = records.config.judges
     if not judges:
         return "The run has no judges that only watch."
@@ -113,12 +115,12 @@ def judge_falls(records: Records) -> Seen | str:
     evidence = " ".join(judging.verdict(found, turn.judge, f"Judge {turn.judge}") for turn in found.turns)
     first = min(turn.update for turn in found.turns)
     tries = (Remedy(f"go back to update {first}", {"fork_at": first}), records.more_penalty())
-    return Seen("red", [update for update in found.updates if update > first], evidence, tries)
+    return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
 
 
-def one_kind_loses(records: Records) -> Seen | str:
+def one_kind_loses(records: Records) -> Evidence | str:
     joined = before_after.pairs(records.samples)
-    kinds: dict[str, list[before_after.Pair]] = defaultdict(list)
+    kinds: dict[str, list[before_after.BeforeAfter]] = defaultdict(list)
     for pair in joined:
         kinds[behaviours.kind_of(pair.before.prompt)].append(pair)
     found = {kind: before_after.outcome(pairs) for kind, pairs in kinds.items()}
@@ -133,7 +135,7 @@ def one_kind_loses(records: Records) -> Seen | str:
         return quiet(evidence)
     cause = f"What pays on the other prompts costs on these: {', '.join(losing)}."
     tries = (Remedy("weight what these prompts need in the reward", {}), records.more_penalty())
-    return Seen("amber", [joined[0].after.update], evidence, tries, cause)
+    return Evidence("amber", [joined[0].after.update], evidence, tries, cause)
 
 
 CHECKS: dict[str, Check] = {

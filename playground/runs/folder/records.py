@@ -116,7 +116,7 @@ class Label(Record):
     note: Annotated[str, Field(max_length=LABEL_CHARACTERS["note"])] = ""
 
 
-class About(NamedTuple):
+class FigureDoc(NamedTuple):
     """What a figure of an update is, declared once beside its field (CONTRIBUTING.md says who reads it).
 
     Attributes:
@@ -132,75 +132,73 @@ class About(NamedTuple):
 class UpdateMetrics(Record):
     """One PPO update. None means: not defined here (for example no variance), or not finite."""
 
-    attempt: Annotated[Count, About("", "which attempt")] = 1
-    ranks: Annotated[Count, About("", "processes that computed it together")] = 1
-    update: Annotated[Count, About("", "the update, from 1", live=True)]
-    episodes: Annotated[Count, About("", "completions so far, across attempts", live=True)]
-    tokens: Annotated[Count, About("", "completion tokens so far, across attempts")]
-    tokens_trained: Annotated[Count | None, About("", "those learned from, by methods that take not all of them")] = (
-        None
-    )
-    seconds: Annotated[Seconds, About("s", "of training so far, evaluations included, pauses left out", live=True)]
-    seconds_rollout: Annotated[Seconds, About("s", "of this update: sampling with the reference's log-probs")]
-    seconds_score: Annotated[Seconds, About("s", "of this update: scoring")]
-    seconds_update: Annotated[Seconds, About("s", "of this update: optimising")]
-    score_mean: Annotated[Maybe, About("sd", "mean of the scores", live=True)]
-    score_std: Annotated[Maybe, About("sd", "standard deviation of the scores")]
-    score_p10: Annotated[Maybe, About("sd", "their 10th percentile", live=True)]
-    score_p50: Annotated[Maybe, About("sd", "their median", live=True)]
-    score_p90: Annotated[Maybe, About("sd", "their 90th percentile", live=True)]
-    raw_score_mean: Annotated[Maybe, About("reward", "weighted sum of the rewards, before scaling", live=True)]
-    terms: Annotated[Figures, About("reward", "for each reward its unweighted mean")] = {}
-    contributions: Annotated[Figures, About("sd", "for each reward, how much of the score it brings")] = {}
-    kl_to_reference: Annotated[Maybe, About("nats per completion", "log-ratio of policy to reference", live=True)]
-    kl_per_token: Annotated[Maybe, About("nats per token", "the same, as a mean over tokens", live=True)]
-    kl_estimates: Annotated[Figures, About("nats per completion", "the same KL by other estimators, by name")] = {}
+    attempt: Annotated[Count, FigureDoc("", "which attempt")] = 1
+    ranks: Annotated[Count, FigureDoc("", "processes that computed it together")] = 1
+    update: Annotated[Count, FigureDoc("", "the update, from 1", live=True)]
+    episodes: Annotated[Count, FigureDoc("", "completions so far, across attempts", live=True)]
+    tokens: Annotated[Count, FigureDoc("", "completion tokens so far, across attempts")]
+    tokens_trained: Annotated[Count | None, FigureDoc("", "those learned from, where not all are")] = None
+    seconds: Annotated[Seconds, FigureDoc("s", "of training so far, evaluations included, pauses left out", live=True)]
+    seconds_rollout: Annotated[Seconds, FigureDoc("s", "of this update: sampling with the reference's log-probs")]
+    seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring")]
+    seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising")]
+    score_mean: Annotated[Maybe, FigureDoc("sd", "mean of the scores", live=True)]
+    score_std: Annotated[Maybe, FigureDoc("sd", "standard deviation of the scores")]
+    score_p10: Annotated[Maybe, FigureDoc("sd", "their 10th percentile", live=True)]
+    score_p50: Annotated[Maybe, FigureDoc("sd", "their median", live=True)]
+    score_p90: Annotated[Maybe, FigureDoc("sd", "their 90th percentile", live=True)]
+    raw_score_mean: Annotated[Maybe, FigureDoc("reward", "weighted sum of the rewards, before scaling", live=True)]
+    terms: Annotated[Figures, FigureDoc("reward", "for each reward its unweighted mean")] = {}
+    contributions: Annotated[Figures, FigureDoc("sd", "for each reward, how much of the score it brings")] = {}
+    kl_to_reference: Annotated[Maybe, FigureDoc("nats per completion", "log-ratio of policy to reference", live=True)]
+    kl_per_token: Annotated[Maybe, FigureDoc("nats per token", "the same, as a mean over tokens", live=True)]
+    kl_estimates: Annotated[Figures, FigureDoc("nats per completion", "the same KL by other estimators, by name")] = {}
     kl_spreads: Annotated[
-        Figures, About("nats per completion", "standard deviation of each of these between the completions")
+        Figures, FigureDoc("nats per completion", "standard deviation of each of these between the completions")
     ] = {}
-    penalised_reward: Annotated[Maybe, About("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
+    penalised_reward: Annotated[Maybe, FigureDoc("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
     reward_paid: Annotated[
-        Maybe, About("sd", "what a completion's tokens were paid, summed: the same, if the books balance")
+        Maybe, FigureDoc("sd", "what a completion's tokens were paid, summed: the same, if the books balance")
     ] = None
-    kl_coef: Annotated[Figure, About("sd per nat", "beta, as used in this update", live=True)]
-    entropy: Annotated[Maybe, About("nats per token", "of the policy's full distribution", live=True)]
+    kl_coef: Annotated[Figure, FigureDoc("sd per nat", "beta, as used in this update", live=True)]
+    entropy: Annotated[Maybe, FigureDoc("nats per token", "of the policy's full distribution", live=True)]
     surprisal: Annotated[
-        Maybe, About("nats per token", "minus the log-prob of what was sampled: the entropy, on average")
+        Maybe, FigureDoc("nats per token", "minus the log-prob of what was sampled: the entropy, on average")
     ] = None
     update_kl: Annotated[
         Maybe,
-        About("nats per token", "from the policy that sampled; of a single step, after it", live=True, steps="mean"),
+        FigureDoc("nats per token", "from the policy that sampled; of one step, after it", live=True, steps="mean"),
     ]
     clip_fraction: Annotated[
         Maybe,
-        About("0 to 1", "share of clipped tokens in the loss; of a single step, after it", live=True, steps="mean"),
+        FigureDoc("0 to 1", "share of clipped tokens in the loss; of one step, after it", live=True, steps="mean"),
     ]
-    ratio_mean: Annotated[Maybe, About("", "probability ratio, new to old; of a single step, after it", steps="mean")]
-    ratio_max: Annotated[Maybe, About("", "the largest of these ratios", steps="max")]
-    policy_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", live=True, steps="mean")]
-    value_loss: Annotated[Maybe, About("", "mean over tokens and optimizer steps", live=True, steps="mean")]
-    explained_variance: Annotated[Maybe, About("at most 1", "of the returns by the value head", live=True)]
+    ratio_mean: Annotated[Maybe, FigureDoc("", "probability ratio, new to old; of one step, after it", steps="mean")]
+    ratio_max: Annotated[Maybe, FigureDoc("", "the largest of these ratios", steps="max")]
+    policy_loss: Annotated[Maybe, FigureDoc("", "mean over tokens and optimizer steps", live=True, steps="mean")]
+    value_loss: Annotated[Maybe, FigureDoc("", "mean over tokens and optimizer steps", live=True, steps="mean")]
+    explained_variance: Annotated[Maybe, FigureDoc("at most 1", "of the returns by the value head", live=True)]
     grad_norm: Annotated[
-        Maybe, About("", "of the policy, before clipping, mean over optimizer steps", live=True, steps="mean")
+        Maybe, FigureDoc("", "of the policy, before clipping, mean over optimizer steps", live=True, steps="mean")
     ]
-    value_grad_norm: Annotated[Maybe, About("", "the same of the critic alone", steps="mean")] = None
-    pairs_ordered: Annotated[Maybe, About("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
-    steering_strength: Annotated[Maybe, About("", "steer: of the vector, as used in this update", live=True)] = None
-    learning_rate: Annotated[Figure, About("", "of this update", live=True)]
-    completion_length: Annotated[Figure, About("tokens", "the end token counts", live=True)]
-    eos_fraction: Annotated[Figure, About("0 to 1", "share of completions that ended by themselves", live=True)]
-    distinct_2: Annotated[Maybe, About("0 to 1", "different word pairs over all word pairs", live=True)]
-    perplexity_reference: Annotated[Perplexity, About("", "of the completions under the reference", live=True)]
-    memory_gb: Annotated[Maybe, About("10^9 bytes", "resident set, or peak of the GPU's allocator")]
+    value_grad_norm: Annotated[Maybe, FigureDoc("", "the same of the critic alone", steps="mean")] = None
+    pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
+    steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
+    learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]
+    completion_length: Annotated[Figure, FigureDoc("tokens", "the end token counts", live=True)]
+    eos_fraction: Annotated[Figure, FigureDoc("0 to 1", "share of completions that ended by themselves", live=True)]
+    distinct_2: Annotated[Maybe, FigureDoc("0 to 1", "different word pairs over all word pairs", live=True)]
+    perplexity_reference: Annotated[Perplexity, FigureDoc("", "of the completions under the reference", live=True)]
+    memory_gb: Annotated[Maybe, FigureDoc("10^9 bytes", "resident set, or peak of the GPU's allocator")]
 
     @classmethod
-    def about(cls) -> dict[str, About]:
+    def about(cls) -> dict[str, FigureDoc]:
         """What each figure is, by name."""
         return {
             name: about
             for name, field in cls.model_fields.items()
             for about in field.metadata
-            if isinstance(about, About)
+            if isinstance(about, FigureDoc)
         }
 
 

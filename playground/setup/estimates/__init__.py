@@ -19,7 +19,7 @@ from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, timing
-from playground.setup.estimates.memory import Needs, Scorer
+from playground.setup.estimates.memory import Needs, RewardShape
 from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.sources import curated, hub
@@ -48,7 +48,7 @@ class Measures(NamedTuple):
     """The shapes of the models of a run, however they were found."""
 
     policy: Architecture
-    scorers: tuple[Scorer, ...]
+    scorers: tuple[RewardShape, ...]
     chat_template: bool
     download: Download | None
 
@@ -202,7 +202,7 @@ def measures(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = 
         if need.field == "model.source":
             policy, chat = found, chat_template
         elif need.reward is not None:
-            scorers.append(Scorer(need.reward, found))
+            scorers.append(RewardShape(need.reward, found))
     assert policy is not None
     return Measures(policy, tuple(scorers), chat, download)
 

@@ -28,7 +28,7 @@ MLP_KEPT = {"opt": 1, "gpt_neox": 2}  # the same, times the size of the feed-for
 Sizes = Counter[tuple[str, str]]  # (role, kind) -> bytes
 
 
-class Scorer(NamedTuple):
+class RewardShape(NamedTuple):
     """A learned reward and the shape of its model."""
 
     reward: ModelReward
@@ -53,7 +53,7 @@ class Needs(NamedTuple):
 
 
 def needs(
-    config: RunConfig, policy: Architecture, scorers: Sequence[Scorer], prompt_tokens: int, device_kind: str
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
 ) -> Needs:
     """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
     processor's hardly does, so there those of an update add up."""
@@ -71,7 +71,7 @@ def needs(
     return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
 
 
-def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[Scorer], device_kind: str) -> Sizes:
+def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], device_kind: str) -> Sizes:
     """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
     model, same_weights = config.model, config.reference.source == "start"
     each, trained = number_bytes(model.precision, device_kind), trained_parameters(config, policy)
@@ -95,7 +95,7 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[Scorer], 
 
 
 def moments(
-    config: RunConfig, policy: Architecture, scorers: Sequence[Scorer], prompt_tokens: int, device_kind: str
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
 ) -> dict[str, Sizes]:
     """What comes and goes: before training, then in each update. TRL's PPO compares more texts at once and puts prompts
     through the LM head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
@@ -109,7 +109,7 @@ def moments(
         fullest = max(passing(policy, texts * prompt_tokens, each), LOGITS * texts * logit)  # the prompt, or a draw
         return Counter({("rollout", "KV cache"): texts * both * token, ("rollout", "activations"): fullest})
 
-    def scoring(scorer: Scorer) -> int:
+    def scoring(scorer: RewardShape) -> int:
         return passing(scorer.model, batch * both, number_bytes(scorer.reward.precision, device_kind))
 
     at_once = min(batch, ROLLOUT_ROWS) if by_trl else micro

@@ -172,12 +172,8 @@ def sample(
     completion, mask = completion[:, :length], mask[:, :length]
     log_probs, values, entropies = (tensor[:, :length] * mask for tensor in (log_probs, values, entropies))
     ended = (torch.isin(completion, ends) & mask).any(1)
-    features_kept, allowed_kept = (
-        _scattered(steps[:length], batch) if steps else None for steps in (features, choices)
-    )
-    return Episodes(
-        ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, features_kept, allowed_kept
-    )
+    kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
+    return Episodes(ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, *kept)
 
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:

@@ -65,14 +65,14 @@ class Credit(NamedTuple):
 
 
 @dataclass
-class Step:
+class OptimizerStep:
     """One optimizer step: its figures, and of each episode the log-ratios and values of its tokens."""
 
     rows: list[int]
     figures: dict[str, float]
     log_ratios: dict[int, Tensor]
     values: dict[int, Tensor]
-    seen_after: Step | None = field(default=None)
+    seen_after: OptimizerStep | None = field(default=None)
 
 
 class Recorder(TraceHook):
@@ -81,7 +81,7 @@ class Recorder(TraceHook):
     def __init__(self, trainer: PPOTrainer) -> None:
         self._trainer = trainer
         self._credit: Credit | None = None
-        self._steps: list[Step] = []
+        self._steps: list[OptimizerStep] = []
         self._log_ratios: dict[int, Tensor] = {}
         self._values: dict[int, Tensor] = {}
 
@@ -100,7 +100,7 @@ class Recorder(TraceHook):
         """See `TraceHook`."""
         if not after and self._trainer.ranks.count > 1:  # in a look back every rank has seen the same
             self._hear_of_others()
-        made = Step(rows.tolist(), dict(figures), self._log_ratios, self._values)
+        made = OptimizerStep(rows.tolist(), dict(figures), self._log_ratios, self._values)
         self._log_ratios, self._values = {}, {}
         if after:
             self._steps[-1].seen_after = made
@@ -159,14 +159,14 @@ class _Teller:
             whitened=self._flat(self.whitened, rows),
         )
 
-    def steps(self, steps: Sequence[Step]) -> list[TracedStep]:
+    def steps(self, steps: Sequence[OptimizerStep]) -> list[TracedStep]:
         each = math.ceil(self.ppo.batch_size / self.ppo.minibatch_size)
         return [
             self._step(step, 1 + place // each, 1 + place % each, last=place % each == each - 1)
             for place, step in enumerate(steps)
         ]
 
-    def _step(self, step: Step, epoch: int, minibatch: int, *, last: bool) -> TracedStep:
+    def _step(self, step: OptimizerStep, epoch: int, minibatch: int, *, last: bool) -> TracedStep:
         seen = step.seen_after or step
         figures = step.figures | {name: seen.figures[name] for name in MEASURED_AFTER}
         kept = sorted(row for row in seen.rows if row < self.kept) if last else []
@@ -198,7 +198,7 @@ class _Teller:
                 found[row] = f"{found[row]}, {why}" if row in found else why
         return list(found.items())
 
-    def episode(self, row: int, why: str, steps: Sequence[Step]) -> TracedEpisode:
+    def episode(self, row: int, why: str, steps: Sequence[OptimizerStep]) -> TracedEpisode:
         episodes, credit = self.episodes, self.credit
         prompt = episodes.prompt_ids[row][episodes.prompt_mask[row]].tolist()
         ids = episodes.completion_ids[row, : self.lengths[row]].tolist()
@@ -231,7 +231,7 @@ class _Teller:
         credit, episodes = self.credit, self.episodes
         return generalised_advantages(credit.rewards, episodes.values, episodes.mask, self.ppo.gamma, 0.0)[0]
 
-    def _pass(self, row: int, place: int, step: Step) -> TracedPass:
+    def _pass(self, row: int, place: int, step: OptimizerStep) -> TracedPass:
         log_ratio, values, length = step.log_ratios[row], step.values[row], self.lengths[row]
         old, returns = (tensor[row, :length].cpu() for tensor in (self.episodes.values, self.credit.returns))
         return TracedPass(

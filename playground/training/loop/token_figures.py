@@ -52,7 +52,7 @@ class Pays(NamedTuple):
         return cls(kl_coef, config.kl.estimator, payment, judge, ppo.gamma, ppo.gae_lambda)
 
 
-class Seen(NamedTuple):
+class SeenCompletion(NamedTuple):
     """One completion of C tokens: tensors [C], and for each place the tokens to show, (id, reference, policy)."""
 
     tokens: list[int]
@@ -69,7 +69,7 @@ class CloseLook:
 
     def __init__(self, rows: Collection[int], critic: Critic | None) -> None:
         self.rows, self.critic = frozenset(rows), critic
-        self.seen: dict[int, Seen] = {}
+        self.seen: dict[int, SeenCompletion] = {}
 
     @torch.no_grad()
     def take(self, episodes: Episodes, part: Compared) -> None:
@@ -92,7 +92,7 @@ class CloseLook:
         for row, length in zip(rows.tolist(), lengths[places].tolist(), strict=True):
             start, end = end, end + length
             log_probs, reference, kl, entropies, *known = (column[start:end] for column in columns)
-            self.seen[row] = Seen(
+            self.seen[row] = SeenCompletion(
                 listed[start:end], log_probs, reference, kl, entropies, known[0] if known else None, choices[start:end]
             )
 
@@ -115,7 +115,7 @@ def choices_of(own: Tensor, theirs: Tensor, drawn: Tensor) -> list[list[tuple[in
     return found
 
 
-def figures_of(seen: Seen, score: float, pays: Pays | None, pieces: Pieces) -> dict[str, Any]:
+def figures_of(seen: SeenCompletion, score: float, pays: Pays | None, pieces: Pieces) -> dict[str, Any]:
     """The lists of a `TokenFigures`."""
     found: dict[str, Any] = {
         "pieces": [pieces(token) for token in seen.tokens],
@@ -131,7 +131,7 @@ def figures_of(seen: Seen, score: float, pays: Pays | None, pieces: Pieces) -> d
     return {**found, **(paid(seen, score, pays) if pays else {})}
 
 
-def paid(seen: Seen, score: float, pays: Pays) -> dict[str, Any]:
+def paid(seen: SeenCompletion, score: float, pays: Pays) -> dict[str, Any]:
     """What training would pay for each token, and what it would make of that (before whitening)."""
     mask = torch.ones(1, len(seen.tokens), dtype=torch.bool)
     drift = token_kl(pays.estimator, seen.log_probs - seen.reference_log_probs, seen.kl).unsqueeze(0)

@@ -101,7 +101,7 @@ class TraceHook:
 class Trainer(Protocol):
     """What a worker asks of a method, whether it is ours or TRL's. `critic`: what a checkpoint keeps beside the policy.
     `warnings`: of the latest update, for the worker to record. `skipped`: whether anything of it was, because something
-    was not finite."""
+    was not finite. `between` is called between micro-batches and tokens; it may raise to break off."""
 
     config: RunConfig
     critic: Any
@@ -109,6 +109,7 @@ class Trainer(Protocol):
     updates_done: int
     warnings: list[str]
     skipped: bool
+    between: Callable[[], None]
 
     def train(self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None]) -> None:
         """All updates that are left."""
@@ -135,7 +136,7 @@ class Collector:
     """Writes batches of completions and scores them; learns nothing. What every method has that writes as PPO does.
 
     Args:
-        prompts: what to train on. between: called between micro-batches and tokens; may raise to break off.
+        prompts: what to train on.
         ranks: the processes that compute this run together. Each writes its part of a batch and learns from its part of
             a minibatch; of everything between every one has the whole.
     """
@@ -150,12 +151,14 @@ class Collector:
         tokens: Tokens,
         prompts: list[Prompt],
         scorer: Scorer,
-        between: Callable[[], None] = lambda: None,
         ranks: Ranks = ALONE,
     ) -> None:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
-        self.prompts, self.scorer, self.between, self.ranks = prompts, scorer, between, ranks
+        self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
+        self.between: Callable[[], None] = lambda: (
+            None
+        )  # called between micro-batches and tokens; may raise to break off
         self.kl_controller = kl_controller(config.kl)
         self.updates_done = 0
         self.tokens_done = 0

@@ -75,9 +75,15 @@ class Equipment:
         self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
         self.fixed_prompts = FixedPrompts(config, self.tokens, self.split.evaluation, self.scorer, between, ranks)
         self.trainer: Trainer = trainer_of(config)(
-            config, self.policy, self.reference, self.tokens, self.split.training, self.scorer, between,
+            config,
+            self.policy,
+            self.reference,
+            self.tokens,
+            self.split.training,
+            self.scorer,
             **({"ranks": ranks} if ranks.count > 1 else {}),
-        )  # fmt: skip
+        )
+        self.trainer.between = between
 
     def _counted(self, spec: RewardConfig) -> rules.Reward:
         reward = self.build(spec)

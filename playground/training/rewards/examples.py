@@ -28,14 +28,14 @@ MAX_PAIRS = 200
 BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
 
 
-class References(NamedTuple):
+class ReferenceSamples(NamedTuple):
     """Completions of the model before training, on the prompts of the run."""
 
     prompts: list[str]
     completions: list[str]
 
 
-class Pairs(NamedTuple):
+class ExamplePairs(NamedTuple):
     """Pairs of a good and a bad completion. `source` says in words where they come from; `generic`: built in."""
 
     source: str
@@ -43,7 +43,7 @@ class Pairs(NamedTuple):
     generic: bool = False
 
 
-def references(config: RunConfig, device: torch.device) -> References:
+def references(config: RunConfig, device: torch.device) -> ReferenceSamples:
     """Completions of the configured model on its prompts. Raises: ModelNotFound, PromptsUnusable."""
     folder = catalog.model_folder(config.model.source, config.model.revision)
     policy, tokens = loading.load(folder, device, config.model)
@@ -52,12 +52,12 @@ def references(config: RunConfig, device: torch.device) -> References:
     asked, seeds = evaluation.reference_questions(split.training, config.seed, REFERENCES)
     how = evaluation.Generation(tokens, config.sampling.in_training, config.ppo.micro_batch_size)
     episodes, _ = evaluation.answer(policy.frozen(), None, asked, seeds, how)
-    return References([prompt.text for prompt in asked], episodes.texts(tokens))
+    return ReferenceSamples([prompt.text for prompt in asked], episodes.texts(tokens))
 
 
 def pairs(
     config: RunConfig, spec: ModelReward, outputs: Path | None, source: str | None, device: torch.device
-) -> Pairs:
+) -> ExamplePairs:
     """The pairs to test a reward on.
 
     Args:
@@ -69,17 +69,17 @@ def pairs(
     """
     if source and preferences.is_file_name(source):
         read, _ = preferences.read_file(source)
-        return Pairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
+        return ExamplePairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
     if source and source not in ANNOTATORS:
         raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
     if not source and not config.prompts.source.startswith("pocket/"):
         built_in, _ = preferences.read_file(str(BUILT_IN))
-        return Pairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
+        return ExamplePairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
     annotator, writer = source or _annotator(config, spec, outputs), preference_pairs.pocket_writer(config.model.source)
     drawn, _ = preference_pairs.annotated(
         PairsConfig(source=annotator, limit=MAX_PAIRS), writer, derived_seed(config.seed, "reward check"), device
     )
-    return Pairs(f"written by {writer}, judged by the pocket annotator `{annotator}`", drawn)
+    return ExamplePairs(f"written by {writer}, judged by the pocket annotator `{annotator}`", drawn)
 
 
 def _annotator(config: RunConfig, spec: ModelReward, outputs: Path | None) -> str:

@@ -122,7 +122,7 @@ class Tried(NamedTuple):
 
 
 @dataclass
-class Report:
+class RewardReport:
     """All of it. What could not be measured, because the model was refused, is empty."""
 
     name: str
@@ -149,7 +149,7 @@ class Report:
         self.verdict = max(self.verdict, level, key=LEVELS.index)
 
 
-def judge_accuracy(report: Report, right: Sequence[float], source: str, *, generic: bool) -> None:
+def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *, generic: bool) -> None:
     """What the accuracy in the form in force means. `right`: of each pair 1, 0, or 1/2 where both score the same."""
     accuracy, wins, losses = fmean(right), right.count(1), right.count(0)
     guessing = agreement.at_least(wins, wins + losses) > LUCK
@@ -166,7 +166,7 @@ def judge_accuracy(report: Report, right: Sequence[float], source: str, *, gener
         report.say(found, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
 
 
-def judge_formats(report: Report, mine: Tried, others: Sequence[Tried]) -> None:
+def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
     """Another form that does better, beyond luck, is what the model was trained on, or nearer to it.
 
     More pairs right is a failure of the form in force. As many right, but told apart far more clearly, is a warning:

@@ -22,8 +22,8 @@ from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModel
 from playground.rewards import agreement
 from playground.training.models import loading
 from playground.training.rewards import examples, faults, findings
-from playground.training.rewards.examples import Pairs, References
-from playground.training.rewards.findings import Report, Tried
+from playground.training.rewards.examples import ExamplePairs, ReferenceSamples
+from playground.training.rewards.findings import RewardReport, Tried
 from playground.training.rewards.formats import PROBE, TAIL, Encoded, recorded
 from playground.training.rewards.learned_rewards import RewardModel, load
 
@@ -37,7 +37,7 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
     """Test every learned reward and judge of a configuration.
 
     Yields:
-        {"phase": what is being done, in words}, and for each reward {"report": `Report` as plain data}.
+        {"phase": what is being done, in words}, and for each reward {"report": `RewardReport` as plain data}.
 
     Raises:
         InvalidConfig: there is nothing to test. PairsUnusable, ModelNotFound, PromptsUnusable: nothing to test with.
@@ -55,7 +55,7 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
         try:
             found = examples.pairs(config, spec, outputs, pairs, device)
         except ModelNotFound as error:
-            report = Report(name, spec.source)
+            report = RewardReport(name, spec.source)
             report.say("no such model", why=error)
         else:
             yield {"phase": f"{spec.source}: scoring"}
@@ -64,10 +64,15 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
 
 
 def examine(
-    name: str, spec: ModelReward, references: References, pairs: Pairs, device: torch.device, outputs: Path | None
-) -> Report:
+    name: str,
+    spec: ModelReward,
+    references: ReferenceSamples,
+    pairs: ExamplePairs,
+    device: torch.device,
+    outputs: Path | None,
+) -> RewardReport:
     """Test one reward model on completions and on pairs."""
-    report = Report(name, spec.source, output=spec.output)
+    report = RewardReport(name, spec.source, output=spec.output)
     try:
         model = load(spec, device, outputs)
         for prompt in references.prompts[:8]:
@@ -104,7 +109,7 @@ def missing_end(model: RewardModel) -> int | None:
     return None if end in model.format.ids(*PROBE)[-TAIL:] else end
 
 
-def _check_form(report: Report, model: RewardModel) -> None:
+def _check_form(report: RewardReport, model: RewardModel) -> None:
     """What the files alone say about the form."""
     trained_on, end = recorded(model.network.folder).get("template"), missing_end(model)
     if trained_on and trained_on != model.format.name:
@@ -113,7 +118,9 @@ def _check_form(report: Report, model: RewardModel) -> None:
         report.say("missing end token", end=end, shown=model.format.visible([end]))
 
 
-def _check_lengths(report: Report, model: RewardModel, references: References, encoded: list[Encoded]) -> None:
+def _check_lengths(
+    report: RewardReport, model: RewardModel, references: ReferenceSamples, encoded: list[Encoded]
+) -> None:
     """One example token by token, and how many are longer than the model can read."""
     shown, special = encoded[0].ids[:SHOWN_TOKENS], model.network.tokenizer.all_special_ids
     report.example = {
@@ -131,7 +138,7 @@ def _check_lengths(report: Report, model: RewardModel, references: References, e
         report.say("cut", share=share, limit=limit)
 
 
-def _check_spread(report: Report, scores: list[float]) -> bool:
+def _check_spread(report: RewardReport, scores: list[float]) -> bool:
     """How the scores of the completions differ. False where nothing more can be measured."""
     known = list(filter(math.isfinite, scores))
     mean, sd = agreement.mean_and_sd(known) if known else (None, None)
@@ -153,7 +160,7 @@ def _check_spread(report: Report, scores: list[float]) -> bool:
     return not same
 
 
-def _try_pairs(report: Report, model: RewardModel, tested: Pairs) -> bool:
+def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -> bool:
     """Good against bad in the form in force, and in all the others. False where scores are not finite."""
     pairs, first = tested.pairs, tested.pairs[0]
     in_force, *variants = faults.variants(model.format, missing_end(model))
@@ -179,7 +186,7 @@ def _try_pairs(report: Report, model: RewardModel, tested: Pairs) -> bool:
     return True
 
 
-def _compare_with_full(report: Report, spec: ModelReward, few: list[float], many: list[float], full: Any) -> None:
+def _compare_with_full(report: RewardReport, spec: ModelReward, few: list[float], many: list[float], full: Any) -> None:
     """Size and order of the scores (`few`: in fewer bits) against those (`many`) of the same network in full."""
     correlation = agreement.spearman(many, few)
     report.cost = {

@@ -56,7 +56,7 @@ class OneFile(GradioMultiPartParser):
             Path(file.name).unlink(missing_ok=True)
 
 
-class Part(NamedTuple):
+class Replacement(NamedTuple):
     """One part of Gradio: where it hangs, and what takes its place. `of_each`: each object sets it when it is made."""
 
     owner: Any
@@ -71,16 +71,16 @@ class Part(NamedTuple):
 
 
 PARTS = (
-    Part(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
-    Part(SessionState, "_update_value_in_config", _keep_nothing),
+    Replacement(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
+    Replacement(SessionState, "_update_value_in_config", _keep_nothing),
     # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
-    Part(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
-    Part(route_utils, "GradioMultiPartParser", OneFile),
+    Replacement(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
+    Replacement(route_utils, "GradioMultiPartParser", OneFile),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
 _lock = threading.Lock()
 _pages = 0
-_before: dict[Part, Any] = {}
+_before: dict[Replacement, Any] = {}
 
 
 def missing(demo: gr.Blocks) -> list[str]:

@@ -33,7 +33,7 @@ FILE_TYPES = [*row_files.KINDS, ".gz"]
 _keeping = threading.Lock()
 
 
-class Kept(NamedTuple):
+class KeptUpload(NamedTuple):
     """A file as it is kept. `column` is None where a person has to choose one; `sentence` says what is in it."""
 
     path: Path
@@ -42,7 +42,7 @@ class Kept(NamedTuple):
     sentence: str
 
 
-def keep(path: Path, outputs: Path) -> Kept:
+def keep(path: Path, outputs: Path) -> KeptUpload:
     """Look into an uploaded file and keep it.
 
     Raises:
@@ -52,16 +52,16 @@ def keep(path: Path, outputs: Path) -> Kept:
     kept = put(path, outputs)
     rows = f"{path.name}: {table.in_words()}"
     if row_files.kind_of(path) == ".txt":
-        return Kept(kept, (), None, f"{rows}, a prompt each.")
+        return KeptUpload(kept, (), None, f"{rows}, a prompt each.")
     if claim_files.is_source(str(path)):
         claim_files.read(path)
         told = "each a question with a right and a wrong answer, of which claims are made"
-        return Kept(kept, table.columns, None, f"{rows}, {told}.")
+        return KeptUpload(kept, table.columns, None, f"{rows}, {told}.")
     try:
         column = prompt_texts.column_of(table.columns, None, path.name)
     except PromptsUnusable:
-        return Kept(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
-    return Kept(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
+        return KeptUpload(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
+    return KeptUpload(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
 
 
 @contextlib.contextmanager

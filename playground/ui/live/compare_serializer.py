@@ -17,7 +17,7 @@ import numpy as np
 
 from playground.config import Behaviour, RunConfig, engines, methods
 from playground.insight import before_after, compute, diversity, meters, roads
-from playground.insight.before_after import Pair
+from playground.insight.before_after import BeforeAfter
 from playground.insight.frontier import against_kl
 from playground.rewards import behaviours as counted
 from playground.runs.folder.directory import RunDirectory
@@ -83,7 +83,7 @@ def comparison(
     }
 
 
-def _row(pair: Pair, config: RunConfig, measured: bool, varied: Mapping[int, diversity.Sides]) -> dict[str, Any]:
+def _row(pair: BeforeAfter, config: RunConfig, measured: bool, varied: Mapping[int, diversity.Sides]) -> dict[str, Any]:
     found = counted.of_config(config)
     return {
         "id": pair.after.prompt_id,
@@ -110,7 +110,7 @@ def _variety(sides: diversity.Sides | None) -> dict[str, Any] | None:
     return sides and dict(zip(SIDES, plain(sides), strict=True))
 
 
-def _outcome(pairs: Sequence[Pair], config: RunConfig, other: Mapping[str, Any] | None) -> str:
+def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str, Any] | None) -> str:
     """The gain in a sentence; `other` sums up the run that it is held against."""
     found = before_after.outcome(pairs)
     if found is None:
@@ -120,7 +120,7 @@ def _outcome(pairs: Sequence[Pair], config: RunConfig, other: Mapping[str, Any] 
     return before_after.across_sentence(found, other["kl"], config.score_unit)
 
 
-def _notice(pairs: Sequence[Pair], mine: Sequence[Sample], other: Other) -> str:
+def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:
     """What to know before comparing two runs; empty if nothing."""
     shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
     if not shared:
@@ -143,7 +143,7 @@ def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
 class Went(NamedTuple):
     """How a run went: its way (see `insight.roads`), and what the page draws of that."""
 
-    way: list[roads.Look]
+    way: list[roads.RoadLook]
     data: dict[str, Any]
 
     @classmethod
@@ -157,7 +157,7 @@ class Went(NamedTuple):
 
 
 @functools.lru_cache(maxsize=32)
-def _went(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.Look], list[against_kl.Look], dict[str, Any]]:
+def _went(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.RoadLook], list[against_kl.Look], dict[str, Any]]:
     run = RunDirectory(path)
     config, samples, events = run.config(), run.samples(), run.events()
     bill = roads.bill(config, run.metrics(), events)
@@ -181,7 +181,7 @@ class Overlaid(NamedTuple):
 
     config: RunConfig
     edits: list[str]
-    way: list[roads.Look]
+    way: list[roads.RoadLook]
     data: dict[str, Any]
 
     @classmethod

@@ -14,7 +14,7 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.insight import before_after, claim_ways, farming, judging, meters
-from playground.insight.before_after import Pair
+from playground.insight.before_after import BeforeAfter
 from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.run_records import WINDOW, Records, Thresholds
 from playground.insight.frontier import against_kl
@@ -72,7 +72,7 @@ def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | Non
     }
 
 
-def reward_rows(pairs: Sequence[Pair], source: str, role: str) -> list[dict[str, Any]]:
+def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[dict[str, Any]]:
     """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
     return [
         {
@@ -97,7 +97,9 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     return _behaviours(found, claim_ways.ways(config, samples), paid)
 
 
-def behaviours_of_pairs(config: RunConfig, pairs: Sequence[Pair], *, against_itself: bool) -> dict[str, Any] | None:
+def behaviours_of_pairs(
+    config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
+) -> dict[str, Any] | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
     paid = meters.paid(config, pairs) if against_itself else []
@@ -135,7 +137,7 @@ def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None)
     }
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def _pair(pair: BeforeAfter) -> dict[str, Any]:
     answers = [{"text": item.completion, "score": plain(item.score)} for item in pair]
     return {"prompt": pair.after.prompt, **dict(zip(SIDES, answers, strict=True))}
 

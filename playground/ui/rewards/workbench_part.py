@@ -33,6 +33,7 @@ from playground.ui import components
 from playground.ui.door.access import Access, Action
 from playground.ui.train import filling, form, reward_form, reward_picker, train_page
 
+TITLE = "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>"
 SIDES = ("A", "B")
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
@@ -58,11 +59,7 @@ FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wond
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
-        gr.HTML(
-            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
-            elem_classes=["panel-title"],
-            apply_default_css=False,
-        )
+        gr.HTML(TITLE, elem_classes=["panel-title"], apply_default_css=False)
         rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
@@ -134,13 +131,12 @@ def scored(
     texts: tuple[str, ...],
     values: Mapping[str, Any],
     capped: Limits = LIMITS["local"],
-    count: int = SAMPLES,
 ) -> Iterator[dict[str, Any]]:
     """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`.
 
     Args:
         rewards: as the picker holds them. texts: those that are empty are left out. values: of the form's fields in
-            FORM_GROUPS. count: texts of the untrained model to score beside them.
+            FORM_GROUPS.
     """
     try:
         config = config_of(rewards, values, outputs, capped)
@@ -149,10 +145,18 @@ def scored(
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
+    for answer in _answers(service, outputs, config, prompt or "", asked, SAMPLES):
+        yield answer | {"rewards": rewards} if answer["state"] == "done" else answer
+
+
+def _answers(
+    service: ModelService, outputs: Path, config: RunConfig, prompt: str, asked: Mapping[str, str], count: int
+) -> Iterator[dict[str, Any]]:
+    """`count`: texts of the untrained model to score beside those that are `asked`."""
     labels = reward_form.term_labels(config.rewards)
     placed = checks.located(config, outputs)
     reference = reference_of(placed, count)
-    wanted = question(placed.rewards, prompt or "", list(asked.values()), reference, str(outputs.resolve()))
+    wanted = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
@@ -162,10 +166,9 @@ def scored(
             yield {
                 "state": "done",
                 **found,
-                "rewards": rewards,
                 "labels": list(labels.values()),
                 "outlooks": [optimum.sentence(one, penalty_of(config)) for one in outlooks(config, found)],
-                "sides": [{"side": side, "text": going_on(prompt or "", text)} for side, text in asked.items()],
+                "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
                     "model": telling.in_words("model.source", config.model.source),
                     "prompts": telling.in_words("prompts.source", config.prompts.source),
@@ -179,7 +182,13 @@ def tried(
     service: ModelService, outputs: Path, reward: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]
 ) -> Iterator[dict[str, Any]]:
     """The same for one reward that is being written, on few texts of the untrained model; see rewards/editor.js."""
-    for answer in scored(service, outputs, [reward], "", ("", ""), values, capped, TRIED):
+    try:
+        config = config_of([reward], values, outputs, capped)
+        limits.require(config, capped, outputs)
+        answers = _answers(service, outputs, config, "", {}, TRIED)
+    except InvalidConfig as error:
+        answers = iter([{"state": "error", "problems": [_in_words(problem) for problem in error.problems]}])
+    for answer in answers:
         if "problems" in answer:
             answer["problems"] = [text.removeprefix("Reward 1, ") for text in answer["problems"]]
         yield answer

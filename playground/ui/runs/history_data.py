@@ -13,7 +13,7 @@ from playground.errors import InvalidConfig
 from playground.insight import before_after, meters, over_seeds
 from playground.insight.before_after import Headline
 from playground.insight.meters import Meter
-from playground.insight.over_seeds import End
+from playground.insight.over_seeds import RunEnd
 from playground.insight.pace import all_left
 from playground.runs import history
 from playground.runs.folder import requests
@@ -136,8 +136,8 @@ def first_title(sweep: Sweep, run: RunSummary) -> str:
         return sweep.preset
 
 
-def _end(headline: Headline | None) -> End:
-    return End(headline.gain if headline else None, headline.kl if headline else None, {}, [])
+def _end(headline: Headline | None) -> RunEnd:
+    return RunEnd(headline.gain if headline else None, headline.kl if headline else None, {}, [])
 
 
 def _alike(values: Iterable[str]) -> str:

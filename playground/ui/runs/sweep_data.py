@@ -12,7 +12,7 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.intervals import Interval
-from playground.insight.over_seeds import Curve, End, Row
+from playground.insight.over_seeds import Curve, RunEnd, SettingRow
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
@@ -72,8 +72,8 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
 
 
 def _setting(
-    sweep: Sweep, row: Row, folders: Mapping[str, RunDirectory], statuses: Mapping[str, Status],
-    ends: Mapping[str, End], drawn: bool,
+    sweep: Sweep, row: SettingRow, folders: Mapping[str, RunDirectory], statuses: Mapping[str, Status],
+    ends: Mapping[str, RunEnd], drawn: bool,
 ) -> dict[str, Any]:  # fmt: skip
     cells = sweep.cells()
     runs = []
@@ -96,7 +96,7 @@ def _setting(
     }
 
 
-def _drawn(runs: Sequence[RunDirectory], ends: Sequence[End]) -> dict[str, Any]:
+def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> dict[str, Any]:
     figures = [over_seeds.figures_of(run) for run in runs]
     curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
     looks = [
@@ -151,7 +151,7 @@ def told_share(found: Interval) -> dict[str, Any]:
     return {name: None if value is None else round(100 * value) for name, value in percent.items()}
 
 
-def _configs(sweep: Sweep, rows: Sequence[Row]) -> list[RunConfig]:
+def _configs(sweep: Sweep, rows: Sequence[SettingRow]) -> list[RunConfig]:
     """One of each setting; none where this version cannot read them any more."""
     try:
         return [sweep.config(row.setting.runs[0]) for row in rows]

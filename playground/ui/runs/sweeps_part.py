@@ -22,7 +22,7 @@ from playground.runs.start.launcher import Workers
 from playground.setup import catalog, checks, limits
 from playground.setup.estimates import disk, room
 from playground.sweeps import grid, sweep_making, sweep_record
-from playground.sweeps.sweep_making import Plan
+from playground.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
@@ -162,7 +162,7 @@ def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
     return resume_sweep
 
 
-def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> Plan:
+def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:
     """Raises: InvalidConfig, with everything that is wrong; NotAllowed."""
     capped = access.limits_of(caller)
     asked = filling.as_dict(asked)
@@ -190,7 +190,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
 
     name = str(asked.get("name") or "").strip() or None
     overrides = [] if told or most is None else [f"max_minutes={most:g}"]
-    return sweep_making.plan(outputs, preset, base, overrides, vary, check, name=name, asked=request)
+    return sweep_making.plan(outputs, SweepRequest(preset, base, overrides, vary, name, asked=request), check)
 
 
 def _words(field: str) -> list[str]:

@@ -54,7 +54,7 @@ class Controls(NamedTuple):
     preset: gr.HTML
     story: gr.HTML
     fields: dict[str, Any]
-    prompts: prompts_part.Part
+    prompts: prompts_part.PromptsPart
     text: gr.Textbox
     use_text: gr.Button
 

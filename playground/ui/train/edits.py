@@ -29,7 +29,7 @@ NOT_IN_LINKS = ("about", "format")
 PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
 
 
-class Kept(NamedTuple):
+class KeptForm(NamedTuple):
     """What a browser has kept: the address in which the page was opened, preset and changed fields."""
 
     preset: str
@@ -46,14 +46,14 @@ def address_of(query: Mapping[str, str]) -> str:
     return f"{query.get('preset', '')} {query.get('set', '')}"
 
 
-def kept(given: Any, query: Mapping[str, str]) -> Kept | None:
+def kept(given: Any, query: Mapping[str, str]) -> KeptForm | None:
     """What the browser gives back, if it was kept in the page of this address; made by a stranger for all we know."""
     if not isinstance(given, Mapping) or given.get("address") != address_of(query):
         return None
     values = given.get("values")
     if not isinstance(values, Mapping) or not isinstance(given.get("preset"), str):
         return None
-    return Kept(given["preset"], {field: value for field, value in values.items() if field in form.FIELDS})
+    return KeptForm(given["preset"], {field: value for field, value in values.items() if field in form.FIELDS})
 
 
 def link(config: RunConfig, base: RunConfig) -> str:

@@ -42,7 +42,7 @@ LABELS = {
 }
 
 
-class Difference(NamedTuple):
+class ChangedSetting(NamedTuple):
     """One setting that is not as in the preset, in words."""
 
     field: str
@@ -107,10 +107,10 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
     return data
 
 
-def differences_in_words(config: RunConfig, base: RunConfig) -> list[Difference]:
+def differences_in_words(config: RunConfig, base: RunConfig) -> list[ChangedSetting]:
     """What a person changed, as label, value in the preset, value now."""
     return [
-        Difference(field, LABELS.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
+        ChangedSetting(field, LABELS.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
         for field, (before, after) in differences(config, base).items()
     ]
 

@@ -28,7 +28,7 @@ SHOW_FIELDS = components.calling("train/prompts", "show", "source")
 INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 
 
-class Part(NamedTuple):
+class PromptsPart(NamedTuple):
     """The fields in the order of FIELDS, and what is around them."""
 
     fields: dict[str, Any]
@@ -37,7 +37,7 @@ class Part(NamedTuple):
     note: gr.HTML
 
 
-def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], str], capped: Limits) -> Part:
+def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], str], capped: Limits) -> PromptsPart:
     """The picker, and below it what belongs to the chosen kind of source. Everybody gets the same, so on a page for
     others it does not list what has been uploaded before."""
     made: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def controls(values: Mapping[str, Any], outputs: Path, dom_id: Callable[[str], s
             upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
             look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
-    return Part({field: made[field] for field in FIELDS}, upload, look, note)
+    return PromptsPart({field: made[field] for field in FIELDS}, upload, look, note)
 
 
 def panel() -> gr.HTML:
@@ -76,7 +76,7 @@ def panel() -> gr.HTML:
 
 
 def connect(
-    part: Part,
+    part: PromptsPart,
     shown: gr.HTML,
     inputs: list[Any],
     read: Callable[..., RunConfig],

@@ -40,9 +40,10 @@ from playground.ui.train import (
 from playground.ui.train.filling import SKIP, Form
 
 MODEL = "model.source"
+MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
 
 
-class Started(NamedTuple):
+class StartAnswer(NamedTuple):
     """What pressing Start answers: the run to view, what is said of the form, and the button."""
 
     view: Any
@@ -59,13 +60,73 @@ class Train(NamedTuple):
     recheck: Callable[[Any], None]  # after an event that filled in some of them
 
 
+class TrainParts(NamedTuple):
+    """What stands on the page. `fields`: by the names of form.FIELDS."""
+
+    preset: Any
+    story: Any
+    fields: dict[str, Any]
+    prompts: prompts_part.PromptsPart
+    text: Any
+    use_text: gr.Button
+    needs: Any
+    notes: Any
+    start: gr.Button
+    tryout: Any
+    preview: Any
+    view: Any
+
+
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
+    page, handlers = _lay_out(outputs, standby, service, access), Handlers(outputs, standby, access)
+    fields = page.fields
+    form_inputs = [page.preset, page.notes, *fields.values()]
+    filled = [page.preset, page.story, *fields.values(), page.notes, page.start, page.text]
+    told = [page.notes, page.story, page.start, page.text]  # what is said of the form as it is
+    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+    # Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
+    latest = {**quiet, "trigger_mode": "always_last"}
+
+    # a page that only watches asks, and in vain
+    checking = access.guard(Action.FORM, handlers.check, lambda _: [SKIP] * len(told))
+    estimating = access.guard(Action.FORM, handlers.estimate, lambda _: SKIP)
+    opening = access.guard(Action.WATCH, handlers.choose_at_load)
+    taking = access.guard(Action.FORM, _take_method, lambda _: [SKIP] * len(MEANT))
+    pressed = access.guard(Action.START, handlers.start_run, _not_started)
+    putting = access.guard(Action.FORM, _put)
+
+    def recheck(event: Any) -> None:
+        event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, page.needs, **latest)
+
+    edited = [component.input for component in fields.values()]
+    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
+    edited += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
+    gr.on([*edited, page.view.input], checking, form_inputs, told, **latest)
+    gr.on([*edited, page.text.change], estimating, form_inputs, page.needs, **latest)
+    read = handlers.read
+    uploaded = prompts_part.connect(page.prompts, page.preview, form_inputs, read, outputs, service, access)
+    uploaded.then(checking, form_inputs, told, **latest)
+    page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, filled, **latest)
+    taken = fields["method"].input(taking, fields["method"], [fields[field] for field in MEANT], **latest)
+    taken.then(checking, form_inputs, told, **latest)
+    starts = [page.view, page.notes, page.start]
+    page.start.click(pressed, [page.view, *form_inputs], starts, trigger_mode="once", **quiet)
+    page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *form_inputs], filled, **quiet)
+    opened = demo.load(opening, page.notes, filled, js=edits.KEPT, **quiet)
+    opened.then(estimating, form_inputs, page.needs, **quiet)
+    for part in (page.needs, page.tryout, page.notes):
+        recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
+    tried = tryout_part.connect(page.tryout, form_inputs, read, outputs, service, access)
+    tried.then(estimating, form_inputs, page.needs, **latest)
+    return Train(filled, outputs, fields, recheck)
+
+
+def _lay_out(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> TrainParts:
     first = catalog.preset(catalog.DEFAULT_PRESET)
-    first_values = form.values_of(first)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            preset, story, fields, prompts, text, use_text = controls.lay_out(first, first_values, outputs, access)
+            laid_out = controls.lay_out(first, form.values_of(first), outputs, access)
             with gr.Column(elem_id="start-bar"):
                 needs = needs_part.panel()
                 notes = components.widget(
@@ -92,98 +153,81 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
                 server_functions=asking,
                 can_save=saver is not None,
             )
+    return TrainParts(*laid_out, needs, notes, start, tryout, preview, view)
 
-    form_inputs = [preset, notes, *fields.values()]
-    filled = [preset, story, *fields.values(), notes, start, text]
-    told = [notes, story, start, text]  # what is said of the form as it is
-    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-    # Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
-    latest = {**quiet, "trigger_mode": "always_last"}
 
-    def get_ready() -> None:
-        if standby.pid is None and launcher.living_run(outputs) is None:
-            standby.prepare()
+class Handlers:
+    """What the page asks of the server, from the form as it was `sent`: see `filling.Form`."""
 
-    def check(*sent: Any, caller: Caller) -> filling.Said:
-        get_ready()
-        return filling.checked(Form.of(*sent), outputs, access.limits_of(caller))
+    def __init__(self, outputs: Path, standby: StandbyWorker, access: Access) -> None:
+        self._outputs, self._standby, self._access = outputs, standby, access
 
-    def read(caller: Caller, *sent: Any) -> RunConfig:
-        return filling.read(Form.of(*sent), outputs, access.limits_of(caller))[1]
+    def check(self, *sent: Any, caller: Caller) -> filling.Said:
+        """What is to be said of the form as it is."""
+        self._get_ready()
+        return filling.checked(Form.of(*sent), self._outputs, self._access.limits_of(caller))
 
-    def estimate(*sent: Any, caller: Caller) -> Any:
+    def read(self, caller: Caller, *sent: Any) -> RunConfig:
+        """The run that the form asks for. Raises: InvalidConfig."""
+        return filling.read(Form.of(*sent), self._outputs, self._access.limits_of(caller))[1]
+
+    def estimate(self, *sent: Any, caller: Caller) -> Any:
+        """What it would need."""
+        capped = self._access.limits_of(caller)
+
         def read() -> tuple[RunConfig, RunConfig]:
             now = Form.of(*sent)
-            base = filling.base_of(now.chosen, outputs)
-            return base, form.without_disk(now.data(outputs), base, capped)
+            base = filling.base_of(now.chosen, self._outputs)
+            return base, form.without_disk(now.data(self._outputs), base, capped)
 
-        capped = access.limits_of(caller)
-        return needs_part.needs(read, outputs, capped)
+        return needs_part.needs(read, self._outputs, capped)
 
-    def start_run(viewed: Any, *sent: Any, caller: Caller) -> Started:
-        return started(filling.as_dict(viewed).get("request"), Form.of(*sent), outputs, standby, access, caller)
+    def start_run(self, viewed: Any, *sent: Any, caller: Caller) -> StartAnswer:
+        """See `started`."""
+        request = filling.as_dict(viewed).get("request")
+        return started(request, Form.of(*sent), self._outputs, self._standby, self._access, caller)
 
-    def choose(chosen: Any, *, caller: Caller) -> list[Any]:
-        found = filling.filled_from(chosen, outputs, access.limits_of(caller), caller.role is Role.HOST)
+    def choose(self, chosen: Any, *, caller: Caller) -> list[Any]:
+        """Fill the form from a preset, or from the settings of a run."""
+        is_host = caller.role is Role.HOST
+        found = filling.filled_from(chosen, self._outputs, self._access.limits_of(caller), is_host)
         return found._replace(preset=SKIP).flat()  # meanwhile the menu may show the next choice
 
-    def choose_at_load(given: Any, caller: Caller) -> list[Any]:
-        may_start, capped = caller.may(Action.START), access.limits_of(caller)
+    def choose_at_load(self, given: Any, caller: Caller) -> list[Any]:
+        """Fill it as the address and what the browser has kept ask for."""
+        may_start, capped = caller.may(Action.START), self._access.limits_of(caller)
         if may_start:
-            get_ready()
-        found = filling.filled_at_load(given, caller, outputs, capped)
-        model = needs_part.model_update(found.values.get(MODEL), outputs, capped)  # a run may have used another model
+            self._get_ready()
+        found = filling.filled_at_load(given, caller, self._outputs, capped)
+        # a run may have used another model
+        model = needs_part.model_update(found.values.get(MODEL), self._outputs, capped)
         found = found._replace(values={**found.values, MODEL: model})
         button = found.start if may_start else gr.Button("The host starts runs", interactive=False)
         return found._replace(start=button).flat()
 
-    def use(yaml_text: str, *sent: Any, caller: Caller) -> list[Any]:
-        return filling.from_text(yaml_text, Form.of(*sent), outputs, access.limits_of(caller)).flat()
+    def use(self, yaml_text: str, *sent: Any, caller: Caller) -> list[Any]:
+        """Fill the form from settings as text."""
+        return filling.from_text(yaml_text, Form.of(*sent), self._outputs, self._access.limits_of(caller)).flat()
 
-    def put(offered: Any, *values: Any) -> list[Any]:
-        back, wanted = filling.used(offered, dict(zip(form.FIELDS, values, strict=True)))
-        return [back, *(wanted.get(field, SKIP) for field in form.FIELDS)]
+    def _get_ready(self) -> None:
+        if self._standby.pid is None and launcher.living_run(self._outputs) is None:
+            self._standby.prepare()
 
-    def take_method(method: Any) -> list[Any]:
-        return [methods.chosen(method).get(field, SKIP) for field in meant]
 
-    def not_started(sentence: str) -> Started:
-        problems = filling.problems_told([Problem("", sentence)])
-        return Started(SKIP, {"problems": problems, "show": time.time()}, SKIP)
+def _put(offered: Any, *values: Any) -> list[Any]:
+    """Take over what a part of the page offers."""
+    back, wanted = filling.used(offered, dict(zip(form.FIELDS, values, strict=True)))
+    return [back, *(wanted.get(field, SKIP) for field in form.FIELDS)]
 
-    # a page that only watches asks, and in vain
-    checking = access.guard(Action.FORM, check, lambda _: [SKIP] * len(told))
-    estimating = access.guard(Action.FORM, estimate, lambda _: SKIP)
-    opening = access.guard(Action.WATCH, choose_at_load)
 
-    edited = [component.input for component in fields.values()]
-    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
-    edited += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edited, view.input], checking, form_inputs, told, **latest)
-    gr.on([*edited, text.change], estimating, form_inputs, needs, **latest)
-    uploaded = prompts_part.connect(prompts, preview, form_inputs, read, outputs, service, access)
-    uploaded.then(checking, form_inputs, told, **latest)
-    preset.input(access.guard(Action.FORM, choose), preset, filled, **latest)
-    meant = {field: fields[field] for field in methods.chosen("ppo")}
-    taking = access.guard(Action.FORM, take_method, lambda _: [SKIP] * len(meant))
-    fields["method"].input(taking, fields["method"], list(meant.values()), **latest).then(
-        checking, form_inputs, told, **latest
-    )
-    pressed = access.guard(Action.START, start_run, not_started)
-    start.click(pressed, [view, *form_inputs], [view, notes, start], trigger_mode="once", **quiet)
-    use_text.click(access.guard(Action.FORM, use), [text, *form_inputs], filled, **quiet)
-    demo.load(opening, notes, filled, js=edits.KEPT, **quiet).then(estimating, form_inputs, needs, **quiet)
+def _take_method(method: Any) -> list[Any]:
+    """Settings that a method means."""
+    return [methods.chosen(method).get(field, SKIP) for field in MEANT]
 
-    def recheck(event: Any) -> None:
-        event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, needs, **latest)
 
-    putting = access.guard(Action.FORM, put)
-    for part in (needs, tryout, notes):
-        recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
-    tried = tryout_part.connect(tryout, form_inputs, read, outputs, service, access)
-    tried.then(estimating, form_inputs, needs, **latest)
-
-    return Train(filled, outputs, fields, recheck)
+def _not_started(sentence: str) -> StartAnswer:
+    problems = filling.problems_told([Problem("", sentence)])
+    return StartAnswer(SKIP, {"problems": problems, "show": time.time()}, SKIP)
 
 
 def started(
@@ -193,7 +237,7 @@ def started(
     standby: StandbyWorker,
     access: Access | None = None,
     caller: Caller | None = None,
-) -> Started:
+) -> StartAnswer:
     """Start a run, or put it into the queue, if form and limits allow it.
 
     `asked` is the page's name for this one intended start, see `starting.request`.
@@ -205,7 +249,7 @@ def started(
         config = limits.capped(config, capped)
     except PlaygroundError:
         said = filling.checked(now, outputs, capped)
-        return Started(SKIP, {**said.notes, "show": time.time()}, said.start)
+        return StartAnswer(SKIP, {**said.notes, "show": time.time()}, said.start)
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     run_id, problems = None, []
     try:
@@ -216,7 +260,7 @@ def started(
         problems = [Problem("", in_words(error))]
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, outputs)
     button = starting.button_with_problems(1) if problems else starting.button(config, outputs)
-    return Started(_view(run_id), notes, button)
+    return StartAnswer(_view(run_id), notes, button)
 
 
 def _view(run_id: str | None) -> dict[str, Any]:

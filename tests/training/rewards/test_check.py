@@ -21,9 +21,9 @@ from playground.texts.preferences import Pair
 from playground.training.rewards import faults as reward_faults
 from playground.training.rewards import findings
 from playground.training.rewards import format_check as reward_check
-from playground.training.rewards.examples import BUILT_IN, Pairs, References
+from playground.training.rewards.examples import BUILT_IN, ExamplePairs, ReferenceSamples
 from playground.training.rewards.faults import Variant
-from playground.training.rewards.findings import Report, Tried
+from playground.training.rewards.findings import RewardReport, Tried
 from playground.training.rewards.formats import Encoded, Format
 from playground.training.rewards.learned_rewards import RewardModel
 from tests.support import PROJECT
@@ -33,8 +33,8 @@ from tests.training.rewards import reward_tokenizers as tokenizers
 from tests.training.rewards.test_models import saved
 
 CPU = torch.device("cpu")
-PAIRS = Pairs("pairs of the test", pocket_reward.pairs(96))
-REFERENCES = References(
+PAIRS = ExamplePairs("pairs of the test", pocket_reward.pairs(96))
+REFERENCES = ReferenceSamples(
     [pair.prompt for pair in PAIRS.pairs[:64]],
     [(pair.chosen, pair.rejected)[number % 2] for number, pair in enumerate(PAIRS.pairs[:64])],
 )
@@ -85,12 +85,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pocket_reward.train(tmp_path_factory.mktemp("trained"))
 
 
-def examined(folder: Path, **settings: Any) -> Report:
+def examined(folder: Path, **settings: Any) -> RewardReport:
     spec = ModelReward(source=str(folder), **settings)
     return reward_check.examine("rewards.0", spec, REFERENCES, PAIRS, CPU, None)
 
 
-def named(report: Report) -> dict[str, str]:
+def named(report: RewardReport) -> dict[str, str]:
     return {finding.name: finding.level for finding in report.findings}
 
 
@@ -200,7 +200,7 @@ def test_a_model_that_cannot_score_is_a_report_and_no_crash() -> None:
     ],
 )
 def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, found: dict[str, str]) -> None:
-    report = Report("rewards.0", "it")
+    report = RewardReport("rewards.0", "it")
     findings.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
     assert named(report) == found
     if "too few pairs" in found:
@@ -213,7 +213,7 @@ def tried(name: str, margins: list[float], mend: str = "") -> Tried:
 
 def test_one_pair_is_no_sign_that_another_form_is_clearer() -> None:
     for count, found in ((1, {}), (20, {"clearer: other": "warn"})):
-        report = Report("rewards.0", "it")
+        report = RewardReport("rewards.0", "it")
         findings.judge_formats(report, tried("in force", [0.1] * count), [tried("other", [0.2] * count, "Set it.")])
         assert named(report) == found
 
@@ -221,7 +221,7 @@ def test_one_pair_is_no_sign_that_another_form_is_clearer() -> None:
 def test_a_form_that_is_right_more_often_fails_if_it_can_be_set_and_warns_if_not() -> None:
     mine = tried("in force", [1.0] * 60 + [-1.0] * 40)
     chat, only = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("completion only", [1.0] * 100)
-    report, other = Report("rewards.0", "it"), Report("rewards.0", "it")
+    report, other = RewardReport("rewards.0", "it"), RewardReport("rewards.0", "it")
     findings.judge_formats(report, mine, [chat, only])
     assert named(report) == {"better: template chat": "fail"}
     assert "right on 90% of the pairs, the form in force on 60%" in report.findings[0].text
@@ -240,7 +240,7 @@ def test_every_finding_is_one_that_the_documentation_explains() -> None:
 def test_pairs_whose_completions_hold_the_prompt_are_told(trained: Path) -> None:
     whole = [Pair(pair.prompt, pair.prompt + pair.chosen, pair.prompt + pair.rejected) for pair in PAIRS.pairs[:24]]
     spec = ModelReward(source=str(trained), template="dialogue")
-    report = reward_check.examine("rewards.0", spec, REFERENCES, Pairs("whole texts", whole), CPU, None)
+    report = reward_check.examine("rewards.0", spec, REFERENCES, ExamplePairs("whole texts", whole), CPU, None)
     assert named(report)["prompt twice"] == "fail"
 
 

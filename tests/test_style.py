@@ -1,0 +1,48 @@
+"""What CONTRIBUTING.md says of the code's form, as far as a program can tell: sizes, and one name for one thing."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support import PROJECT
+
+MOST_LINES, MOST_PARAMETERS = 60, 7
+COMMANDS = "typer"  # what a command takes is its options, so commands may take more
+
+
+def trees() -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted((PROJECT / "playground").rglob("*.py")):
+        yield path.relative_to(PROJECT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
+    """Name with file, the function, and whether it may be a command."""
+    for path, tree in trees():
+        is_command = "cli" in path.parts
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                yield f"{path}: {node.name}", node, is_command
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    found = {name: node.end_lineno - node.lineno + 1 for name, node, _ in functions() if node.end_lineno}
+    assert {name: lines for name, lines in found.items() if lines > MOST_LINES} == {}
+
+
+def test_no_function_takes_more_than_can_be_kept_in_mind() -> None:
+    found = {}
+    for name, node, is_command in functions():
+        every = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        count = len([one for one in every if one not in ("self", "cls")])
+        annotated = any("Annotated" in ast.dump(one.annotation) for one in node.args.args if one.annotation)
+        if count > MOST_PARAMETERS and not (is_command and annotated):
+            found[name] = count
+    assert found == {}
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    names = Counter(node.name for _, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -25,6 +25,7 @@ from playground.training.models.steering_vector import SteeringVector, behind, d
 
 CALL_OVERHEAD_OPERATIONS = 1.2e9
 TOKENIZER_FAILS = "The tokenizer of this model cannot be used"
+SUMMED_BYTES = 2**20  # of weights at once: PyTorch makes eight bytes of each to sum them
 
 
 @dataclass(frozen=True)
@@ -242,13 +243,12 @@ class LanguageModel(nn.Module):
     def fingerprint(self) -> str:
         """A short name for the weights as they are: other weights, another name. Where the adapter is switched off, of
         what is left without it."""
-        weights = sorted(self.model.state_dict().items())
-        parts = [
-            int(weight.detach().contiguous().flatten().view(torch.uint8).sum(dtype=torch.int64))
-            for name, weight in weights
-            if not (self.adapter_off and ".lora_" in name)
-        ]
-        return hashlib.sha256(repr(parts).encode()).hexdigest()[:12]
+        sums = []
+        for name, weight in sorted(self.model.state_dict().items()):
+            if not (self.adapter_off and ".lora_" in name):
+                data = weight.detach().contiguous().flatten().view(torch.uint8)
+                sums.append(sum(int(part.sum(dtype=torch.int64)) for part in data.split(SUMMED_BYTES)))
+        return hashlib.sha256(repr(sums).encode()).hexdigest()[:12]
 
     def save(self, folder: Path) -> None:
         """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it; beside it

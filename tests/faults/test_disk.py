@@ -89,7 +89,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
     (problem,) = refused.value.problems
     assert problem.field == "checkpoint.keep"
     # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
-    assert "8,241 MB" in problem.message and "20 MB are free" in problem.message
+    assert "8,242 MB" in problem.message and "20 MB are free" in problem.message
     disk.check(big, tmp_path, held_bytes=9 * 10**9)
 
 

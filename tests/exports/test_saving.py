@@ -128,7 +128,7 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     facts = ModelCard(text).data
     assert (facts.library_name, facts.license, facts.base_model) == ("peft", "apache-2.0", None)
     assert "Score +1.15 sd on 4 prompts" in text and "3 of 3, 48 episodes each" in text
-    outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text, flags=re.DOTALL | re.MULTILINE)
+    outside = re.sub(r"^(`{3,})text\n.*?\n\1`* *$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert text.count("# not a heading") == 8 and "not a heading" not in outside and "<script>" not in outside
     assert "\x1b" not in text
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,26 +45,26 @@ def small(**changes: Any) -> RunConfig:
     return yaml_io.from_dict(SMALL | changes)
 
 
+def literals(pairs: Iterable[tuple[str, ast.expr]]) -> dict[str, Any]:
+    """Those that are plain data, by name."""
+    found = {}
+    for name, value in pairs:
+        with contextlib.suppress(ValueError):
+            found[name] = ast.literal_eval(value)
+    return found
+
+
 def settings(script: str) -> dict[str, Any]:
     """The arguments of `PPOConfig(...)` in a script that are literals."""
-    call = next(
-        node
-        for node in ast.walk(ast.parse(script))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "PPOConfig"
-    )
-    return {item.arg: item.value.value for item in call.keywords if isinstance(item.value, ast.Constant) and item.arg}
+    calls = [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Call)]
+    call = next(node for node in calls if ast.unparse(node.func) == "PPOConfig")
+    return literals((item.arg, item.value) for item in call.keywords)
 
 
 def constants(script: str) -> dict[str, Any]:
-    """Upper-case names that a script sets to literals."""
-    found = {}
-    for node in ast.parse(script).body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
-            try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
-            except ValueError:
-                continue
-    return found
+    """Names that a script sets to literals."""
+    made = [node for node in ast.parse(script).body if isinstance(node, ast.Assign)]
+    return literals((ast.unparse(node.targets[0]), node.value) for node in made)
 
 
 @pytest.mark.parametrize("scale", [thorough(None), ScoreScale(mean=0.25, sd=2.5)])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import struct
 import sys
-import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tensorboardX.proto.event_pb2 import Event
@@ -73,48 +73,31 @@ def test_tensorboard_gets_every_curve_histogram_and_the_configuration(run, tmp_p
     assert SECRET.encode() not in Path(handed.where).read_bytes()
 
 
-class Recorder(types.ModuleType):
-    """A package that remembers what it was asked. `run` is what init gives back."""
-
-    def __init__(self, name):
-        super().__init__(name)
-        self.calls = []
-        self.summary = types.SimpleNamespace(update=lambda values: self.calls.append(("summary", values, {})))
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-
-        def call(*arguments, **named):
-            self.calls.append((name, *arguments, named))
-            return self
-
-        return call
-
-    def logged(self):
-        return [(call[2]["step"], call[1]) for call in self.calls if call[0] == "log"]
-
-
 @pytest.mark.parametrize("name", ["trackio", "wandb"])
 def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_else(run, tmp_path, monkeypatch, name):
-    recorder = Recorder(name)
-    monkeypatch.setitem(sys.modules, name, recorder)
+    package = mock.MagicMock()
+    package.init.return_value = package  # of wandb what logs is the run, of trackio the package
+    monkeypatch.setitem(sys.modules, name, package)
     trackers.TRACKERS[name](Report.of(run), tmp_path / name)
-    first = next(call for call in recorder.calls if call[0] == "init")[-1]
-    assert first["name"] == "one" and first["config"]["ppo.num_updates"] == 3 and first["project"] == "rlhf-playground"
-    steps = [step for step, _ in recorder.logged()]
+    began = package.init.call_args.kwargs
+    assert (began["name"], began["config"]["ppo.num_updates"], began["project"]) == ("one", 3, "rlhf-playground")
+    logged = [(call.kwargs["step"], call.args[0]) for call in package.log.call_args_list]
+    steps = [step for step, _ in logged]
     assert steps[:4] == [0, 1, 2, 3] and steps == sorted(steps)
-    first_look = recorder.logged()[0][1]
-    assert first_look.pop("behaviours/ends") == 1.0 and first_look.pop("behaviours/parses") == 0.0
-    assert first_look == {"fixed_prompts/score": 1.0, "text/perplexity": 4.0}
-    last = recorder.logged()[3][1]
+    assert logged[0][1] == {
+        "behaviours/ends": 1.0,
+        "behaviours/parses": 0.0,
+        "fixed_prompts/score": 1.0,
+        "text/perplexity": 4.0,
+    }
+    last = logged[3][1]
     assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"] and last["text/perplexity"] == 5.0
-    told = json.dumps([call[1:] for call in recorder.calls], default=str)
-    assert "outcome/gain" in told and "behaviours/ends_before" in told and recorder.calls[-1][0] == "finish"
-    assert SECRET not in told and "Prompt 0" not in told
-    if name == "wandb":
-        settings = next(call for call in recorder.calls if call[0] == "Settings")[-1]
-        assert settings["mode"] == "offline"
+    summary = json.dumps([call.args for call in (*package.log.call_args_list[4:], *package.summary.update.mock_calls)])
+    assert "outcome/gain" in summary and "behaviours/ends_before" in summary
+    assert package.finish.called
+    everything = str(package.mock_calls)
+    assert SECRET not in everything and "Prompt 0" not in everything
+    assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"
 
 
 @pytest.mark.parametrize("name", ["trackio", "wandb"])
@@ -123,7 +106,7 @@ def test_a_tracker_that_is_not_installed_is_one_sentence(run, monkeypatch, capsy
     with pytest.raises(SystemExit) as left:
         cli.main(["export", str(run.path), "--as", name])
     assert left.value.code == 1
-    assert capsys.readouterr().err.startswith(f"{name} is not installed here. Install it with `pip install {name}`")
+    assert f"pip install {name}" in capsys.readouterr().err
 
 
 def test_the_command_says_where_it_went_and_how_to_look(run, capsys):

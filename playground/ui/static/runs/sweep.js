@@ -7,7 +7,7 @@ import { FrontierPlot, SPEC } from "../charts/frontier_chart.js";
 import { farthest, sweepLines } from "../charts/frontier_lines.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
 import { CHARTS, COLOURS, LETTERS } from "../charts/specs.js";
-import { buttonOf, el, figureOf, headOf, setText, showParts, signOf, tableOf } from "../core/dom.js";
+import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";

@@ -90,7 +90,7 @@ export class FrontierChart extends LinesChart {
     const { start, end } = this.group.range;
     const root = this.run?.root;
     const nats = root ? ROOT_TICKS.filter((value) => value <= end ** 2)
-      : roundTicks(0, end, this.stage.clientWidth > 480 ? 7 : 4);
+      : roundTicks(0, end, this.stage.clientWidth > 480 ? 7 : 5);
     const placed = nats.map((value) => (root ? Math.sqrt(value) : value)).filter((value) => value >= start);
     for (const axis of this.figure.xaxes) {
       axis.ticker = new B.FixedTicker({ ticks: placed });

@@ -34,7 +34,7 @@ function twoSides(title, unit, values, { other }) {
   const { edges, counts } = binned(values, BINS, title === "Length");
   const most = Math.max(...counts.flat());
   const drawn = frame({ kind: "small-plot.stage", size: SIZE, from: edges[0], to: edges.at(-1), low: 0,
-    high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, 3), tellX: number,
+    high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, 4),
     label: `${title}: mean ${before} ${names[0]}, ${after} ${unit} ${names[1]}` });
   SIDES.forEach((side, index) => bars(drawn, edges, counts[index], () => `side ${side}`));
   const key = SIDES.flatMap((side, index) => [index ? " " : "", el("span", { class: `key ${side}` }, names[index])]);
@@ -55,7 +55,7 @@ export function spreadOf(rows, chosen) {
 function spread({ distribution: rows, run, update: chosen }) {
   const { half, strong, ...ranges } = spreadOf(rows, chosen);
   const last = rows.at(-1);
-  const { node, x, y, add } = frame({ kind: "small-plot.stage", size: SIZE, ...ranges, tell: number,
+  const { node, x, y, add } = frame({ kind: "small-plot.stage", size: SIZE, ...ranges,
     xTicks: roundTicks(0, last.update, 5), yTicks: roundTicks(ranges.low, ranges.high, 4),
     label: `Score at each look: median ${number(rows[0].p50)} before, ${number(last.p50)} ${run.unit} at update `
       + last.update });

@@ -7,13 +7,16 @@ import { el, shape, svg, tableOf } from "../core/dom.js";
 
 const SIZE = { width: 380, height: 190, left: 40, right: 18, top: 10, bottom: 36 };
 
+/** A round number with a real minus. */
+const plain = (value) => String(value).replace("-", "\u2212");
+
 /**
  * A frame with ticks: {node, x, y, add}. `x` and `y` turn values into places, `add` draws a shape. `size` may replace
  * parts of the usual one; `grid` says for which ticks there are lines.
  * @param {Record<string, any>} frame
  */
 export function frame({ label, kind = "small-plot", size = {}, from, to, low, high, xTicks = [], yTicks = [],
-  xName = "", tell = String, tellX = String, grid = "y" }) {
+  xName = "", tell = plain, tellX = plain, grid = "y" }) {
   const { width, height, left, right, top, bottom } = { ...SIZE, ...size };
   const x = placing(from, to, left, width - right);
   const y = placing(low, high, height - bottom, top);
@@ -81,8 +84,7 @@ export function lines(label, series, axes) {
 export function marginBars(label, { edges, counts }, xName) {
   const most = Math.max(...counts, 1);
   const drawn = frame({ label, from: edges[0], to: edges.at(-1), low: 0, high: most * 1.05, xName,
-    yTicks: roundTicks(0, most, 4), xTicks: roundTicks(edges[0], edges.at(-1), 6),
-    tellX: (value) => String(value).replace("-", "\u2212") });
+    yTicks: roundTicks(0, most, 4), xTicks: roundTicks(edges[0], edges.at(-1), 6) });
   const { node, x, y, add } = drawn;
   bars(drawn, edges, counts, (index) => (edges[index] < -1e-9 ? "bar wrong" : "bar right"));
   add("line.zero", { x1: x(0), x2: x(0), y1: y(0), y2: y(most * 1.05) });

@@ -29,7 +29,7 @@ class RayNode:
 
     def __init__(self, folder: str, attempt: int) -> None:
         run = RunDirectory.open(folder)
-        threading.Thread(target=self._compute, args=(run.path, attempt)).start()
+        threading.Thread(target=self._compute, args=(run.path, attempt), daemon=True).start()
 
     def _compute(self, folder: Path, attempt: int) -> None:
         try:

@@ -2,7 +2,7 @@
 reference and the best policies, both from texts that were drawn for it. And in a sentence how far the run is from what
 these show. Pure.
 
-The page (`ui/live/wire_frontier`), `show` and the overlay of several runs call it.
+The page (`ui/live/insight_serializer`), `show` and the overlay of several runs call it.
 """
 
 from __future__ import annotations

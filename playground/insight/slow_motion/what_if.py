@@ -2,7 +2,7 @@
 
 What the model did stays as it was: what it wrote, its ratios in each step, its gradient norms. Those would have been
 others too from the first step on, so this tells what a setting does to one update, not where training would have gone.
-Pure; `ui.live.wire_trace` calls it.
+Pure; `ui.inside.trace_part` calls it.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def component(module: str) -> str:
 
 
 def inner(module: str) -> str:
-    """playground.runs.folder.writer -> folder; playground.runs.reconciler -> ""."""
+    """playground.runs.folder.writer -> folder; playground.runs.supervisor -> ""."""
     parts = module.split(".")[2:]
     return parts[0] if parts and (PROJECT / "playground" / component(module) / parts[0]).is_dir() else ""
 

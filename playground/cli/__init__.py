@@ -58,10 +58,10 @@ from playground.errors import (
 )
 from playground.runs import history
 from playground.runs.model_service import GeneratedSample, ModelService
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import children, launcher, lifeline
 from playground.runs.start import fork as fork_run
 from playground.runs.steer import changes
+from playground.runs.supervisor import Supervisor
 from playground.setup import catalog, checks, devices, estimates
 from playground.setup.estimates import disk
 
@@ -157,7 +157,7 @@ def train(
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
     disk.check(config, outputs)
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     _follow(launcher.start(config, outputs, run_id), json, wait)
 
 
@@ -207,7 +207,7 @@ def resume(
     """
     _help_if_launched()
     run = find_run(run_dir, outputs)
-    Reconciler(run.path.parent).look()
+    Supervisor(run.path.parent).look()
     if run.is_at_work():
         changes.request_resume(run)
         print(f"{run.id} goes on.")
@@ -232,7 +232,7 @@ def fork(
     Waiting, Ctrl-C and exit codes are as with `train`.
     """
     run = find_run(run_dir, outputs)
-    Reconciler(run.path.parent).look()
+    Supervisor(run.path.parent).look()
     _follow(fork_run.fork(run, at, set_ or [], run_id), json, wait)
 
 
@@ -317,7 +317,7 @@ def doctor(
     if empty_bin:
         gone = history.empty_bin(outputs)
         print(f"Deleted {gone} {'run' if gone == 1 else 'runs'} from the bin.", file=sys.stderr)
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     keeper.end_the_dead()
     keeper.clear_what_is_left()
     checks = health.examine(outputs)

@@ -23,11 +23,11 @@ from playground.insight.pace import all_left, seconds_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Record, Status, UpdateMetrics
-from playground.runs.reconciler import Reconciler, every
 from playground.runs.start import launcher, queue
+from playground.runs.supervisor import Supervisor, every
 from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import Sweep
-from playground.sweeps.sweep_standing import standing
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
@@ -131,13 +131,13 @@ def follow(
 
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
-    """The same of a sweep, until all its runs have ended; returns its state, see `Standing.state`. The bar is of
+    """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`. The bar is of
     updates, so that it also moves while one run trains."""
     shown = display(as_json)
 
     def look() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = standing(sweep, states), all_left([*states.values()], time.time())
+        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
         made = sum(one.update for one in states.values())
@@ -153,7 +153,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     with contextlib.closing(shown):
         runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
         _until_the_end(outputs, look, stop, runs, wait)
-    return standing(sweep, sweep_record.statuses(outputs, sweep)).state
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(
@@ -171,7 +171,7 @@ def _until_the_end(
         look: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
             those that are followed. wait: until another look is worth it.
     """
-    keeper, asked = Reconciler(outputs), False
+    keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     with counted_interrupts() as presses:
         while True:

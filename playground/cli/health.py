@@ -27,7 +27,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL
 from playground.runs.start import launcher, lifeline, queue
-from playground.setup import catalog, devices, telling
+from playground.setup import catalog, describe, devices
 from playground.setup.devices import available_cores
 from playground.sources import hub
 
@@ -192,7 +192,7 @@ def _policy(living: Sequence[RunDirectory]) -> Check:
 
 def _stalled(living: Sequence[RunDirectory]) -> Check:
     silent = [(run.id, seconds) for run in living if (seconds := processes.stalled(run))]
-    found = ", ".join(f"{name} silent for {telling.duration(seconds)}" for name, seconds in silent)
+    found = ", ".join(f"{name} silent for {describe.duration(seconds)}" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
     return _check("stalled", not silent, found or "no run that trains has gone silent", remedy)
 

@@ -11,7 +11,7 @@ from playground.cli.terminal import print_json, print_table, say
 from playground.config import RunConfig, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.rewards import behaviours
-from playground.setup import catalog, expected, telling
+from playground.setup import catalog, describe, expected
 
 
 def presets(
@@ -39,7 +39,7 @@ def presets(
 
 
 def _facts(config: RunConfig) -> dict[str, Any]:
-    told = telling.told(config)
+    told = describe.told(config)
     return {
         "preset": told.preset,
         "title": config.about.title,

@@ -31,8 +31,8 @@ from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.runs.start import queue
 from playground.runs.steer import changes
+from playground.setup.describe import duration
 from playground.setup.estimates import Estimate
-from playground.setup.telling import duration
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500

@@ -19,9 +19,9 @@ from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.runs import frontier_samples, history
 from playground.runs.end import processes
 from playground.runs.model_service import ModelService
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
 from playground.runs.steer import changes
+from playground.runs.supervisor import Supervisor
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
@@ -48,7 +48,7 @@ def stop(
     launcher.stop(run)
     if now and run.is_alive():
         told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
-        Reconciler(run.path.parent).end_the_dead()
+        Supervisor(run.path.parent).end_the_dead()
         status = run.status()
         print(f"{run.id}: {told.sentence} {status.message}")
         if told.alive:
@@ -63,7 +63,7 @@ def stop(
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
-    Reconciler(run.path.parent).end_the_dead()
+    Supervisor(run.path.parent).end_the_dead()
     status = run.status()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
 
@@ -118,7 +118,7 @@ def rename(
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the runs of the outputs folder, the newest first."""
-    Reconciler(outputs).end_the_dead()
+    Supervisor(outputs).end_the_dead()
     printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
 
 
@@ -132,7 +132,7 @@ def show(
 ) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
     run = find_run(run_dir, outputs)
-    Reconciler(run.path.parent).end_the_dead()
+    Supervisor(run.path.parent).end_the_dead()
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
             for found in frontier_samples.draw(run, service):

@@ -15,13 +15,13 @@ from playground.cli.terminal import complain, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs import history
-from playground.runs.reconciler import Reconciler
+from playground.runs.supervisor import Supervisor
 from playground.setup import catalog, checks
 from playground.setup.estimates import disk
 from playground.sweeps import grid, sweep_making, sweep_record
 from playground.sweeps.sweep_making import SweepRequest
+from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import Sweep, Where
-from playground.sweeps.sweep_standing import standing
 
 STOP_POLL_SECONDS = 0.1
 SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]
@@ -95,7 +95,7 @@ def start(
     if not there:
         disk.check_together(planned.configs, outputs)
     complain(_told(planned, outputs))
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
         _resume(sweep, outputs)
@@ -105,7 +105,7 @@ def start(
 @app.command("list")
 def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the sweeps of the outputs folder, the newest first."""
-    Reconciler(outputs).end_the_dead()
+    Supervisor(outputs).end_the_dead()
     sweep_making.forget_gone(outputs)
     sweep_printing.print_list(outputs, sweep_record.every(outputs), as_json=json)
 
@@ -113,7 +113,7 @@ def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None
 @app.command()
 def show(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """Show how far a sweep is, and what has become of each setting: the mean over its seeds, with a 95 % interval."""
-    Reconciler(outputs).end_the_dead()
+    Supervisor(outputs).end_the_dead()
     sweep_printing.print_sweep(outputs, sweep_record.find(outputs, name), as_json=json)
 
 
@@ -127,7 +127,7 @@ def stop(
     sweep = sweep_record.find(outputs, name)
     asked = sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
-    while not standing(sweep, sweep_record.statuses(outputs, sweep)).ended:
+    while not progress_of(sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
             complain(
                 f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
@@ -135,8 +135,8 @@ def stop(
             )
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)
-    Reconciler(outputs).end_the_dead()
-    found = standing(sweep, sweep_record.statuses(outputs, sweep))
+    Supervisor(outputs).end_the_dead()
+    found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
     told = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
     print(f"{name}: {told}; {found.words}.")
 
@@ -146,7 +146,7 @@ def resume(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: JsonLi
     """Take up all runs of a sweep that have ended early, make those that were not made yet, and follow it as `sweep`
     does."""
     sweep = sweep_record.find(outputs, name)
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     _resume(sweep, outputs)
     _follow(sweep_record.find(outputs, name), outputs, json, wait)
 

@@ -12,10 +12,10 @@ from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.intervals import Interval
 from playground.insight.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
-from playground.setup import telling
+from playground.setup import describe
 from playground.sweeps import sweep_record
+from playground.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.sweeps.sweep_record import SEED, Sweep
-from playground.sweeps.sweep_standing import Standing, standing
 
 MOST_BEHAVIOURS = 2  # columns; --json has all
 
@@ -71,7 +71,7 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
     cells = [
         [
-            *([telling.in_words(field, value) for field, value in row.setting.values.items()] or ["all"]),
+            *([describe.in_words(field, value) for field, value in row.setting.values.items()] or ["all"]),
             f"{row.finished} of {len(row.setting.runs)}",
             in_words(row.gain, sign=True),
             in_words(row.kl),
@@ -89,19 +89,19 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
             "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
             f"{ranges}{alone}."
         )
-    say(telling.scores_differ(configs) if configs else "")
+    say(describe.scores_differ(configs) if configs else "")
 
 
 def _varies(sweep: Sweep) -> str:
     """For reading: "kl.coef 0.1, 0.25; seed 0, 1, 2"."""
     return "; ".join(
-        f"{field} {', '.join(telling.in_words(field, value) for value in values)}"
+        f"{field} {', '.join(describe.in_words(field, value) for value in values)}"
         for field, values in sweep.vary.items()
     )
 
 
-def _how_far(outputs: Path, sweep: Sweep) -> Standing:
-    return standing(sweep, sweep_record.statuses(outputs, sweep))
+def _how_far(outputs: Path, sweep: Sweep) -> SweepProgress:
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep))
 
 
 def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`python -m playground try`: everything that can be known of a configuration before its run is started, in four parts.
 
-The parts are made by `runs.before_start` and `runs.trial`, as on the page. Decides nothing but the exit code.
+The parts are made by `runs.preflight` and `runs.trial`, as on the page. Decides nothing but the exit code.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, set
 from playground.cli.terminal import complain, number, print_json, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.runs import before_start, trial
+from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, telling
+from playground.setup import catalog, describe
 
 MOST_TEXT = 200
 
@@ -52,9 +52,9 @@ def try_command(
 
     with contextlib.closing(ModelService(outputs)) as service:
         parts = {
-            "model": ("Model", lambda: before_start.about_model(chosen, outputs), _print_model),
-            "prompts": ("Prompts", lambda: before_start.prompts_read(chosen, service), previewing.print_preview),
-            "answers": ("Completions", lambda: _last(before_start.answers(chosen, outputs, service)), _print_answers),
+            "model": ("Model", lambda: preflight.about_model(chosen, outputs), _print_model),
+            "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), previewing.print_preview),
+            "answers": ("Completions", lambda: _last(preflight.answers(chosen, outputs, service)), _print_answers),
         }
         update_part = ("Trial update", lambda: _tried(chosen, outputs), lambda told: _print_trial(chosen, told))
         part("model", *parts["model"])
@@ -69,7 +69,7 @@ def try_command(
     failed = [name for name, told in done.items() if told.get("problem") or told.get("state") in ("failed", "stopped")]
     failed += [name for name in ("answers",) if any(item["problem"] for item in done[name].get("rewards", ()))]
     if json:
-        print_json({name: done.get(name) for name in before_start.PARTS})
+        print_json({name: done.get(name) for name in preflight.PARTS})
     raise typer.Exit(FAILED if failed else 0)
 
 
@@ -105,11 +105,11 @@ def _print_answers(told: dict[str, Any]) -> None:
 
 def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
     if told["state"] == "done":
-        low, high = (telling.duration(seconds) for seconds in told["seconds"])
-        one, before = (telling.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
+        low, high = (describe.duration(seconds) for seconds in told["seconds"])
+        one, before = (describe.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
         print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
-        needed, free = (telling.two_digits(told[name]) for name in ("memory_gb", "free_gb"))
+        needed, free = (describe.two_digits(told[name]) for name in ("memory_gb", "free_gb"))
         print(f"   {needed} of {free} GB free on {told['device']} at its fullest: {told['verdict']}.")
     else:
         say(f"   {told['message']}")

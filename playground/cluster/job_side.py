@@ -16,7 +16,7 @@ from playground.cluster import node
 from playground.runs import bucket
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.reconciler import every
+from playground.runs.supervisor import every
 
 KEEP_SECONDS = 60.0
 TRIES = 30

@@ -22,7 +22,7 @@ from playground.exports.report import Report
 from playground.insight import before_after, compute
 from playground.runs.steer import changes
 from playground.safety import plain_files
-from playground.setup import catalog, telling
+from playground.setup import catalog, describe
 
 CURVES = "curves.png"
 CONFIGURATION = "run.yaml"  # not config.yaml: that name makes a folder a run
@@ -63,13 +63,13 @@ def text(report: Report, written: Written) -> str:
         version=__version__,
         front_matter=Markup(front_matter(config, written)),
         file={"configuration": CONFIGURATION, "curves": CURVES, "steer": STEER},
-        line=telling.told(config).line(report.title),
+        line=describe.told(config).line(report.title),
         method=methods.METHODS[config.method],
         learned_from=LEARNED_FROM.get(config.method, "reinforcement learning from a reward"),
         unused=functools.partial(methods.unused, config.method),
         rewards=[(reward.weight, _reward(reward.model_dump())) for reward in config.rewards],
         edits=[
-            (edit.field, telling.in_words(edit.field, edit.value), update)
+            (edit.field, describe.in_words(edit.field, edit.value), update)
             for update, edit in changes.dated_edits_of(report.events)
             if update < written.update
         ],

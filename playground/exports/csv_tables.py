@@ -15,7 +15,7 @@ from playground.insight import frames
 from playground.insight.meters import Meter
 from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +104,7 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, di
 
 def _written(table: pd.DataFrame, config: RunConfig) -> str:
     """As CSV. A run that is wrong on purpose says so in every row: a row may be all that is copied."""
-    if wrong := telling.wrong_on_purpose(config):
+    if wrong := describe.wrong_on_purpose(config):
         table["wrong_on_purpose"] = wrong
     return str(table.to_csv(index=False, lineterminator="\r\n"))
 

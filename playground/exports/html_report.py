@@ -22,7 +22,7 @@ from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
-from playground.setup import catalog, telling
+from playground.setup import catalog, describe
 
 # So many that the file stays below 2 MB, whatever the run.
 MOST = {"pairs": 32, "characters": 1200, "configuration": 100_000, "events": 100}
@@ -49,7 +49,7 @@ def page(report: Report) -> str:
         version=__version__,
         most=MOST,
         facts=_facts(report),
-        line=telling.told(report.config).line(report.title),
+        line=describe.told(report.config).line(report.title),
         lit=[lamp for lamp in lamps if lamp.state in LIT],
         unlit=[(lamp.label, lamp.state, lamp.evidence) for lamp in lamps if lamp.state not in LIT],
         charts=[(panel, curves.svg(panel)) for panel in charts],
@@ -70,8 +70,8 @@ def _facts(report: Report) -> list[str]:
     facts = (
         f"{status.state}, update {status.update} of {status.num_updates}",
         time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(status.started_at)) if status.started_at else "",
-        f"model {telling.in_words('model.source', config.model.source)}",
-        f"reward {telling.in_words('rewards', [reward.model_dump() for reward in config.rewards])}",
+        f"model {describe.in_words('model.source', config.model.source)}",
+        f"reward {describe.in_words('rewards', [reward.model_dump() for reward in config.rewards])}",
         f"method {methods.METHODS[config.method].label}",
         "TRL\u2019s trainer" if config.by_trl else "",
         f"seed {config.seed}",
@@ -106,7 +106,7 @@ def _settings(config: RunConfig) -> Table:
         sentence = f"All as in the preset \u201c{preset.about.title}\u201d."
     labels = {field: knob["label"] for field, knob in knobs().items()}
     rows = [
-        (labels.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
+        (labels.get(field, field), describe.in_words(field, before), describe.in_words(field, after))
         for field, (before, after) in changed.items()
     ]
     return Table(sentence, ["Setting", "Preset" if preset else "Default", "Here"], rows)

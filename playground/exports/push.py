@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
 from playground.exports import card
-from playground.setup import catalog, telling
+from playground.setup import catalog, describe
 
 T = TypeVar("T")
 OFFLINE = "The hub is switched off here by HF_HUB_OFFLINE=1. Unset it to push."
@@ -113,7 +113,7 @@ def in_words(planned: PushPlan, config: RunConfig) -> list[str]:
     seen = "private: you and those you let in" if planned.private else "public: everybody"
     there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
     licence = planned.licence or "unknown, check that you may share it"
-    wrong = telling.wrong_on_purpose(config)
+    wrong = describe.wrong_on_purpose(config)
     lines = [f"Careful     {wrong} The card says so too."] if wrong else []
     return [
         *lines,

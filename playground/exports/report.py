@@ -17,7 +17,7 @@ from playground.insight import before_after, compute, knee, meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 CHANGES = {1: "more", -1: "less"}
@@ -86,7 +86,7 @@ class Report:
     @property
     def wrong_on_purpose(self) -> str:
         """Why it is not to be believed, where mistakes are allowed; else empty."""
-        return telling.wrong_on_purpose(self.config)
+        return describe.wrong_on_purpose(self.config)
 
     @property
     def edited(self) -> bool:

@@ -10,7 +10,7 @@ import shlex
 from playground.config import RunConfig, engines, methods
 from playground.exports.rendering import render
 from playground.runs.folder.records import ScoreScale
-from playground.setup import telling
+from playground.setup import describe
 
 OWN_REWARDS = {
     "expression": "The expression in REWARDS is computed by the playground's own evaluator and never run as Python.",
@@ -25,7 +25,7 @@ def command(config: RunConfig, path: str) -> str:
 
 def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     """The configuration as YAML for our own `train`, with the command on top."""
-    wrong = telling.wrong_on_purpose(config)
+    wrong = describe.wrong_on_purpose(config)
     marked = f"# {wrong}\n" if wrong else ""
     return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
 
@@ -59,7 +59,7 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
 def _differences(config: RunConfig) -> list[str]:
     """What TRL does otherwise, the gravest first."""
     found = [*map(str, engines.unsupported(config)), *engines.notes(config)]
-    if wrong := telling.wrong_on_purpose(config):
+    if wrong := describe.wrong_on_purpose(config):
         found.insert(0, f"{wrong} That is of the run: TRL has its own trainer, which makes no such mistake.")
     if config.method != "ppo":
         label = methods.METHODS[config.method].label

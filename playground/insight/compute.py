@@ -15,7 +15,7 @@ from typing import NamedTuple
 from playground.config import RunConfig
 from playground.config.methods import METHODS
 from playground.runs.folder.records import Event, UpdateMetrics
-from playground.setup.telling import two_digits
+from playground.setup.describe import two_digits
 
 LOOKING = "evaluate and save"  # the phase that is no part of learning
 MODEL = "model"  # kind of the event that holds what is known of the weights

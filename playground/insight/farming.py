@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from playground.insight.intervals import interval
-from playground.setup.telling import two_digits
+from playground.setup.describe import two_digits
 
 WINDOW = 5  # updates that are averaged: single batches are noisy
 SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing

@@ -20,7 +20,7 @@ from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, t95, wilson
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
-from playground.setup import expected, telling
+from playground.setup import describe, expected
 from playground.setup.expected import Band
 
 CHANCE = 0.05  # two-sided; a change that luck makes as often is none
@@ -191,7 +191,7 @@ def sentence(found: Sequence[Meter], most: int = MOST_TOLD) -> str:
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
     for meter in sorted(found, key=lambda meter: meter.change == 0)[:most]:
         parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(_part(meter))
-    changed, same, few = (telling.listed(part, len(part)) if part else "" for part in parts.values())
+    changed, same, few = (describe.listed(part, len(part)) if part else "" for part in parts.values())
     sentences = []
     if changed:
         sentences.append(f"It now {changed}{f'; it still {same}' if same else ''}.")
@@ -238,7 +238,7 @@ def bands_of(config: RunConfig, samples: Sequence[Sample], *, edited: bool = Fal
     """What a run is held against: what its preset came to; empty before its end, and of a run that is no preset or was
     changed on the way."""
     finished = any(item.stage == "after" for item in samples)
-    return expected.bands(telling.told(config).preset) if finished and not edited else {}
+    return expected.bands(describe.told(config).preset) if finished and not edited else {}
 
 
 def verdicts(

@@ -32,7 +32,7 @@ from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES, PIECE_BYTES
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private
-from playground.runs.reconciler import say
+from playground.runs.supervisor import say
 from playground.safety.plain_files import open_plain, read_json
 
 VARIABLE = "PLAYGROUND_BUCKET"

@@ -24,7 +24,7 @@ from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
 from playground.runs.start.fork import parent_of
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
 BIN = ".bin"
@@ -229,13 +229,13 @@ def _summary(run: RunDirectory) -> RunSummary:
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
     summary = RunSummary(
         id=run.id,
-        title=label.name or telling.title_of(config),
+        title=label.name or describe.title_of(config),
         note=label.note,
-        wrong_on_purpose=telling.wrong_on_purpose(config),
+        wrong_on_purpose=describe.wrong_on_purpose(config),
         told=changes.told(config, events),
         name=config.name,
         model=config.model.source,
-        reward=telling.in_words("rewards", flatten(config)["rewards"]),
+        reward=describe.in_words("rewards", flatten(config)["rewards"]),
         beta=None if methods.unused(config.method, "kl.coef") else config.kl.coef,
         adaptive=config.kl.moves and not methods.unused(config.method, "kl.controller"),
         learning_rate=None if methods.unused(config.method, "ppo.learning_rate") else config.ppo.learning_rate,

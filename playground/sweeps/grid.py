@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.setup import estimates, telling
+from playground.setup import describe, estimates
 from playground.setup.estimates.timing import Finished, Range
 from playground.sweeps import sweep_record
 from playground.sweeps.sweep_record import MOST_RUNS
@@ -123,7 +123,7 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
     """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
-    found = {field: [telling.unread(field, config) for config in configs] for field in vary}
+    found = {field: [describe.unread(field, config) for config in configs] for field in vary}
     return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
 
 

@@ -22,10 +22,10 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.reconciler import say
 from playground.runs.start import launcher, queue
 from playground.runs.start.launcher import Lent
 from playground.runs.start.standby import StandbyWorker
+from playground.runs.supervisor import say
 
 SLOT = "zerogpu"
 SECONDS_VARIABLE = "PLAYGROUND_ZEROGPU_SECONDS"

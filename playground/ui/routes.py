@@ -33,7 +33,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.start import launcher, queue
-from playground.setup import catalog, checks, devices, telling
+from playground.setup import catalog, checks, describe, devices
 from playground.ui import own_files
 from playground.ui.door.access import Access, Action, Role
 from playground.ui.inside import token_part, trace_part
@@ -314,10 +314,10 @@ class Views:
             theirs = beside.config()
             names = {
                 "id": with_id,
-                "wrong_on_purpose": telling.wrong_on_purpose(theirs),
+                "wrong_on_purpose": describe.wrong_on_purpose(theirs),
                 **run_serializer.names(theirs, beside.label()),
             }
-            other = compare_serializer.Other(names, beside.samples(), telling.scores_differ([config, theirs]))
+            other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
         return encode(
             {
                 "run": run_serializer.run_summary(run_id, config, run.label(), recorded=recorded),

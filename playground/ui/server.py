@@ -28,15 +28,15 @@ from playground.runs.bucket import BucketThread
 from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.reconciler import ReconcilerThread, every
 from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
+from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
 from playground.setup import limits, raised
 from playground.setup.raised import PageLimits
 from playground.sweeps import sweep_making, sweep_record
 from playground.ui import lent_gpu, page, routes, theme
-from playground.ui.door import gate, gradio_parts, sessions, sharing, visitors
+from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.door.access import Access
 from playground.ui.door.incoming import Incoming
 from playground.ui.live.feed import RECORDED, Hub
@@ -60,7 +60,7 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
-    watch: ReconcilerThread
+    watch: SupervisorThread
     incoming: Incoming
     parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
@@ -154,7 +154,7 @@ def launch(
         for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits), lambda: cluster.ensure_drivers(outputs))
     ]
     # It adopts what lives, ends what died, starts others.
-    watch = ReconcilerThread(outputs, spawn=standby.worker_for, chores=chores)
+    watch = SupervisorThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()
     if keeper:
         keeper.start()
@@ -164,10 +164,14 @@ def launch(
 def _serve_gradio(
     demo: gr.Blocks, address: str, port: int, hub: Hub, access: Access, incoming: Incoming
 ) -> tuple[str, Callable[[], asyncio.AbstractEventLoop | None]]:
-    """Start Gradio's server with our routes, behind the gate. Returns its address, and what gives its event loop."""
+    """Start Gradio with our routes, behind the middleware. Returns its address, and what gives its event loop."""
     loops: list[asyncio.AbstractEventLoop] = []
     doorkeeper = Middleware(
-        gate.Gate, access=access, listening=address, names=gate.more_names(os.environ), incoming=incoming
+        middleware.RequestMiddleware,
+        access=access,
+        listening=address,
+        names=middleware.more_names(os.environ),
+        incoming=incoming,
     )
 
     @contextlib.asynccontextmanager

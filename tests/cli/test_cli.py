@@ -17,7 +17,7 @@ from playground.errors import ServiceUnavailable
 from playground.runs import history, model_service
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog, expected, telling
+from playground.setup import catalog, describe, expected
 from tests.cli.conftest import Result, Run
 from tests.support import PROJECT, sample, small_config
 
@@ -209,4 +209,4 @@ def test_errors_from_below_never_command_the_terminal(run: Run, monkeypatch: pyt
 
 def test_durations_read_like_speech_and_as_on_the_page() -> None:
     told = {0.42: "0.4 s", 75: "75 s", 99.6: "1 min 40 s", 3599: "59 min 59 s", 3780: "1 h 03 min", -5: "0 s"}
-    assert {seconds: telling.duration(seconds) for seconds in told} == told
+    assert {seconds: describe.duration(seconds) for seconds in told} == told

@@ -10,7 +10,7 @@ import pytest
 from playground.cluster import backend, handing
 from playground.cluster.driver import Driver
 from playground.errors import BackendUnavailable, RunBusy
-from playground.runs import history, reconciler
+from playground.runs import history, supervisor
 from playground.runs.folder import placed, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -60,7 +60,7 @@ def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted
     for refused in (launcher.resume, history.delete_run):
         with pytest.raises(RunBusy):
             refused(run)
-    reconciler.Reconciler(outputs).look()
+    supervisor.Supervisor(outputs).look()
     assert launcher.start_waiting(outputs) == [] and run.status_on_disk().state == "queued"
     begun(run).finish("finished")
     assert sweep.look() == 0 and end(run) == ("finished", "") and not run.is_alive()

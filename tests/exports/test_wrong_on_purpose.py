@@ -15,7 +15,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog, telling
+from playground.setup import catalog, describe
 from playground.ui.live import run_serializer
 from tests.support import sample, update_metrics
 
@@ -92,7 +92,7 @@ def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
 
 def test_what_is_allowed_and_not_planted_is_said_too(outputs):
     run = write(outputs, "allowed", experiments=True)
-    said = telling.wrong_on_purpose(run.config())
+    said = describe.wrong_on_purpose(run.config())
     assert said.startswith("An experiment: ") and said in exports.yaml_text(run.config())
 
 

@@ -6,12 +6,12 @@ Ends when its standard input does.
 import sys
 from pathlib import Path
 
-from playground.runs.reconciler import ReconcilerThread
 from playground.runs.start import launcher
+from playground.runs.supervisor import SupervisorThread
 
 if __name__ == "__main__":
     launcher.WORKER_MODULE = "tests.faults.witness"
-    watch = ReconcilerThread(Path(sys.argv[1]))
+    watch = SupervisorThread(Path(sys.argv[1]))
     watch.start()
     sys.stdin.read()
     watch.close()

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from playground.errors import InvalidConfig
-from playground.runs import bucket, reconciler
+from playground.runs import bucket, supervisor
 from playground.runs.bucket import BucketThread, Keeper
 from playground.runs.folder import checkpoints, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_standing import standing
+from playground.sweeps.sweep_progress import progress_of
 from playground.ui.door import visitors
 from tests.faults import resuming
 from tests.figures import Figure
@@ -89,7 +89,7 @@ def test_a_run_comes_back_and_goes_on_bit_identical(
     assert not run.is_alive() and not run.lock_path.exists()
     found = checkpoints.search(run).found
     assert found is not None and found.update == 5
-    run_ended = reconciler.Reconciler(run.path.parent).end_the_dead()
+    run_ended = supervisor.Supervisor(run.path.parent).end_the_dead()
     assert [ended.id for ended in run_ended] == ["run"] and run.status().state == "interrupted"
     resuming.queue_again(run)
     resuming.attempt(run)
@@ -397,7 +397,7 @@ def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
     assert {sweep.name: sweep.made for sweep in sweep_record.every(back)} == {"leash": False, "whole": True}
     sweep = sweep_record.find(back, "leash")
     assert [run.id for run in sweep_record.runs_of(back, sweep)] == ["leash-1", "leash-2"]
-    assert standing(sweep, sweep_record.statuses(back, sweep)).words == "2 of 3 done; 1 not made yet"
+    assert progress_of(sweep, sweep_record.statuses(back, sweep)).words == "2 of 3 done; 1 not made yet"
     assert bucket.restore_sweeps(place, back) == [], "what is here is not overwritten"
     found = sweep_making.resume_all(back, sweep, Mock(side_effect=OSError(11, "no process to be had")))
     assert found.going == ["leash-3"] and RunDirectory(back / "leash-3").config().kl.coef == 0.5

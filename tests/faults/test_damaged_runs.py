@@ -24,8 +24,8 @@ from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
-from playground.runs.reconciler import Reconciler
 from playground.runs.steer import changes
+from playground.runs.supervisor import Supervisor
 from playground.training.loop.scoring import Scorer
 from playground.training.process import resuming
 from playground.ui.live.feed import Hub
@@ -192,7 +192,7 @@ def test_a_damaged_run_costs_only_itself(
         _write(sound, outputs / run_id)
     (outputs / ".queue").mkdir()
     DAMAGES[name](outputs / "bad")
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     capsys.readouterr()
     with TestClient(Starlette(routes=routes(Hub(outputs)))) as page:
         for address in ADDRESSES:

@@ -14,8 +14,8 @@ import pytest
 from playground.runs.end import processes
 from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
+from playground.runs.supervisor import Supervisor
 from playground.training.process import watch
 from tests.support import has_ended, small_config, wait_until
 
@@ -192,7 +192,7 @@ def test_a_run_that_is_renamed_while_it_trains_ends_where_it_is_and_says_why(out
     assert status.message.startswith("Its folder was renamed or moved after update 1, so ")
     assert moved.events()[-1].data["reason"] == "moved" and not (moved.path / ".reserve").exists()
     assert not run.path.exists(), "nothing is made anew under the old name"
-    assert Reconciler(outputs).end_the_dead() == [] and moved.status_on_disk() == status
+    assert Supervisor(outputs).end_the_dead() == [] and moved.status_on_disk() == status
 
 
 def test_the_worker_of_a_run_that_is_deleted_from_the_disk_leaves_and_writes_nothing(outputs):

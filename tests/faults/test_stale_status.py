@@ -16,7 +16,7 @@ import pytest
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.reconciler import Reconciler
+from playground.runs.supervisor import Supervisor
 from tests.figures import Figure
 from tests.support import small_config
 
@@ -65,7 +65,7 @@ def test_stale_status_files_are_ended_and_nobody_is_signalled(
         write_atomically(run.status_path, run.status_on_disk().model_copy(update=changes).model_dump_json())
         runs.append(run)
     seen = [run.status().state for run in runs]
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     on_disk = [(run.status_on_disk().state, run.status_on_disk().reason) for run in runs]
     assert no_signals == [] and innocent.poll() is None
     good = sum(

@@ -12,8 +12,8 @@ import pytest
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
-from playground.runs.reconciler import Reconciler, ReconcilerThread
 from playground.runs.start import launcher, queue
+from playground.runs.supervisor import Supervisor, SupervisorThread
 from tests.faults.witness import LEDGER
 from tests.figures import Figure
 from tests.support import PROJECT, at_once, small_config, wait_until
@@ -31,7 +31,7 @@ def witnesses(monkeypatch: pytest.MonkeyPatch) -> None:
 def watched(outputs: Path) -> Iterator[Path]:
     """The outputs folder with two who drive its queue, as two web processes would."""
     outputs.mkdir()
-    watches = [ReconcilerThread(outputs), ReconcilerThread(outputs)]
+    watches = [SupervisorThread(outputs), SupervisorThread(outputs)]
     for watch in watches:
         watch.start()
     yield outputs
@@ -88,7 +88,7 @@ def test_fifty_runs_for_one_device_go_one_at_a_time_in_order(outputs: Path, figu
     at_once(*[lambda n=number: start(n) for number in range(STARTS // 2)])
     before = queue.waiting(outputs)
     begun = [run.id for run in launcher.living_runs(outputs)] or [name for name, _ in ledger(outputs)]
-    watch = ReconcilerThread(outputs)
+    watch = SupervisorThread(outputs)
     watch.start()
     other = subprocess.Popen(
         [sys.executable, "-m", "tests.faults.driving", str(outputs)], cwd=PROJECT, stdin=subprocess.PIPE
@@ -114,6 +114,6 @@ def test_two_devices_are_two_slots(outputs: Path) -> None:
     for started in (first, other):
         assert started.process is not None
         started.process.wait(timeout=120)
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     wait_until(lambda: all_ended(outputs, 3))
     assert {word for _, word in ledger(outputs)} == {"alone"}

@@ -16,11 +16,11 @@ from playground.runs import history
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import fork, half_made, launcher, queue
+from playground.runs.supervisor import Supervisor
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_making import SweepRequest
-from playground.sweeps.sweep_standing import standing
+from playground.sweeps.sweep_progress import progress_of
 from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
 
@@ -43,7 +43,7 @@ def later(outputs: Path) -> None:
     """Let the time in which a maker may still be at work go by, and have somebody look after the runs."""
     for path in (outputs / MAKING).glob("*"):
         os.utime(path, (1, 1))
-    Reconciler(outputs, idle).look()
+    Supervisor(outputs, idle).look()
 
 
 def end_all(outputs: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_resume_that_was_killed_at_any_step_can_be_repeated(
         killed = makers.killed(step, "resume", outputs, "parent")
         if not busy and parent.is_alive():
             end_all(outputs)
-        Reconciler(outputs, idle).end_the_dead()
+        Supervisor(outputs, idle).end_the_dead()
         if killed:
             launcher.resume(parent, idle)
         assert busy or not killed or parent.is_alive(), step
@@ -157,7 +157,7 @@ def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path
         sweep_making.resume_all(outputs, sweep_record.find(outputs, "two"), idle)
         sweep = sweep_record.find(outputs, "two")
         statuses = sweep_record.statuses(outputs, sweep)
-        assert list(statuses) == ["two-1", "two-2"] and standing(sweep, statuses).deleted == 0, step
+        assert list(statuses) == ["two-1", "two-2"] and progress_of(sweep, statuses).deleted == 0, step
         end_all(outputs)
         if not killed:
             break
@@ -183,7 +183,7 @@ def test_a_folder_of_somebody_else_is_no_half_made_run(outputs: Path) -> None:
     link = outputs / "link"
     link.symlink_to(outputs / "notes")
     (outputs / MAKING / "link").touch()
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     assert half.path.exists()  # it was begun just now
     later(outputs)
     assert not half.path.exists() and (outputs / "notes" / "mine.txt").read_text() == "mine"

@@ -17,8 +17,8 @@ import pytest
 from playground.errors import OutputsNotWritable, RunBusy, RunExists
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
+from playground.runs.supervisor import Supervisor
 from tests.support import PROJECT, at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -179,7 +179,7 @@ def test_a_start_lock_that_somebody_keeps_is_told_and_does_not_hang(
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(RunBusy, match="lock for starting runs"):
             launcher.start(small_config(), outputs)
-        Reconciler(outputs).look()
+        Supervisor(outputs).look()
         assert history.list_runs(outputs) == []
     run, _ = launcher.start(small_config(), outputs)
     wait_until(lambda: run.status().ended)

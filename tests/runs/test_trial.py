@@ -18,8 +18,8 @@ from playground.errors import InvalidConfig, RunBusy
 from playground.runs import history, trial
 from playground.runs.folder import heartbeat, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
+from playground.runs.supervisor import Supervisor
 from playground.setup import catalog, devices, estimates
 from playground.setup.devices import Device
 from tests.forking import Forker
@@ -109,16 +109,16 @@ def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: st
     with maker_of(outputs, name) as maker:
         wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
         pid = run.status().pid
-        Reconciler(outputs).look()
+        Supervisor(outputs).look()
         assert not has_ended(pid), "it is being made"
         maker.send_signal(how)
     wait_until(lambda: has_ended(pid), 15)
     assert run.path.exists()
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     assert not run.path.exists()
 
 
-@pytest.mark.parametrize("who", ["reconciler", "doctor", "the next trial"])
+@pytest.mark.parametrize("who", ["supervisor", "doctor", "the next trial"])
 def test_a_trial_that_lives_without_a_maker_is_ended(
     outputs: Path, who: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,8 +131,8 @@ def test_a_trial_that_lives_without_a_maker_is_ended(
         others = trial.make(small_config(), outputs, silent)
         assert next(others)["state"] == "asking" and run.status_on_disk().pid != pid
         others.close()
-    elif who == "reconciler":
-        Reconciler(outputs).look()
+    elif who == "supervisor":
+        Supervisor(outputs).look()
         assert "A trial update, whose maker is gone, was ended and taken away." in capfd.readouterr().err
     else:
         monkeypatch.setattr(health, "examine", health._outputs)

@@ -19,7 +19,7 @@ from playground.runs import reward_models
 from playground.runs.start import launcher
 from playground.setup import catalog, limits
 from playground.ui import server
-from playground.ui.door import access, gate, visitors
+from playground.ui.door import access, middleware, visitors
 from playground.ui.door.access import Action
 from playground.ui.train import form
 from tests.ui import fake_run, fake_server
@@ -70,7 +70,9 @@ class Page(NamedTuple):
     @property
     def access(self) -> access.Access:
         """The rules by which it lets in."""
-        return next(item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is gate.Gate)
+        return next(
+            item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is middleware.RequestMiddleware
+        )
 
     def client(self, **options: Any) -> httpx.Client:
         """Somebody without cookies. A connection is used again for 2 s: the server closes it after 5."""

@@ -15,7 +15,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.ui import routes
-from playground.ui.door import access, gate
+from playground.ui.door import access, middleware
 from playground.ui.door.access import TABLE, Action, Role
 from tests.reward_tools import finished
 from tests.security import pages
@@ -188,9 +188,13 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
                 assert answer.status_code == 404, address
                 assert method == "HEAD" or answer.json()["error"] == "There is nothing here.", address
             closed += 1
-    assert [path for path, method in named(OPEN) if not gate.is_needed(re.sub(r"\{[^}]*\}", "7", path), method)] == []
-    assert not gate.is_needed("/gradio_api/of-the-next-version", "GET") and not gate.is_needed("/", "OPTIONS")
-    assert all(gate.OURS.fullmatch(path) or path == "/playground/static" for path in ours)
+    assert [
+        path for path, method in named(OPEN) if not middleware.is_needed(re.sub(r"\{[^}]*\}", "7", path), method)
+    ] == []
+    assert not middleware.is_needed("/gradio_api/of-the-next-version", "GET") and not middleware.is_needed(
+        "/", "OPTIONS"
+    )
+    assert all(middleware.OURS.fullmatch(path) or path == "/playground/static" for path in ours)
     figure("addresses of Gradio's that the page does not need, closed", len(named(CLOSED)), closed)
 
 
@@ -229,12 +233,12 @@ def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
 
 @pytest.mark.parametrize("name", ["status.json", "config.yaml", "worker.log"])
 def test_no_file_of_runs_or_of_the_project_is_served(name, local, monkeypatch):
-    """Not by the gate, and not by Gradio either where the gate would let it through."""
+    """Not by the middleware, and not by Gradio either where the middleware would let it through."""
     paths = [local.outputs / "done" / name, catalog.PROJECT / "app.py", catalog.PROJECT / "playground" / "errors.py"]
     with local.client() as client:
         for opened in (False, True):
             if opened:
-                monkeypatch.setattr(gate, "OURS", re.compile(".*", re.DOTALL))
+                monkeypatch.setattr(middleware, "OURS", re.compile(".*", re.DOTALL))
             for path in [*map(str, paths), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
                 for prefix in ("gradio_api/file=", "gradio_api/file/", "gradio_api/proxy=", "file=", "static/../"):
                     for asked in (prefix + path, prefix + path.replace("/", "%2F")):

@@ -18,8 +18,8 @@ from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.runs.folder import evidence
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher
+from playground.runs.supervisor import Supervisor
 from playground.setup import catalog
 from playground.training.models import time_limit
 from tests.figures import Figure
@@ -110,7 +110,7 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
     wait_until(lambda: run.status().phase == "loading the model" or run.status().ended, 120)
     clock = time.monotonic()
     wait_until(lambda: run.status().ended, 90)
-    Reconciler(outputs).look()  # who sees the exit code
+    Supervisor(outputs).look()  # who sees the exit code
     status = run.status_on_disk()
     assert status.state == "failed" and status.reason in ("model", "invalid")
     assert "template" in status.message and ("come to an end" in status.message or kind == "text")

@@ -20,12 +20,12 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
+from playground.runs.supervisor import Supervisor
 from playground.sweeps import sweep_making, sweep_record
 from playground.sweeps.sweep_making import SweepPlan, SweepRequest
+from playground.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.sweeps.sweep_record import Sweep
-from playground.sweeps.sweep_standing import Standing, standing
 from tests.support import at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -139,7 +139,7 @@ def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: py
     sweep_making.resume_all(outputs, sweep)
     there = sweep_record.find(outputs, "leash")
     assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
-    assert standing(there, sweep_record.statuses(outputs, there)).deleted == 1
+    assert progress_of(there, sweep_record.statuses(outputs, there)).deleted == 1
     assert sweep_making.create(outputs, sweep) == there
     assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
 
@@ -175,7 +175,7 @@ def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> Non
     assert sweep_making.stop_all(outputs, sweep) == ids()[::-1], "the one that trains last: it would make room"
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
-    assert standing(sweep, sweep_record.statuses(outputs, sweep)) == Standing(stopped=4)
+    assert progress_of(sweep, sweep_record.statuses(outputs, sweep)) == SweepProgress(stopped=4)
     assert sweep_making.stop_all(outputs, sweep) == []
 
 
@@ -232,7 +232,7 @@ def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
         patched.setattr(RunDirectory, "reserve", classmethod(full))
         created(outputs)
     there = sweep_record.find(outputs, "leash")
-    assert standing(there, sweep_record.statuses(outputs, there)).unmade == 2
+    assert progress_of(there, sweep_record.statuses(outputs, there)).unmade == 2
     assert sweep_making.complete(outputs, there).made
 
 
@@ -258,7 +258,7 @@ def test_a_sweep_elsewhere_is_handed_over_as_runs_that_nobody_has_started(output
     sweep = sweep_making.create(outputs, planned(outputs, on="slurm", options=["cpus=2"]).sweep)
     found = [(one.run.id, one.placed.place, one.placed.options, one.placed.driver) for one in handing.driven(outputs)]
     assert found == [(run_id, "slurm", ["cpus=2"], "leash") for run_id in ids()] and set(drivers) == {"leash"}
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     assert queue.waiting(outputs) == [] and states(outputs, sweep) == dict.fromkeys(ids(), "queued")
     sweep_making.create(outputs, sweep)
     run = RunDirectory(outputs / ids()[1])
@@ -346,11 +346,11 @@ def test_a_sweep_that_is_deleted_while_it_is_made_is_not_made_on(
 def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
     sweep = planned(outputs).sweep.model_copy(update={"made": True})
     wanted = ("finished", "running", "interrupted")
-    found = standing(sweep, {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)})
-    assert found == Standing(finished=1, running=1, failed=1, deleted=1) and found.total == 4
+    found = progress_of(sweep, {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)})
+    assert found == SweepProgress(finished=1, running=1, failed=1, deleted=1) and found.total == 4
     assert found.words == "3 of 4 done, 1 running; 1 failed, 1 deleted" and found.state == "running"
-    assert standing(sweep, dict.fromkeys(ids(), Status(state="finished"))).state == "finished"
-    assert standing(sweep, dict.fromkeys(ids(), Status())).state == "queued"
+    assert progress_of(sweep, dict.fromkeys(ids(), Status(state="finished"))).state == "finished"
+    assert progress_of(sweep, dict.fromkeys(ids(), Status())).state == "queued"
 
 
 @pytest.mark.parametrize(("on", "state"), [("here", "stopped"), ("slurm", "stopping")])
@@ -380,7 +380,7 @@ def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
     there = sweep_making.create(outputs, sweep)
     assert not there.made
     wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), state))
-    assert standing(there, sweep_record.statuses(outputs, there)).unmade == 2
+    assert progress_of(there, sweep_record.statuses(outputs, there)).unmade == 2
     monkeypatch.undo()
     if on == "here":
         monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.fake_worker")

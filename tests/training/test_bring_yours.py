@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playground.config import yaml_io
-from playground.runs import before_start, history, trial
+from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
 from playground.setup.estimates import fitting
 from tests.forking import Forker
@@ -31,14 +31,14 @@ def test_a_model_of_ones_own_goes_all_the_way(
     })  # fmt: skip
     config = fitting.fit(chosen, outputs).config
     assert config.prompts.typed == tuple(PROMPTS) and config.model.adapter.kind == "none"  # a few thousand weights
-    told = dict(before_start.about_model(config, outputs)["facts"])
+    told = dict(preflight.about_model(config, outputs)["facts"])
     assert told["Found"] == "a folder of this machine" and told["What it is"].startswith(family)
     assert ("its own chat template" in told["Prompts go in"]) == chat
     service = ModelService()
-    seen = before_start.prompts_read(config, service)
+    seen = preflight.prompts_read(config, service)
     assert seen["form"] == ("chat" if chat else "plain")
     assert ("<|im_start|>" in [piece["text"] for piece in seen["seen"][0]]) == chat
-    *_, answered = before_start.answers(config, outputs, service)
+    *_, answered = preflight.answers(config, outputs, service)
     assert len(answered["samples"]) == len(answered["rewards"][0]["values"]) == 8
     service.close()
     *_, made = trial.make(chosen, outputs, forker.spawn)  # with LoRA

@@ -9,9 +9,9 @@ import psutil
 import pytest
 
 from playground.runs.end import processes
-from playground.runs.reconciler import Reconciler
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
+from playground.runs.supervisor import Supervisor
 from playground.ui.live import run_state
 from tests.support import PROJECT, has_ended, wait_until
 from tests.training.test_worker import DEADLINE_SECONDS, config, quick
@@ -95,7 +95,7 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     assert run.status().state == "stopping"
     told = processes.end(run, grace_seconds=0.1)
     assert not told.alive and told.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
     wait_until(lambda: following.is_alive() or following.status().ended)
     launcher.stop(following)

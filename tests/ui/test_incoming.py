@@ -7,7 +7,7 @@ import time
 
 from gradio.utils import get_upload_folder
 
-from playground.runs.reconciler import ReconcilerThread
+from playground.runs.supervisor import SupervisorThread
 from playground.ui.door import incoming
 from playground.ui.door.incoming import FILE_BYTES, Incoming
 from tests.support import wait_until
@@ -69,7 +69,7 @@ def test_the_watch_does_the_chores_and_goes_on_when_one_fails(outputs, capsys):
         done.append("failed")
         raise OSError("No such disk")
 
-    watch = ReconcilerThread(outputs, chores=[fails, lambda: done.append("swept")])
+    watch = SupervisorThread(outputs, chores=[fails, lambda: done.append("swept")])
     watch.start()
     wait_until(lambda: done.count("swept") >= 2)
     watch.close()

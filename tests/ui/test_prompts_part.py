@@ -9,7 +9,7 @@ import pytest
 
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
-from playground.setup import checks, telling
+from playground.setup import checks, describe
 from playground.ui.door import uploads
 from playground.ui.train import form, prompts_part
 
@@ -136,7 +136,7 @@ def test_typed_prompts_of_several_lines_survive_the_form():
 def test_a_source_is_told_by_a_name_that_can_be_read(tmp_path):
     kept = uploads.keep(write(tmp_path, "a.txt", "ab\ncd\n"), tmp_path)
     sources = ["pocket/reviews", "typed", str(kept.path), "a/b"]
-    assert [telling.in_words("prompts.source", source) for source in sources] == ["Reviews", "typed", "a.txt", "a/b"]
+    assert [describe.in_words("prompts.source", source) for source in sources] == ["Reviews", "typed", "a.txt", "a/b"]
 
 
 def test_typed_prompts_and_another_problem_are_told_at_once():

@@ -46,7 +46,7 @@ from playground.runs.folder.records import (
     resumptions,
 )
 from playground.runs.folder.token_records import TokenFigures
-from playground.setup import telling
+from playground.setup import describe
 
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
@@ -192,7 +192,7 @@ class RunDirectory:
 
     def title(self, config: RunConfig) -> str:
         """What it is called everywhere."""
-        return self.label().name or telling.title_of(config)
+        return self.label().name or describe.title_of(config)
 
     def is_alive(self) -> bool:
         """True while a worker process holds the lock, which the kernel frees on any death, or a driver is in charge of

@@ -1,7 +1,7 @@
 """The processes that this one starts to train: what they are given, their exit codes, and no zombies.
 
 A worker needs nobody; but who started it learns its exit code, and has to fetch it, or the system keeps the dead
-process. The launcher adds, the reconciler asks. Nothing here says whether a run lives: that is its lock.
+process. The launcher adds, the supervisor asks. Nothing here says whether a run lives: that is its lock.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.start import half_made, launcher, queue
 from playground.runs.start.launcher import Started, Workers
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 
 FIXED = tuple(
     "format seed method engine model. reference. prompts. score. sampling. evaluation.num_prompts "
@@ -128,8 +128,10 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
-    told = telling.differences_told(config, before)
-    return f"Forked from {parent.id} after update {at}" + (f": {telling.listed(told)}" if told else ", nothing changed")
+    told = describe.differences_told(config, before)
+    return f"Forked from {parent.id} after update {at}" + (
+        f": {describe.listed(told)}" if told else ", nothing changed"
+    )
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:

@@ -2,7 +2,7 @@
 
 A mark in `<outputs>/.making/` stands from before a run's folder is there until its configuration is, which makes it a
 run. Who takes long to make one (a fork copies a checkpoint) locks the mark, so the kernel tells whether the maker
-lives. What is left of a dead one is taken away by who makes a run of that name, and by the reconciler.
+lives. What is left of a dead one is taken away by who makes a run of that name, and by the supervisor.
 
 All but `left` are for who holds the folder's lock for starting (`launcher.one_at_a_time`).
 """

@@ -22,7 +22,7 @@ from playground.runs.folder.files import leave_word, write_atomically
 from playground.runs.folder.records import EDIT as EDIT
 from playground.runs.folder.records import RESUMED, Event, events_in_force
 from playground.safety.plain_files import read_bytes
-from playground.setup import telling
+from playground.setup import describe
 
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a public page share
@@ -143,7 +143,7 @@ def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
 def told(config: RunConfig, events: Iterable[Event]) -> str:
     """What a run is in words, and what of that was changed while it trained."""
     made = [(update, edit.field, edit.value) for update, edit in _with_updates(events_in_force(events))]
-    return telling.changed_on_the_way(telling.told(config).what, config, made)
+    return describe.changed_on_the_way(describe.told(config).what, config, made)
 
 
 class Replay(NamedTuple):

@@ -12,8 +12,8 @@ from pathlib import Path
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.setup import devices, estimates
+from playground.setup.describe import two_digits
 from playground.setup.limits import Limits
-from playground.setup.telling import two_digits
 
 USABLE = 0.9  # of a device's memory; the system and its driver take some
 

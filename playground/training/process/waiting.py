@@ -33,16 +33,16 @@ def main() -> int:
     """Warm up, wait for a run, be its worker. Exit code: the worker's; 0 if no run came."""
     with socket.socket(fileno=int(os.environ.pop(STANDBY_VARIABLE))) as channel:
         channel.set_inheritable(False)
-        errand = _Errand(channel)
-        waiting = threading.Thread(target=errand.wait, daemon=True)
+        assignment = _Assignment(channel)
+        waiting = threading.Thread(target=assignment.wait, daemon=True)
         waiting.start()
         warm_up()
-        errand.warm.set()
+        assignment.warm.set()
         waiting.join()
-    return worker.main([errand.folder]) if errand.folder else 0
+    return worker.main([assignment.folder]) if assignment.folder else 0
 
 
-class _Errand:
+class _Assignment:
     """The run that comes through the channel; `wait` is a thread of its own, since warming up takes seconds."""
 
     def __init__(self, channel: socket.socket) -> None:

@@ -4,7 +4,7 @@ What the page shows or hides is no protection: every handler can be called direc
 `Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
 (tests/security) finds every one that is not. A person is the host or a visitor:
 
-- `local`: whoever reaches the page is the host; `gate` lets nobody in from other sites or under other names.
+- `local`: whoever reaches the page is the host; `middleware` lets nobody in from other sites or under other names.
 - `classroom`: the host has opened the address with the token, everybody else watches.
 - `space`: visitors, told apart by a cookie and their address, of which only keyed hashes are kept; a host only where
   the owner has set PLAYGROUND_HOST_TOKEN.

@@ -1,4 +1,4 @@
-"""The body of a request, counted as it comes. Knows ASGI's messages; `gate` puts one around every request."""
+"""The body of a request, counted as it comes. Knows ASGI's messages; `middleware` puts one around every request."""
 
 from __future__ import annotations
 

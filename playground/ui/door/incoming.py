@@ -3,7 +3,7 @@
 Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
 a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. A server holds the lock of
 its folder while it lives; what one left that was killed goes when the next one starts. Plain Python; `server` makes it
-before Gradio is asked where to put files, and `gate` asks it for room.
+before Gradio is asked where to put files, and `middleware` asks it for room.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
 Gradio files messages and states under names that whoever calls makes up. So only names like its own pages' are let in
-(`gate` asks `problem_of`), and what nobody has fetched for a while is dropped, calls that still wait among it (`server`
-runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and before any
-handler is asked; so the values are counted first (`gate` asks `has_many_values`). Knows Gradio's queue; nothing of who
-may do what.
+(`middleware` asks `problem_of`), and what nobody has fetched for a while is dropped, calls that still wait among it
+(`server` runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and
+before any handler is asked; so the values are counted first (`middleware` asks `has_many_values`). Knows Gradio's
+queue; nothing of who may do what.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from playground.runs.start import lifeline
-from playground.ui.door.gate import ANYWHERE
+from playground.ui.door.middleware import ANYWHERE
 
 
 def addresses(listening: str, port: int, mode: str) -> list[str]:

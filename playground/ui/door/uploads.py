@@ -21,7 +21,7 @@ from playground.config import RunConfig
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable, in_words
 from playground.runs import history
 from playground.runs.folder.files import make_outputs
-from playground.setup import catalog, limits, telling
+from playground.setup import catalog, describe, limits
 from playground.setup.limits import Limits
 from playground.texts import claim_files, prompt_texts, row_files
 
@@ -109,7 +109,7 @@ def put(path: Path, outputs: Path) -> Path:
         raise OutputsNotWritable(f"{FOLDER} is a link, which is not followed: put a folder in its place.")
     try:
         with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()[: telling.DIGEST_CHARACTERS]
+            digest = hashlib.file_digest(file, "sha256").hexdigest()[: describe.DIGEST_CHARACTERS]
         folder.mkdir(exist_ok=True)
         kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
         if kept.is_symlink() or not kept.exists():
@@ -136,14 +136,14 @@ def safe_name(name: str) -> str:
 
 def kept_files(outputs: Path) -> list[tuple[str, str]]:
     """What has been uploaded before, the newest first, as (the name that it had, its name on the page)."""
-    return [(telling.source_label(str(path)), f"{FOLDER}/{path.name}") for path in _kept_paths(outputs)]
+    return [(describe.source_label(str(path)), f"{FOLDER}/{path.name}") for path in _kept_paths(outputs)]
 
 
 def _kept_paths(outputs: Path) -> list[Path]:
     found = [
         path
         for path in (Path(outputs) / FOLDER).glob("*")
-        if telling.UPLOADED.fullmatch(path.name) and path.is_file() and not path.is_symlink()
+        if describe.UPLOADED.fullmatch(path.name) and path.is_file() and not path.is_symlink()
     ]
     return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
 
@@ -160,7 +160,7 @@ def public(config: RunConfig, outputs: Path) -> RunConfig:
 def meant(source: Any, outputs: Path) -> Any:
     """What comes back from the page: of an uploaded file its path, else the source as it is."""
     path = Path(outputs) / source if isinstance(source, str) and source.startswith(f"{FOLDER}/") else None
-    kept = path and telling.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
+    kept = path and describe.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
     return str(path.resolve()) if path and kept else source
 
 

@@ -1,7 +1,7 @@
 """Who somebody is: the host's token, cookies, where a request comes from, and visitors as keyed hashes.
 
-Plain functions and small records around Starlette's requests; knows nothing of what anybody may do. `access` and `gate`
-call it.
+Plain functions and small records around Starlette's requests; knows nothing of what anybody may do. `access` and
+`middleware` call it.
 """
 
 from __future__ import annotations

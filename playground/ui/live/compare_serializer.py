@@ -23,7 +23,7 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 from playground.ui.live import insight_serializer, run_serializer
 from playground.ui.live.insight_serializer import SIDES
 from playground.ui.live.run_feed import RunFeed
@@ -196,8 +196,8 @@ class Overlaid(NamedTuple):
                 "id": run_id,
                 "title": feed.run.title(config),
                 "told": changes.told(config, feed.happened),
-                "wrong_on_purpose": telling.wrong_on_purpose(config),
-                "model": telling.in_words("model.source", config.model.source),
+                "wrong_on_purpose": describe.wrong_on_purpose(config),
+                "model": describe.in_words("model.source", config.model.source),
                 "engine": config.engine,
                 "method": methods.METHODS[config.method].label,
                 "seed": config.seed,
@@ -219,7 +219,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
         "problems": problems,
         "settings": _differing_settings(runs),
         "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if trl],
-        "scores_differ": telling.scores_differ([run.config for run in runs]) if runs else "",
+        "scores_differ": describe.scores_differ([run.config for run in runs]) if runs else "",
     }
 
 
@@ -230,7 +230,7 @@ def _differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
         {
             "label": form.label_of(field),
             "unit": form.unit_of(field),
-            "values": [telling.in_words(field, item[field]) for item in flat],
+            "values": [describe.in_words(field, item[field]) for item in flat],
         }
         for field in dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
     ]

@@ -24,7 +24,7 @@ from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 from playground.setup.expected import Band, bands
 from playground.ui.live.run_serializer import PARTS, plain
 from playground.ui.train import form, reward_form
@@ -91,7 +91,7 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     Args:
         now: with what was changed in mid-run: whether it is still its preset, whose bands may be expected.
     """
-    zones, held = bands(telling.told(now).preset), meters.bands_of(config, samples, edited=now != config)
+    zones, held = bands(describe.told(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
     paid = meters.paid(config, before_after.pairs(samples))
     return _behaviours(found, claim_ways.ways(config, samples), paid)

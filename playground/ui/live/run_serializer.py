@@ -23,7 +23,7 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder import end_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.steer import changes
-from playground.setup import telling
+from playground.setup import describe
 from playground.ui.train import form, reward_form
 
 PARTS = "contributions."  # prefix of the columns that say what each reward adds to the score
@@ -58,7 +58,7 @@ def plain(value: Any, digits: int = 5) -> Any:
 
 def names(config: RunConfig, label: Label) -> dict[str, str]:
     """What a run is called, what it is, and the note on it."""
-    title, told = label.name or telling.title_of(config), telling.told(config)
+    title, told = label.name or describe.title_of(config), describe.told(config)
     return {"title": title, "told": told.what, "story": told.line(title), "note": label.note}
 
 
@@ -70,8 +70,8 @@ def run_summary(
     return {
         "id": run_id,
         **names(config, label),
-        "wrong_on_purpose": telling.wrong_on_purpose(config),
-        "preset": telling.told(config).preset,
+        "wrong_on_purpose": describe.wrong_on_purpose(config),
+        "preset": describe.told(config).preset,
         "recorded": recorded,
         "forked": forked,
         "unit": config.score_unit,
@@ -103,7 +103,7 @@ def _main_settings(config: RunConfig) -> list[dict[str, str]]:
         {
             "field": field,
             "label": form.LABELS[field],
-            "value": telling.in_words(field, value),
+            "value": describe.in_words(field, value),
             "unit": form.unit_of(field),
         }
         for field, value in form.flatten(config).items()

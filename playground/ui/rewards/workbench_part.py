@@ -27,7 +27,7 @@ from playground.rewards.trying import (
     reference_of,
 )
 from playground.runs.model_service import ModelService
-from playground.setup import checks, limits, telling
+from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door.access import Access, Action
@@ -170,8 +170,8 @@ def _answers(
                 "outlooks": [optimum.sentence(one, penalty_of(config)) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
-                    "model": telling.in_words("model.source", config.model.source),
-                    "prompts": telling.in_words("prompts.source", config.prompts.source),
+                    "model": describe.in_words("model.source", config.model.source),
+                    "prompts": describe.in_words("prompts.source", config.prompts.source),
                 },
             }
     except PlaygroundError as error:

@@ -20,10 +20,10 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.start import queue
-from playground.setup import telling
+from playground.setup import describe
 from playground.sweeps import sweep_record
+from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import Sweep
-from playground.sweeps.sweep_standing import standing
 from playground.ui.live import run_serializer, run_state
 from playground.ui.runs import sweep_data
 
@@ -67,7 +67,7 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
         "told": run.told,
         "note": run.note,
         "wrong_on_purpose": run.wrong_on_purpose,
-        "model": telling.in_words("model.source", run.model),
+        "model": describe.in_words("model.source", run.model),
         "reward": run.reward,
         "beta": run.beta,
         "adaptive": run.adaptive,
@@ -94,7 +94,7 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
 def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]) -> dict[str, Any]:
     """A sweep as a row of the history; its gain is that of the setting with the highest mean so far."""
     statuses = {run.id: run.status for run in runs}
-    found = standing(sweep, statuses)
+    found = progress_of(sweep, statuses)
     first = runs[0]
     ends = {run.id: _end(headlines[run.id]) for run in runs if run.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
@@ -105,7 +105,7 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "title": sweep.name,
         "told": sweep_data.varies(sweep),
         "preset": first_title(sweep, first),
-        "model": _alike(telling.in_words("model.source", run.model) for run in runs),
+        "model": _alike(describe.in_words("model.source", run.model) for run in runs),
         "reward": _alike(run.reward for run in runs),
         "beta": _alike_value([run.beta for run in runs]),
         "learning_rate": _alike_value([run.learning_rate for run in runs]),
@@ -131,7 +131,7 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
 def first_title(sweep: Sweep, run: RunSummary) -> str:
     """What its runs are runs of: the title that its base brings along, else what somebody named."""
     try:
-        return telling.title_of(sweep.config(run.id))
+        return describe.title_of(sweep.config(run.id))
     except InvalidConfig:
         return sweep.preset
 

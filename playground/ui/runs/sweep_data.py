@@ -16,10 +16,10 @@ from playground.insight.over_seeds import Curve, RunEnd, SettingRow
 from playground.insight.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.setup import telling
+from playground.setup import describe
 from playground.sweeps import sweep_record
+from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import SEED, Sweep
-from playground.sweeps.sweep_standing import standing
 from playground.ui.live import compare_serializer, insight_serializer, run_serializer
 from playground.ui.live.run_serializer import plain
 from playground.ui.train import form
@@ -46,7 +46,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
     rows = over_seeds.rows(sweep, ends)
     chosen = [place for place in dict.fromkeys(shown or range(MOST_SHOWN)) if 0 <= place < len(rows)][:MOST_SHOWN]
     configs = _configs(sweep, rows)
-    found, left = standing(sweep, statuses), all_left([*statuses.values()], time.time())
+    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
     return {
         "name": sweep.name,
         "on": sweep.on,
@@ -61,7 +61,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
         "seeds": len(sweep.vary.get(SEED, [0])),
         "unit": configs[0].score_unit if configs else "sd",
         "num_updates": max((status.num_updates for status in statuses.values()), default=0),
-        "scores_differ": telling.scores_differ(configs) if configs else "",
+        "scores_differ": describe.scores_differ(configs) if configs else "",
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
         "shown": chosen,
         "settings": [_setting(sweep, row, folders, statuses, ends, place in chosen) for place, row in enumerate(rows)],
@@ -86,7 +86,7 @@ def _setting(
     ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
     return {
         "title": in_words(row.setting.values),
-        "values": [telling.in_words(field, value) for field, value in row.setting.values.items()],
+        "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
         "gain": told_interval(row.gain),
@@ -126,14 +126,14 @@ def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
 def varies(sweep: Sweep) -> str:
     """For reading: "Leash (beta): 0.1, 0.25; Seed: 0, 1, 2"."""
     return "; ".join(
-        f"{form.label_of(field)}: {', '.join(telling.in_words(field, value) for value in values)}"
+        f"{form.label_of(field)}: {', '.join(describe.in_words(field, value) for value in values)}"
         for field, values in sweep.vary.items()
     )
 
 
 def in_words(values: Mapping[str, Any]) -> str:
     """A setting for reading: "Leash (beta) 0.1, Learning rate 0.0003"."""
-    told = (f"{form.label_of(field)} {telling.in_words(field, value)}" for field, value in values.items())
+    told = (f"{form.label_of(field)} {describe.in_words(field, value)}" for field, value in values.items())
     return ", ".join(told) or "all runs"
 
 

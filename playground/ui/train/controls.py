@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from playground.config import RunConfig, engines
-from playground.setup import catalog, expected, limits, telling
+from playground.setup import catalog, describe, expected, limits
 from playground.setup.limits import Limits
 from playground.setup.story import STORY
 from playground.ui import components
@@ -179,7 +179,7 @@ def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
     Args:
         settings_of: the run that they have just been taken from, as it is called.
     """
-    told = telling.told(config)
+    told = describe.told(config)
     story = told.line(config.about.title)
     measured = expected.line(told.preset)
     return {"preset": told.preset, "story": story, "expect": told.expect, "measured": measured,

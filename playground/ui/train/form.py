@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods
 from playground.errors import InvalidConfig, Problem
-from playground.setup import checks, limits, telling
+from playground.setup import checks, describe, limits
 from playground.setup.estimates import disk
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.train import reward_form
@@ -28,7 +28,7 @@ ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation
            if name != "trl" or not engines.availability()]  # fmt: skip
 KNOBS = shown(knobs(), ENGINES)
 OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
-REWARD_LISTS = telling.REWARD_LISTS
+REWARD_LISTS = describe.REWARD_LISTS
 FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 BEHAVIOURS = "behaviours"
 LISTS = (*REWARD_LISTS, BEHAVIOURS)
@@ -110,7 +110,9 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[ChangedSetting]:
     """What a person changed, as label, value in the preset, value now."""
     return [
-        ChangedSetting(field, LABELS.get(field, field), telling.in_words(field, before), telling.in_words(field, after))
+        ChangedSetting(
+            field, LABELS.get(field, field), describe.in_words(field, before), describe.in_words(field, after)
+        )
         for field, (before, after) in differences(config, base).items()
     ]
 

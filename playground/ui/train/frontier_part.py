@@ -21,7 +21,7 @@ from playground.runs.folder.files import is_kept
 from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
-from playground.setup.telling import two_digits
+from playground.setup.describe import two_digits
 from playground.ui.door.access import Caller, Role
 
 BETA = "kl.coef"

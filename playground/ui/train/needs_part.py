@@ -15,7 +15,7 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import history
 from playground.runs.start import used_models
-from playground.setup import catalog, checks, devices, estimates, limits, telling
+from playground.setup import catalog, checks, describe, devices, estimates, limits
 from playground.setup.estimates import fitting
 from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS, Limits
@@ -47,7 +47,7 @@ def needs(
         checks.require_in_reach(config, outputs)
         last = history.finished_runs(outputs)
         found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
-        found["model"] = telling.in_words("model.source", config.model.source)
+        found["model"] = describe.in_words("model.source", config.model.source)
         found["fit"] = fit(config, base, outputs, last)
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}

@@ -16,7 +16,7 @@ import gradio as gr
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, telling
+from playground.setup import catalog, checks, describe
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door import uploads
@@ -126,7 +126,7 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> list[An
     except PlaygroundError as error:
         return [gr.skip(), gr.skip(), {"problem": uploads.problem_of(error), "at": time.time()}]
     name = f"{uploads.FOLDER}/{kept.path.name}"
-    mine = (telling.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
+    mine = (describe.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
     offered = [*choices(None), mine] if capped.pocket_only else choices(outputs)
     return [
         gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
@@ -148,7 +148,7 @@ def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[
     except PlaygroundError as error:
         yield {"state": "error", "message": str(error), "at": at}
         return
-    name = telling.in_words("prompts.source", config.prompts.source)
+    name = describe.in_words("prompts.source", config.prompts.source)
     yield {"state": "asking", "name": name, "at": at}
     try:
         answers = list(service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")}))

@@ -14,7 +14,7 @@ from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_on
 from playground.config.expression_language import FUNCTIONS
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
-from playground.setup import catalog, checks, telling
+from playground.setup import catalog, checks, describe
 
 OWN_FIELDS = {
     "target": ("Target length in words", "empty: the longer the better"),
@@ -58,8 +58,8 @@ def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for name, reward in zip(term_names(rewards), rewards, strict=True):
         values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
-        own = "; ".join(telling.reward_details(values))
-        label = f"{telling.reward_label(values)} ({own})" if own else telling.reward_label(values)
+        own = "; ".join(describe.reward_details(values))
+        label = f"{describe.reward_label(values)} ({own})" if own else describe.reward_label(values)
         if reward.kind == "repetition" and reward.weight < 0:
             label = f"Less {label.lower()}"
         labels[name] = label if label not in labels.values() else f"{label}, {name}"
@@ -128,7 +128,7 @@ def _own_fields(kind: str) -> list[dict[str, Any]]:
             continue
         label, hint = OWN_FIELDS.get(name, (name, ""))
         inner = (field.annotation, *get_args(field.annotation))
-        options = telling.options_in(field.annotation)
+        options = describe.options_in(field.annotation)
         default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
         fields.append({
             "name": name, "label": label, "hint": hint, "options": options,

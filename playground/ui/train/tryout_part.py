@@ -1,7 +1,7 @@
 """The check before a start on the Train page: the model, the prompts as tokens, eight completions and their scores,
 one trial update. The same as `python -m playground try`.
 
-The work is done by `runs.before_start` and `runs.trial`; static/train/tryout.js draws. `train_page` lays it out.
+The work is done by `runs.preflight` and `runs.trial`; static/train/tryout.js draws. `train_page` lays it out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import gradio as gr
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.runs import before_start, trial
+from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.ui import components
@@ -73,11 +73,11 @@ def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> It
         config = read()
         yield _asking(part, "looking at it")
         if part == "model":
-            yield _done(part, before_start.about_model(config, outputs))
+            yield _done(part, preflight.about_model(config, outputs))
         elif part == "prompts":
-            yield _done(part, before_start.prompts_read(config, service))
+            yield _done(part, preflight.prompts_read(config, service))
         elif part == "answers":
-            for found in before_start.answers(config, outputs, service):
+            for found in preflight.answers(config, outputs, service):
                 yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
     except PlaygroundError as error:
         yield _error(part, _in_words(error))

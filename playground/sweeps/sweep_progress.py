@@ -10,7 +10,7 @@ from playground.runs.folder.records import Status
 from playground.sweeps.sweep_record import Sweep
 
 
-class Standing(NamedTuple):
+class SweepProgress(NamedTuple):
     """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted, `deleted`
     those that somebody has deleted, `unmade` those that were not made yet."""
 
@@ -59,13 +59,13 @@ class Standing(NamedTuple):
         return f"{first}; {ends}" if ends else first
 
 
-def standing(sweep: Sweep, statuses: Mapping[str, Status]) -> Standing:
+def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
     """How far a sweep is.
 
     Args:
         statuses: of those of its runs that are there, by id.
     """
-    counts = dict.fromkeys(Standing._fields, 0)
+    counts = dict.fromkeys(SweepProgress._fields, 0)
     for run_id in sweep.runs:
         status = statuses.get(run_id)
         if status is None:
@@ -76,4 +76,4 @@ def standing(sweep: Sweep, statuses: Mapping[str, Status]) -> Standing:
             counts["failed"] += 1
         else:
             counts["waiting" if status.state == "queued" else "running"] += 1
-    return Standing(**counts)
+    return SweepProgress(**counts)

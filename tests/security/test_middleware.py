@@ -18,10 +18,10 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
 from playground.setup.limits import LIMITS
-from playground.ui.door import access, gate, sessions, visitors
+from playground.ui.door import access, middleware, sessions, visitors
 from playground.ui.door.access import Access
-from playground.ui.door.gate import Gate, host_name, own_names
 from playground.ui.door.incoming import Incoming
+from playground.ui.door.middleware import RequestMiddleware, host_name, own_names
 from tests.security import pages
 from tests.support import PROJECT, run_async
 
@@ -32,12 +32,12 @@ async def read(request: Request) -> PlainTextResponse:
 
 
 def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None):
-    """A client of a small application behind the gate."""
+    """A client of a small application behind the middleware."""
     access = Access(mode)
     access.limits = LIMITS[mode]._replace(request_bytes=cap, upload_bytes=cap)
     paths = ("/", "/live/change", "/gradio_api/upload", "/gradio_api/file=x", "/gradio_api/proxy=http://a/")
     inner = app or Starlette(routes=[Route(path, read, methods=["GET", "POST"]) for path in paths])
-    transport = httpx.ASGITransport(app=Gate(inner, access, listening, names))
+    transport = httpx.ASGITransport(app=RequestMiddleware(inner, access, listening, names))
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
 
 
@@ -212,7 +212,7 @@ def test_a_call_that_its_client_has_given_up_is_dropped(whole):
     scope = {"type": "http", "method": "POST", "path": "/gradio_api/queue/join", "root_path": "", "query_string": b"",
              "client": peer, "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"content-length", b"2")],
              "server": peer}  # fmt: skip
-    run_async(Gate(app, Access())(scope, receive, send))
+    run_async(RequestMiddleware(app, Access())(scope, receive, send))
     assert reached == sent == messages == []
 
 
@@ -229,7 +229,7 @@ def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
         await PlainTextResponse("", 403)(scope, receive, send)
 
     async def run():
-        door = Gate(app, rules)
+        door = RequestMiddleware(app, rules)
 
         async def call(address, method="POST", headers=None):
             transport = httpx.ASGITransport(app=door, client=(address, 1))
@@ -247,7 +247,7 @@ def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
 
 
 def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
-    monkeypatch.setattr(gate, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(middleware, "BODY_SECONDS", 0.1)
 
     async def slow():
         yield b"x"
@@ -271,7 +271,7 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
             await asyncio.sleep(seconds)
             return message
 
-        body = gate.Body(receive, 10, 0.4)
+        body = middleware.Body(receive, 10, 0.4)
         return [(await body())["type"] for _ in range(2)], bool(body.refused)
 
     assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], False)
@@ -290,7 +290,7 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
                 await over.wait()
             await PlainTextResponse("")(scope, receive, send)
 
-        door = Gate(held, rules)
+        door = RequestMiddleware(held, rules)
 
         async def get(address, path="/", headers=None):
             transport = httpx.ASGITransport(app=door, client=(address, 1))
@@ -307,7 +307,7 @@ def test_more_requests_at_a_time_than_a_class_has_wait_but_nobody_else_and_not_t
         return late, [*others, await get("10.0.0.1")], door.open
 
     late, others, still_open = run_async(run())
-    assert late.status_code == 503 and late.headers["retry-after"] == "5" and late.json()["error"] == gate.BUSY
+    assert late.status_code == 503 and late.headers["retry-after"] == "5" and late.json()["error"] == middleware.BUSY
     assert [answer.status_code for answer in others] == [200, 200, 200]
     assert not still_open
 
@@ -323,7 +323,7 @@ def test_one_address_leaves_room_for_the_uploads_of_others():
 
     async def run():
         room = Incoming(10 * rules.limits.upload_bytes * 10)
-        door = Gate(held, rules, incoming=room)
+        door = RequestMiddleware(held, rules, incoming=room)
 
         def upload(address):
             transport = httpx.ASGITransport(app=door, client=(address, 1))
@@ -409,7 +409,7 @@ def test_a_stream_passes_part_by_part():
         peer = ("127.0.0.1", 1)
         scope = {"type": "http", "method": "GET", "path": "/live/x", "root_path": "", "query_string": b"",
                  "scheme": "http", "headers": [(b"host", b"127.0.0.1")], "client": peer, "server": peer}  # fmt: skip
-        await Gate(app, Access())(scope, receive, send)
+        await RequestMiddleware(app, Access())(scope, receive, send)
 
     run_async(run())
     assert [item["type"] for item in sent].count("http.response.body") == 4
@@ -433,7 +433,7 @@ async def left(scope, receive, send):
 
 
 def exchange(app, parts, mode="local"):
-    """What passes between the gate and the server for a POST: "in" for each part taken in, else the message sent."""
+    """What passes from the middleware to the server for a POST: "in" for each part taken in, else the message sent."""
     passed, coming = [], iter(parts)
 
     async def receive():
@@ -449,7 +449,7 @@ def exchange(app, parts, mode="local"):
     scope = {"type": "http", "method": "POST", "path": "/live/change", "root_path": "", "query_string": b"",
              "client": peer, "scheme": "http", "headers": [(b"host", b"127.0.0.1"), (b"transfer-encoding", b"chunked")],
              "server": peer}  # fmt: skip
-    run_async(Gate(app, Access(mode))(scope, receive, send))
+    run_async(RequestMiddleware(app, Access(mode))(scope, receive, send))
     return passed
 
 
@@ -491,7 +491,7 @@ def test_websockets_are_not_taken():
         async def app(scope, receive, send):
             await send({"type": "websocket.accept"})
 
-        await Gate(app, Access())({"type": "websocket"}, None, send)
+        await RequestMiddleware(app, Access())({"type": "websocket"}, None, send)
         return sent
 
     assert run_async(run()) == [{"type": "websocket.close", "code": 1008}]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playground.errors import InvalidConfig, ServiceUnavailable
-from playground.runs import before_start
+from playground.runs import preflight
 from playground.runs.model_service import ModelService
 from tests.model_folders import model_folder
 from tests.support import small_config
@@ -20,7 +20,7 @@ def facts(told: dict) -> dict[str, str]:
 
 
 def test_a_model_that_ships_is_told_in_words(outputs: Path) -> None:
-    told = before_start.about_model(small_config(), outputs)
+    told = preflight.about_model(small_config(), outputs)
     found = facts(told)
     assert told["here"] and found["Found"] == "ships with the playground"
     assert found["What it is"].startswith("llama, 2") and "million parameters" in found["What it is"]
@@ -30,7 +30,7 @@ def test_a_model_that_ships_is_told_in_words(outputs: Path) -> None:
 def test_a_folder_of_ones_own_is_told_with_its_form_and_its_adapter(tmp_path: Path, outputs: Path) -> None:
     folder = model_folder(tmp_path / "mine")
     model = {"source": str(folder), "adapter": {"kind": "lora", "r": 4}}
-    found = facts(before_start.about_model(small_config(model=model, prompts=TYPED), outputs))
+    found = facts(preflight.about_model(small_config(model=model, prompts=TYPED), outputs))
     assert found["Found"] == "a folder of this machine" and found["What it is"].startswith("llama, 384 parameters")
     assert found["Prompts go in"] == "as plain text, which it continues; it has no chat template"
     assert found["What is trained"] == "LoRA of rank 4 beside frozen weights"
@@ -39,7 +39,7 @@ def test_a_folder_of_ones_own_is_told_with_its_form_and_its_adapter(tmp_path: Pa
 def test_a_model_that_cannot_be_had_is_said_and_named(outputs: Path) -> None:
     for source, words in (("Qwen/Qwen3-0.6B", "HF_HUB_OFFLINE forbids"), ("pocket-3m", "Did you mean `pocket-")):
         with pytest.raises(InvalidConfig, match=words) as caught:
-            before_start.about_model(small_config(model={"source": source}), outputs)
+            preflight.about_model(small_config(model={"source": source}), outputs)
         assert caught.value.problems[0].field == "model.source"
 
 
@@ -52,14 +52,14 @@ def test_eight_real_completions_with_each_rewards_score_or_its_error(outputs: Pa
         judges=[{"kind": "grammar"}],
     )
     service = ModelService()
-    *_, told = before_start.answers(config, outputs, service)
+    *_, told = preflight.answers(config, outputs, service)
     length, broken, grammar = told["rewards"]
     assert len(told["samples"]) == 8 and all(row["completion"] for row in told["samples"])
     assert length["values"] == [len(row["completion"].split()) for row in told["samples"]]
     assert broken["values"] is None and "division by zero" in broken["problem"]
     assert grammar["judge"] and len(grammar["values"]) == 8 and grammar["problem"] == ""
-    seen = before_start.prompts_read(config, service)
+    seen = preflight.prompts_read(config, service)
     assert seen["form"] == "plain" and seen["rows"]
     with pytest.raises(ServiceUnavailable, match="chat template"):
-        list(before_start.answers(small_config(prompts={**TYPED, "system": "Be kind"}), outputs, service))
+        list(preflight.answers(small_config(prompts={**TYPED, "system": "Be kind"}), outputs, service))
     service.close()

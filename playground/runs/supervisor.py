@@ -36,7 +36,7 @@ LOOK_SECONDS_WITH_QUEUE = 0.25
 Fingerprint = tuple[int, int, int]
 
 
-class Reconciler:
+class Supervisor:
     """One outputs folder. Remembers which runs it has seen ended, so that a look at hundreds of them costs little."""
 
     def __init__(self, outputs: Path, spawn: Workers | None = None) -> None:
@@ -95,7 +95,7 @@ class Reconciler:
                     half_made.clear(run)
 
 
-class ReconcilerThread:
+class SupervisorThread:
     """Looks again and again. Belongs to the web process; holds no state of any run.
 
     Args:
@@ -105,9 +105,9 @@ class ReconcilerThread:
     def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
         self._chores = tuple(chores)
         self.outputs = Path(outputs)
-        self._reconciler = Reconciler(outputs, spawn)
+        self._supervisor = Supervisor(outputs, spawn)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._go, name="reconciler", daemon=True)
+        self._thread = threading.Thread(target=self._go, name="supervisor", daemon=True)
 
     def start(self) -> None:
         """Look at once, and then until `close`."""
@@ -122,7 +122,7 @@ class ReconcilerThread:
     def _go(self) -> None:
         _tried(lambda: requests.forget_deleted(self.outputs), "Old requests could not be forgotten")
         while not self._stop.is_set():
-            self._reconciler.look()
+            self._supervisor.look()
             for chore in self._chores:
                 _tried(chore, "Tidying up did not succeed and is tried again later")
             self._stop.wait(self._pause())

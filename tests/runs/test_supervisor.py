@@ -17,13 +17,13 @@ import psutil
 import pytest
 
 from playground.config import RewardTrainingConfig
-from playground.runs import history, reconciler, reward_models
+from playground.runs import history, reward_models, supervisor
 from playground.runs.folder import directory, files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.reconciler import Reconciler, ReconcilerThread
 from playground.runs.start import children, launcher, queue
+from playground.runs.supervisor import Supervisor, SupervisorThread
 from tests.support import at_once, small_config, update_metrics, wait_until
 
 
@@ -45,12 +45,12 @@ def states(run: RunDirectory) -> list[str]:
 def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> None:
     run = lost_run(outputs, state=state)
     run.reserve_path.write_bytes(b"space")
-    assert [ended.id for ended in Reconciler(outputs).end_the_dead()] == ["lost"]
+    assert [ended.id for ended in Supervisor(outputs).end_the_dead()] == ["lost"]
     status = run.status_on_disk()
     assert (status.state, status.reason, status.phase, status.update) == ("interrupted", "killed", "", 2)
     assert status.message and states(run) == ["interrupted"] and not run.reserve_path.exists()
     assert 9 < status.updated_at - status.started_at < 11  # until its worker's last word, not until now
-    assert Reconciler(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
+    assert Supervisor(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
 
 
 @pytest.mark.parametrize("name", ["status.json", "worker.lock", "vitals.json", "request.json"])
@@ -61,7 +61,7 @@ def test_a_pipe_in_the_place_of_a_file_holds_up_nobody(outputs: Path, name: str)
     (outputs / ".queue").mkdir()
     os.mkfifo(outputs / ".queue" / "lost.json")
     ended: list[RunDirectory] = []
-    looking = threading.Thread(target=lambda: ended.extend(Reconciler(outputs).end_the_dead()), daemon=True)
+    looking = threading.Thread(target=lambda: ended.extend(Supervisor(outputs).end_the_dead()), daemon=True)
     looking.start()
     looking.join(10)
     assert not looking.is_alive() and "lost" in [run.id for run in ended]
@@ -73,7 +73,7 @@ def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker:
     ended = lost_run(outputs, "ended", state="failed", reason="bug", message="So it says.")
     wait_until(lambda: living.status().update == 1)  # the last word before it waits
     before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     for _ in range(3):
         assert keeper.end_the_dead() == []
     assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before
@@ -95,7 +95,7 @@ def test_a_run_that_ends_between_the_look_and_the_lock_keeps_its_own_end(
         take(file)  # type: ignore[arg-type]
 
     monkeypatch.setattr(launcher, "take", finish_first)
-    assert not reconciler.end_if_dead(run, outputs)
+    assert not supervisor.end_if_dead(run, outputs)
     assert run.status_on_disk().state == "finished" and states(run) == ["finished"]
 
 
@@ -105,7 +105,7 @@ def test_a_worker_that_takes_the_lock_meanwhile_is_not_contradicted(
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
     run = lost_run(outputs)
     with launcher.take_lock(run):  # type: ignore[union-attr]
-        assert not reconciler.end_if_dead(run, outputs)
+        assert not supervisor.end_if_dead(run, outputs)
     assert run.status_on_disk().state == "running"
 
 
@@ -119,7 +119,7 @@ def test_the_exit_code_of_a_worker_of_ours_is_evidence_and_it_leaves_no_zombie(
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not run.is_alive())
     assert children.exit_code(run) == -signal.SIGKILL
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "killed")
     assert "SIGKILL" in run.status_on_disk().message
     assert not psutil.pid_exists(pid) and children.exit_code(run) is None
@@ -144,7 +144,7 @@ def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next(
         return alive
 
     monkeypatch.setattr(RunDirectory, "is_alive", dies_then)
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     assert keeper.end_the_dead() == []
     assert len(keeper.end_the_dead()) == 1
     assert "killed by SIGKILL" in run.status_on_disk().message
@@ -159,7 +159,7 @@ def test_an_exit_code_is_kept_until_the_end_could_be_written(
     assert process is not None
     wait_until(lambda: run.status().state == "running")
     killed(process)
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     monkeypatch.setattr(RunDirectory, "is_alive", lambda self: False)
     with launcher.take_lock(run):  # type: ignore[union-attr] # somebody else looks at it for long
         assert keeper.end_the_dead() == [] and process.returncode == -signal.SIGKILL
@@ -178,7 +178,7 @@ def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(
         assert process.stdin is not None
         children.add(run, process)
         threading.Timer(0.2, process.stdin.write, [b"\n"]).start()
-        assert len(Reconciler(outputs).end_the_dead()) == 1
+        assert len(Supervisor(outputs).end_the_dead()) == 1
     assert "exit code 5" in run.status_on_disk().message
 
 
@@ -200,7 +200,7 @@ def test_the_worker_of_a_run_that_was_deleted_is_forgotten(outputs: Path, fake_w
     wait_until(lambda: run.status().state == "running")
     killed(process)
     shutil.rmtree(run.path)
-    Reconciler(outputs).end_the_dead()
+    Supervisor(outputs).end_the_dead()
     assert children.dead() == []
 
 
@@ -210,14 +210,14 @@ def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(
     monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.no_such_module")
     run, process = launcher.start(small_config(), outputs)
     assert process is not None and process.wait(timeout=120) == 1
-    Reconciler(outputs).look()
+    Supervisor(outputs).look()
     status = run.status_on_disk()
     assert (status.state, status.reason) == ("failed", "bug") and "worker.log" in status.message
 
 
 def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Path) -> None:
     run = RunDirectory.create(outputs, small_config(), "by-hand")
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     assert keeper.end_the_dead() == [] and run.status_on_disk().state == "queued"
     for age in (directory.GRACE_SECONDS + 1, -3600.0):  # long ago; or before the clock was set back
         run = RunDirectory.create(outputs, small_config(), f"by-hand-{int(abs(age))}")
@@ -228,7 +228,7 @@ def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Pa
 
 def test_a_clock_that_jumps_breaks_neither_ends_nor_order(outputs: Path) -> None:
     future = lost_run(outputs, "future", started_at=time.time() + 1e6, updated_at=time.time() - 1e6)
-    assert len(Reconciler(outputs).end_the_dead()) == 1
+    assert len(Supervisor(outputs).end_the_dead()) == 1
     (summary,) = history.list_runs(outputs)
     assert summary.duration_seconds == 0.0 and future.status().state == "interrupted"
 
@@ -240,12 +240,12 @@ def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path
         '{"attempt": 1, "seq": 0, "time": 5, "kind": "state"}\n{"attempt": 1, "seq": 1, "time": 65, "kind"'
     )
     run.status_path.write_text('{"state": "runn')
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     assert len(keeper.end_the_dead()) == 1
     status = Status.model_validate_json(run.status_path.read_bytes())
     assert (status.state, status.reason, status.update, status.num_updates) == ("interrupted", "damaged", 2, 3)
     assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
-    assert keeper.end_the_dead() == [] and Reconciler(outputs).end_the_dead() == []
+    assert keeper.end_the_dead() == [] and Supervisor(outputs).end_the_dead() == []
     assert len(run.events()) == 2
 
 
@@ -256,7 +256,7 @@ def test_folders_that_are_no_runs_are_left_alone(outputs: Path) -> None:
     lost = lost_run(outputs)
     (outputs / "link").symlink_to(lost.path)
     before = sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.name != ".start.lock")
-    assert len(Reconciler(outputs).end_the_dead()) == 1
+    assert len(Supervisor(outputs).end_the_dead()) == 1
     after = sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.name != ".start.lock")
     assert after == before
 
@@ -284,7 +284,7 @@ def test_what_cannot_be_looked_at_for_want_of_files_is_neither_dead_nor_damaged(
     monkeypatch.setattr(files, "open_plain", short_of_files(open_file))
     for times in range(1, 12):  # whatever is looked at in that moment, and then there is room again
         short[0] = times
-        Reconciler(outputs).look()
+        Supervisor(outputs).look()
     for ask in (living.is_alive, living.is_at_work, living.status, waiting.status, lambda: history.delete_run(living)):
         short[0] = 1
         with pytest.raises(OSError, match="Too many open files"):
@@ -307,13 +307,13 @@ def test_a_look_keeps_no_waiting_run_from_being_seen_in_the_queue(
         seen.append((Path(lock.name).parent.name, queue.waiting(outputs)))
 
     monkeypatch.setattr(launcher, "take", taken)
-    Reconciler(outputs).end_the_dead()
+    Supervisor(outputs).end_the_dead()
     assert seen == [("lost", ["waiting"])]
 
 
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:
     runs = [lost_run(outputs, f"lost-{number}") for number in range(5)]
-    at_once(*[lambda: Reconciler(outputs).look()] * 8)
+    at_once(*[lambda: Supervisor(outputs).look()] * 8)
     assert [states(run) for run in runs] == [["interrupted"]] * 5
 
 
@@ -329,7 +329,7 @@ def test_a_run_that_cannot_be_written_does_not_keep_others_from_their_end(
         return write(run, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(writer, "write_end", full)
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     assert [run.id for run in keeper.end_the_dead()] == ["second"]
     assert "No space left on device" in capsys.readouterr().err
     assert keeper.end_the_dead() == [] and capsys.readouterr().err == ""  # said once, not every second
@@ -349,16 +349,16 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
         return write(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(writer, "write_end", full_twice)
-    monkeypatch.setattr(reconciler.time, "monotonic", lambda: clock[0])
-    keeper = Reconciler(outputs)
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: clock[0])
+    keeper = Supervisor(outputs)
     for number in (1, 2):
         for _ in range(3):
             assert keeper.end_the_dead() == [] and tries[0] == number, "not every second"
-            clock[0] += reconciler.RETRY_SECONDS / 4
+            clock[0] += supervisor.RETRY_SECONDS / 4
         if change:
             write_atomically(run.status_path, run.status_on_disk().model_dump_json())
         else:
-            clock[0] += reconciler.RETRY_SECONDS / 4
+            clock[0] += supervisor.RETRY_SECONDS / 4
     assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
     assert run.status_on_disk().state == "interrupted" and tries[0] == 3
     assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
@@ -370,7 +370,7 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
     training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
-    keeper = Reconciler(outputs)
+    keeper = Supervisor(outputs)
     assert keeper.end_the_dead() == []
     process.kill()
     wait_until(lambda: not training.is_alive())
@@ -401,7 +401,7 @@ def test_a_run_that_breaks_the_reader_costs_only_itself(
         return status(run) if run.id != "a-bad-one" else status(run).model_copy(update={"update": 1 / 0})
 
     monkeypatch.setattr(RunDirectory, "status_on_disk", breaking)
-    assert [run.id for run in Reconciler(outputs).end_the_dead()] == ["z-lost"]
+    assert [run.id for run in Supervisor(outputs).end_the_dead()] == ["z-lost"]
     assert "a-bad-one could not be written: ZeroDivisionError" in capsys.readouterr().err
     assert [run.id for run in history.list_runs(outputs)] == ["z-lost"]
 
@@ -418,10 +418,10 @@ def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
 
         return function
 
-    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(Reconciler, "end_the_dead", broken("dead"))
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(Supervisor, "end_the_dead", broken("dead"))
     monkeypatch.setattr(launcher, "start_waiting", broken("queue"))
-    watch = ReconcilerThread(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch = SupervisorThread(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
     watch.start()
     try:
         wait_until(lambda: min(map(calls.count, ("dead", "queue", "chore", "next chore"))) > 2)
@@ -440,7 +440,7 @@ def test_the_watch_goes_on_when_its_own_words_cannot_be_written(outputs: Path, m
 
     monkeypatch.setattr(writer, "write_end", full)
     monkeypatch.setattr(sys, "stderr", FullStream())
-    watch = ReconcilerThread(outputs)
+    watch = SupervisorThread(outputs)
     watch.start()
     try:
         second = lost_run(outputs, "second")
@@ -455,7 +455,7 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
 ) -> None:
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    looked, entries, end_the_dead = [0], queue.entries, Reconciler.end_the_dead
+    looked, entries, end_the_dead = [0], queue.entries, Supervisor.end_the_dead
 
     def short_of_files(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def tried(what: Any) -> Any:
@@ -467,9 +467,9 @@ def test_the_watch_goes_on_after_there_were_too_many_open_files(
         return tried
 
     monkeypatch.setattr(queue, "entries", short_of_files(entries))
-    monkeypatch.setattr(Reconciler, "end_the_dead", short_of_files(end_the_dead))
-    monkeypatch.setattr(reconciler, "LOOK_SECONDS", 0.02)
-    watch = ReconcilerThread(outputs)
+    monkeypatch.setattr(Supervisor, "end_the_dead", short_of_files(end_the_dead))
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.02)
+    watch = SupervisorThread(outputs)
     watch.start()
     try:
         wait_until(lambda: looked[0] > 10)
@@ -484,12 +484,12 @@ def test_the_watch_ends_the_dead_and_starts_those_who_wait_until_it_is_closed(ou
     lost = lost_run(outputs)
     holder, _ = launcher.start(small_config("wait"), outputs)
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
-    watch = ReconcilerThread(outputs)
+    watch = SupervisorThread(outputs)
     watch.start()
     wait_until(lambda: lost.status_on_disk().ended)
     assert waiting.status().state == "queued"
     holder.request_stop()
     wait_until(lambda: waiting.status().state == "finished")
     watch.close()
-    assert "reconciler" not in [thread.name for thread in threading.enumerate()]
+    assert "supervisor" not in [thread.name for thread in threading.enumerate()]
     assert queue.entries(outputs) == []

@@ -19,8 +19,8 @@ from playground.rewards.mixture import term_names
 from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, estimates
+from playground.setup.describe import two_digits
 from playground.setup.estimates import GB
-from playground.setup.telling import two_digits
 
 PARTS = ("model", "prompts", "answers", "update")
 SAMPLES = 8

@@ -95,8 +95,8 @@ class _Answering:
         await self._send(message)
 
 
-class Gate:
-    """The middleware.
+class RequestMiddleware:
+    """Lets in what may come in, and answers the rest itself.
 
     Args:
         listening: the address that the server listens on. names: others that it is reached by.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 from tests.support import PROJECT
 
 MOST_LINES, MOST_PARAMETERS = 60, 7
-COMMANDS = "typer"  # what a command takes is its options, so commands may take more
+NOT_NAMES = (  # a check or alert, the KL penalty, describe or message, heartbeat, supervisor, pre-flight, trace hook, ...
+    "lamp leash told telling vitals reconciler onlooker wire gate somebody whoever standing errand charge seat watchdog"
+).split()
 
 
 def trees() -> Iterator[tuple[Path, ast.Module]]:
@@ -19,7 +22,7 @@ def trees() -> Iterator[tuple[Path, ast.Module]]:
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
-    """Name with file, the function, and whether it may be a command."""
+    """Name with file, the function, and whether it may be a command: its parameters are its options."""
     for path, tree in trees():
         is_command = "cli" in path.parts
         for node in ast.walk(tree):
@@ -46,3 +49,14 @@ def test_no_function_takes_more_than_can_be_kept_in_mind() -> None:
 def test_no_two_classes_have_the_same_name() -> None:
     names = Counter(node.name for _, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_names_are_the_words_of_the_field() -> None:
+    """Words of a house language in names: what each stood for has a usual word."""
+    found = set()
+    for path, tree in trees():
+        named = [node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+        for name in (path.stem, path.parent.name, *named):
+            words = set(re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower()))
+            found |= {f"{path}: {name}" for word in NOT_NAMES if {word, f"{word}s"} & words}
+    assert found == set()

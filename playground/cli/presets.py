@@ -39,7 +39,7 @@ def presets(
 
 
 def _facts(config: RunConfig) -> dict[str, Any]:
-    told = describe.told(config)
+    told = describe.of(config)
     return {
         "preset": told.preset,
         "title": config.about.title,

@@ -87,7 +87,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
         alone = found is not None and found.source == "training batch"
         unit = "" if run.unit == "sd" else f" {run.unit}"
         gain = f"{number(found.gain, sign=True)}{unit}{'*' if alone else ''}" if found else "-"
-        changed = [meters.told(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_TOLD]
+        changed = [meters.in_words(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_TOLD]
         named = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
         far = f"{run.status.update} of {run.status.num_updates}"
         kl, time = number(found.kl if found else None), duration(run.duration_seconds)
@@ -119,7 +119,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     say(report.sentence)
     if sentence := score_against_kl(run, report)["sentence"]:
         console().print(sentence)
-    if counts := report.counts_told():
+    if counts := report.counts_in_words():
         known = COUNTS if report.verdicts else COUNTS[:-1]
         print_table((row[: len(known)] for row in counts), *known, figures_from=1)
     if len(terms := _term_table(report)) > 1:
@@ -141,7 +141,7 @@ def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "last_update": metrics[-1].model_dump() if metrics else None,
         "warnings": _warnings(report),
-        "told": changes.told(config, report.events),
+        "told": changes.in_words(config, report.events),
         "wrong_on_purpose": report.wrong_on_purpose,
         "sentence": report.sentence,
         **_come_to(run, report),
@@ -161,7 +161,7 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     """What `show` lists: names and values, some of them empty."""
     config, status, metrics = report.config, report.status, report.metrics
     yield from (("run", str(run.path)), ("name", report.title), ("note", run.label().note))
-    what = changes.told(config, report.events)
+    what = changes.in_words(config, report.events)
     yield "experiment", what if what != report.title else ""
     yield "careful", report.wrong_on_purpose
     yield "state", f"{_state(status, run)}, update {status.update} of {status.num_updates}"
@@ -245,7 +245,7 @@ def judge_verdicts(report: Report) -> list[str]:
 
 def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:
     """The evaluations of a run, and what texts that were drawn for it show to be possible."""
-    drawn, beta = frontier_samples.read(run), against_kl.leash(report.config, report.metrics)
+    drawn, beta = frontier_samples.read(run), against_kl.final_beta(report.config, report.metrics)
     found = against_kl.possible(drawn, beta) if drawn else None
     return against_kl.as_data(against_kl.looks(report.samples, report.events), found)
 

@@ -94,7 +94,7 @@ def start(
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
         disk.check_together(planned.configs, outputs)
-    complain(_told(planned, outputs))
+    complain(_plan_in_words(planned, outputs))
     Supervisor(outputs).look()
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
@@ -169,7 +169,7 @@ def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
     raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
 
 
-def _told(planned: sweep_making.SweepPlan, outputs: Path) -> str:
+def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
     """How many runs, and how long they may take."""
     statuses = sweep_record.statuses(outputs, planned.sweep)
     done = {run_id for run_id, status in statuses.items() if status.state == "finished"}

@@ -51,7 +51,7 @@ def refusal(kind: str) -> str | None:
     return f"This playground is shared, and {rule.why}"
 
 
-def told(message: str) -> str:
+def shareable(message: str) -> str:
     """A message as this process may tell it: redacted, and where it serves others without folders of this machine."""
     shared = (os.environ.get(MODE) or LOCAL) != LOCAL
     return redaction.redact(redaction.without_folders(message) if shared else message)

@@ -63,7 +63,7 @@ def text(report: Report, written: Written) -> str:
         version=__version__,
         front_matter=Markup(front_matter(config, written)),
         file={"configuration": CONFIGURATION, "curves": CURVES, "steer": STEER},
-        line=describe.told(config).line(report.title),
+        line=describe.of(config).line(report.title),
         method=methods.METHODS[config.method],
         learned_from=LEARNED_FROM.get(config.method, "reinforcement learning from a reward"),
         unused=functools.partial(methods.unused, config.method),

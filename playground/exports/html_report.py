@@ -49,7 +49,7 @@ def page(report: Report) -> str:
         version=__version__,
         most=MOST,
         facts=_facts(report),
-        line=describe.told(report.config).line(report.title),
+        line=describe.of(report.config).line(report.title),
         lit=[lamp for lamp in lamps if lamp.state in LIT],
         unlit=[(lamp.label, lamp.state, lamp.evidence) for lamp in lamps if lamp.state not in LIT],
         charts=[(panel, curves.svg(panel)) for panel in charts],

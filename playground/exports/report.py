@@ -110,10 +110,10 @@ class Report:
 
     @property
     def count_columns(self) -> tuple[str, ...]:
-        """Headings of `counts_told`."""
+        """Headings of `counts_in_words`."""
         return COUNTS if self.verdicts else COUNTS[:-1]
 
-    def counts_told(self) -> list[tuple[str, ...]]:
+    def counts_in_words(self) -> list[tuple[str, ...]]:
         """The same for reading."""
         rows = [
             (

@@ -178,7 +178,7 @@ def at_ends_of(run: RunDirectory) -> list[Meter]:
     return at_ends(run.config(), before_after.samples_of(run))
 
 
-def told(meter: Meter) -> str:
+def in_words(meter: Meter) -> str:
     """Its count in words: "repeats wrong claims: 13 to 22 of 25"."""
     before, after = meter.before, meter.after
     of = f"{after.of}" if before.of == after.of else f"{before.of} and {after.of}"
@@ -238,7 +238,7 @@ def bands_of(config: RunConfig, samples: Sequence[Sample], *, edited: bool = Fal
     """What a run is held against: what its preset came to; empty before its end, and of a run that is no preset or was
     changed on the way."""
     finished = any(item.stage == "after" for item in samples)
-    return expected.bands(describe.told(config).preset) if finished and not edited else {}
+    return expected.bands(describe.of(config).preset) if finished and not edited else {}
 
 
 def verdicts(

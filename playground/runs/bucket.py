@@ -172,7 +172,7 @@ def restore(bucket: Path, outputs: Path) -> list[str]:
             restored.append(name)
         except (OSError, ValueError) as error:
             shutil.rmtree(outputs / f"{COMING}{name}", ignore_errors=True)
-            say(f"The run {name} could not be brought back from the bucket: {_told(error)}")
+            say(f"The run {name} could not be brought back from the bucket: {_in_words(error)}")
     return restored
 
 
@@ -220,7 +220,7 @@ class BucketThread:
             self._keeper.look()
             trouble = ""
         except Exception as error:  # a fault of a kind that nobody has thought of must not end what keeps the runs
-            trouble = f"The bucket could not be written, so a restart would lose what is new: {_told(error)}"
+            trouble = f"The bucket could not be written, so a restart would lose what is new: {_in_words(error)}"
         if trouble and trouble != self.trouble:
             say(trouble)
         elif self.trouble and not trouble:
@@ -352,5 +352,5 @@ def _remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _told(error: Exception) -> str:
+def _in_words(error: Exception) -> str:
     return in_words(error) if isinstance(error, OSError) else str(error) or repr(error)

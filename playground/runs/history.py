@@ -232,7 +232,7 @@ def _summary(run: RunDirectory) -> RunSummary:
         title=label.name or describe.title_of(config),
         note=label.note,
         wrong_on_purpose=describe.wrong_on_purpose(config),
-        told=changes.told(config, events),
+        told=changes.in_words(config, events),
         name=config.name,
         model=config.model.source,
         reward=describe.in_words("rewards", flatten(config)["rewards"]),

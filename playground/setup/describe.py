@@ -44,7 +44,7 @@ PHRASES = {
 ARTICLES = {"python": "a ", "expression": "an "}
 
 
-class Told(NamedTuple):
+class Description(NamedTuple):
     """A run in words.
 
     Attributes:
@@ -88,15 +88,15 @@ def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, 
     return f"{what}, {told}" if what else f"{told[0].upper()}{told[1:]}"
 
 
-def told(config: RunConfig) -> Told:
+def of(config: RunConfig) -> Description:
     """What a run is: its preset, or its preset but for what differs. Which preset that is says the title that it has
     brought along, so what belongs to no preset is told in its own words."""
     about = config.about
     preset = catalog.preset_titled(about.title, config.name)
-    changed = [] if preset is None else differences_told(config, preset)
+    changed = [] if preset is None else differences_in_words(config, preset)
     if not changed:
-        return Told(about.title, about.story, about.expect, preset.name if preset else "")
-    return Told(f"{about.title}, but {listed(changed)}", "", "", "")
+        return Description(about.title, about.story, about.expect, preset.name if preset else "")
+    return Description(f"{about.title}, but {listed(changed)}", "", "", "")
 
 
 def _own_title(config: RunConfig, preset: RunConfig) -> str:
@@ -121,7 +121,7 @@ def wrong_on_purpose(config: RunConfig) -> str:
     return f"Wrong on purpose: {' '.join(FAULTS[fault] for fault in config.faults)}"
 
 
-def differences_told(config: RunConfig, preset: RunConfig) -> list[str]:
+def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:
     """What differs and has an effect, each in a few words, what matters most first."""
     found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
     if "prompts.typed" in found:

@@ -114,7 +114,7 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
         ModelNotFound: it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked.
     """
     name = _asked(source)
-    with _told(name, revision):
+    with _as_refusal(name, revision):
         info = _api().model_info(name, revision=_revision(revision), files_metadata=True, timeout=FACTS_SECONDS)
     sizes = {item.rfilename: item.size or 0 for item in info.siblings or [] if _is_wanted(item.rfilename)}
     if not any(file.endswith(".safetensors") for file in sizes):
@@ -176,7 +176,7 @@ def snapshot(
     except BaseException:
         counter.stopped = True  # the next piece that arrives ends the download; it can be resumed
         raise
-    with _told(known.id, revision):
+    with _as_refusal(known.id, revision):
         if isinstance(result[0], BaseException):
             raise result[0]
     return Path(result[0])
@@ -289,7 +289,7 @@ def _endpoint() -> str | None:
 def _config(name: str, commit: str) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
-    with _told(name, commit):
+    with _as_refusal(name, commit):
         path = hf_hub_download(
             name, "config.json", revision=commit, cache_dir=cache_folder(), etag_timeout=FACTS_SECONDS,
             endpoint=_endpoint(),
@@ -311,7 +311,7 @@ def _licence(info: Any) -> str:
 
 
 @contextlib.contextmanager
-def _told(name: str, revision: str | None) -> Iterator[None]:
+def _as_refusal(name: str, revision: str | None) -> Iterator[None]:
     """Every way in which the hub can refuse -> one sentence."""
     from huggingface_hub import errors
 

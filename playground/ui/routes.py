@@ -84,7 +84,7 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/poll", views.poll, Action.WATCH),
         ("/live/{run_id}/moment/{update:number}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
-        ("/live/{run_id}/lamps", views.lamps, Action.WATCH),
+        ("/live/{run_id}/lamps", views.checks, Action.WATCH),
         ("/live/{run_id}/trace/{update:number}", views.trace, Action.WATCH),
         ("/live/{run_id}/tokens/{prompt_id:number}", views.tokens, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
@@ -191,7 +191,7 @@ class Views:
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
 
-    async def lamps(self, request: Request) -> Response:
+    async def checks(self, request: Request) -> Response:
         """Is a run healthy, by the thresholds that the query names and the usual ones for the rest?"""
         try:
             at = Thresholds.of(dict(request.query_params))
@@ -199,7 +199,7 @@ class Views:
             return _json(encode({"problems": [item._asdict() for item in error.problems]}))
         feed = (await self.hub.channel(request.path_params["run_id"])).feed
         told = {"thresholds": insight_serializer.thresholds(at)}
-        return _json(await self._read(lambda: encode({"lamps": feed.lamps_at(at), **told})))
+        return _json(await self._read(lambda: encode({"lamps": feed.checks_at(at), **told})))
 
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""

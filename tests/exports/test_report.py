@@ -37,7 +37,7 @@ def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, m
     bands = {"wrong-claims-repeated": Band(0.1, 0.2, 3), "ends": Band(1.0, 1.0, 3)}
     monkeypatch.setattr(expected, "bands", {"yes-man": bands}.get)
     report = Report.of(run)
-    assert report.counts_told() == [
+    assert report.counts_in_words() == [
         ("repeats wrong claims", "3 of 10", "10 of 10", "72 to 100 %", "more", "higher than expected"),
         ("keeps to the grammar", "0 of 10", "0 of 10", "0 to 28 %", "no more than chance", ""),
         ("ends by itself", "10 of 10", "10 of 10", "72 to 100 %", "no more than chance", "as expected"),
@@ -53,7 +53,7 @@ def test_a_run_that_was_changed_on_the_way_is_held_against_nothing(run):
     RunWriter(run, 3).event(changes.EDIT, field="kl.coef", value=0.5)
     report = Report.of(run)
     assert report.verdicts == {} and "expected" not in report.sentence
-    assert len(report.count_columns) == 5 == len(report.counts_told()[0])
+    assert len(report.count_columns) == 5 == len(report.counts_in_words()[0])
     assert "Compared with its preset" not in card.text(report, WRITTEN)
 
 

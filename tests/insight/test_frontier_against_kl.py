@@ -224,6 +224,6 @@ def test_points_are_trusted_up_to_the_first_that_too_few_samples_are_behind():
 
 def test_a_method_without_a_leash_has_no_slope():
     config = catalog.preset("kinder-reviews")
-    assert against_kl.leash(config, []) == config.kl.coef
-    assert against_kl.leash(catalog.preset("best-of-n"), []) is None
-    assert against_kl.leash(catalog.preset("no-leash"), []) is None
+    assert against_kl.final_beta(config, []) == config.kl.coef
+    assert against_kl.final_beta(catalog.preset("best-of-n"), []) is None
+    assert against_kl.final_beta(catalog.preset("no-leash"), []) is None

@@ -68,7 +68,7 @@ def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -
         changed(judges=[{"kind": "grammar"}]), changed(evaluation={"num_prompts": 16}), changed(checkpoint={"keep": 1}),
         changed(dpo={"labels": "better"}), changed(kl={"target": 9.0}), changed(model={"adapter": {"r": 4}}),
     ):  # fmt: skip
-        assert describe.told(same) == ("Kinder reviews", BASE.about.story, BASE.about.expect, "kinder-reviews")
+        assert describe.of(same) == ("Kinder reviews", BASE.about.story, BASE.about.expect, "kinder-reviews")
 
 
 @pytest.mark.parametrize(
@@ -94,22 +94,22 @@ def test_a_preset_is_told_in_its_own_words_whatever_its_seed_name_and_device() -
     ],
 )  # fmt: skip
 def test_what_differs_is_told_instead_of_the_story_and_the_promise(changes: dict[str, Any], words: str) -> None:
-    assert describe.told(changed(**changes)) == (f"Kinder reviews, but {words}", "", "", "")
+    assert describe.of(changed(**changes)) == (f"Kinder reviews, but {words}", "", "", "")
 
 
 def test_a_reward_whose_code_alone_has_changed_is_another_one() -> None:
     one, two = (changed(rewards=[{"kind": "python", "code": code}]) for code in (CODE, CODE + " / 2"))
-    assert describe.differences_told(one, two) == ["other rewards"]
+    assert describe.differences_in_words(one, two) == ["other rewards"]
 
 
 def test_a_configuration_of_somebody_s_own_is_told_in_its_own_words() -> None:
     about = {"title": "A study", "story": "What is it good for?", "expect": "Nothing."}
-    assert describe.told(changed(about=about, kl={"coef": 1.5})) == (*about.values(), "")
-    assert describe.told(RunConfig(rewards=BASE.rewards)) == ("", "", "", "")
+    assert describe.of(changed(about=about, kl={"coef": 1.5})) == (*about.values(), "")
+    assert describe.of(RunConfig(rewards=BASE.rewards)) == ("", "", "", "")
 
 
 def test_the_line_below_a_title_does_not_say_the_title_again() -> None:
-    same, other = describe.told(BASE), describe.told(changed(kl={"coef": 1.5}))
+    same, other = describe.of(BASE), describe.of(changed(kl={"coef": 1.5}))
     assert same.line("Kinder reviews") == BASE.about.story
     assert same.line("Third try") == f"Kinder reviews: {BASE.about.story}"
     assert other.line("Kinder reviews") == other.line("Third try") == "Kinder reviews, but beta 1.5."

@@ -99,7 +99,7 @@ def looks(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Look]
     return found
 
 
-def leash(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
+def final_beta(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
     """The beta that a run ended with; None without a KL penalty."""
     if methods.unused(config.method, "kl.coef"):
         return None

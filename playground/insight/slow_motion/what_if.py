@@ -84,7 +84,7 @@ def recomputed(trace: Trace, settings: Settings) -> Trace:
     whitened = ppo.whiten(advantages, known.mask)
     leash = -settings.kl_coef * known.token_kl
 
-    def told(episode: TracedEpisode) -> TracedEpisode:
+    def traced(episode: TracedEpisode) -> TracedEpisode:
         row = slice(episode.row, episode.row + 1), slice(0, len(episode.pieces))
         parts = {"leash": leash, "rewards": rewards, "deltas": deltas, "advantages": advantages, "whitened": whitened,
                  "returns": returns}  # fmt: skip
@@ -102,7 +102,7 @@ def recomputed(trace: Trace, settings: Settings) -> Trace:
         update={
             "settings": asked.model_copy(update=settings._asdict()),
             "batch": trace.batch.model_copy(update=batch),
-            "episodes": [told(episode) for episode in trace.episodes],
+            "episodes": [traced(episode) for episode in trace.episodes],
         }
     )
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from playground.config.local_only import told
+from playground.config.local_only import shareable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import cut_torn_line, write_atomically
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
@@ -67,7 +67,7 @@ class RunWriter:
             if self.status.ended:
                 return
             state_before = self.status.state
-            words = {name: told(changes[name]) for name in ("message", "phase") if changes.get(name)}
+            words = {name: shareable(changes[name]) for name in ("message", "phase") if changes.get(name)}
             times = {"worked_seconds": self._worked_seconds(), "updated_at": time.time()}
             self.status = self.status.model_copy(update={**times, **changes, **words})
             self._write_status()
@@ -127,7 +127,7 @@ class RunWriter:
         status, seq = self.status, self._seq
         event = Event(
             attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
-            message=told(message), data=data,
+            message=shareable(message), data=data,
         )  # fmt: skip
         self._seq += 1
         _append(self.run.events_path, event)

@@ -128,7 +128,7 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
-    told = describe.differences_told(config, before)
+    told = describe.differences_in_words(config, before)
     return f"Forked from {parent.id} after update {at}" + (
         f": {describe.listed(told)}" if told else ", nothing changed"
     )

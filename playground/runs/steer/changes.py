@@ -140,10 +140,10 @@ def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
     ]
 
 
-def told(config: RunConfig, events: Iterable[Event]) -> str:
+def in_words(config: RunConfig, events: Iterable[Event]) -> str:
     """What a run is in words, and what of that was changed while it trained."""
     made = [(update, edit.field, edit.value) for update, edit in _with_updates(events_in_force(events))]
-    return describe.changed_on_the_way(describe.told(config).what, config, made)
+    return describe.changed_on_the_way(describe.of(config).what, config, made)
 
 
 class Replay(NamedTuple):

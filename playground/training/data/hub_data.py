@@ -52,7 +52,7 @@ class Rows:
 
     def __init__(self, source: str, subset: str | None, split: str) -> None:
         self.source, self._name = source, _name(source)
-        with self._told():
+        with self._as_refusal():
             self._stream = self._open(subset, split)
             first = next(iter(self._stream), None)
         if first is None:
@@ -71,7 +71,7 @@ class Rows:
         """The same for several columns, in one pass over the dataset: a dictionary for each row."""
         found: list[dict[str, Any]] = []
         characters = 0
-        with self._told():
+        with self._as_refusal():
             for batch in self._stream.select_columns(list(columns)).iter(batch_size=min(BATCH, count + 1)):
                 for values in zip(*(batch[column] for column in columns), strict=True):
                     if len(found) == count or characters > MAX_CHARACTERS:
@@ -117,7 +117,7 @@ class Rows:
                 raise no_configuration from None
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _as_refusal(self) -> Iterator[None]:
         """Turn what `datasets` and the libraries below it raise into one sentence."""
         import pyarrow
         from huggingface_hub.errors import HTTPError  # the client's own, for anything between here and the hub

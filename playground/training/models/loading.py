@@ -23,7 +23,7 @@ from playground.setup.catalog import adapter_base
 from playground.sources.model_files import SLACK_WEIGHTS, Use
 from playground.training.models import steering_vector, time_limit
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
-from playground.training.models.time_limit import first_line, told
+from playground.training.models.time_limit import first_line, in_one_sentence
 
 ALL_LINEAR = "all-linear"  # peft's name for every linear layer but the LM head
 AS_IT_IS = ModelConfig(precision="fp32")
@@ -108,7 +108,7 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
     options: dict[str, Any] = {}
     if quantization != "none":
         options = {"quantization_config": quantized(quantization, dtype), "device_map": {"": str(device)}}
-    with told(f"Cannot load the model in {folder}"):
+    with in_one_sentence(f"Cannot load the model in {folder}"):
         refuse_oversized(_skeleton(folder), folder)
         made: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, local_files_only=True, trust_remote_code=False, use_safetensors=True,
@@ -208,7 +208,7 @@ def _tokens(folder: Path, model: Any) -> Tokens:
 def _with_saved_adapter(model: Any, folder: Path) -> Any:
     from peft import PeftModel
 
-    with told(f"Cannot load the adapter in {folder}"):
+    with in_one_sentence(f"Cannot load the adapter in {folder}"):
         return PeftModel.from_pretrained(model, str(folder), is_trainable=False).eval()
 
 

@@ -56,7 +56,7 @@ def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundEr
     """
     global _inside
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
-    with told(what, kind):
+    with in_one_sentence(what, kind):
         if not _seconds or _inside or ours:
             yield
             return
@@ -77,7 +77,7 @@ def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundEr
 
 
 @contextlib.contextmanager
-def told(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
+def in_one_sentence(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
     """Whatever a library makes of a stranger's file -> one sentence that begins with `what`.
 
     Everything is caught, because they raise bare exceptions too (`tokenizers` always does); except that memory ran out,

@@ -28,7 +28,7 @@ from playground.setup import catalog
 from playground.texts import dialogues
 from playground.texts.preferences import Pair
 from playground.training.models.language_model import switch_dropout_off
-from playground.training.models.loading import compute_type, device_of, told
+from playground.training.models.loading import compute_type, device_of, in_one_sentence
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.formats import PROBES, Format
 from playground.training.rewards.learned_rewards import RewardModel
@@ -131,7 +131,7 @@ def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
     folder = catalog.model_folder(config.base, config.revision, "reward")
     what = f"base: cannot make a reward model of {config.base}"
     _, tokenizer, _ = described(folder, what, num_labels=1)
-    with told(what):
+    with in_one_sentence(what):
         model, loaded = weights(folder, num_labels=1, dtype=torch.float32, ignore_mismatched_sizes=True)
     fresh_head(model, {str(name) for name in loaded["missing_keys"]})
     own_padding(model, tokenizer)

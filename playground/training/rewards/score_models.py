@@ -72,7 +72,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             f"The tokenizer of the reward model {name} has {len(tokenizer)} tokens, more than the {rows} of the model. "
             "They do not belong together."
         )
-    with loading.told(f"Cannot load the reward model {name}", RewardModelUnusable):
+    with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
         model, facts = weights(folder, config=config, device_map={"": device}, **_held(spec, device, heads))
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from playground.config.local_only import told
+from playground.config.local_only import shareable
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards.best_answers import best_rows, kl_of_best
@@ -161,7 +161,7 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
         except Exception as error:
             if not isinstance(error, PlaygroundError):
                 traceback.print_exc()
-            say(id=question["id"], event="error", message=told(_in_words(error)))
+            say(id=question["id"], event="error", message=shareable(_in_words(error)))
 
 
 def _in_words(error: Exception) -> str:

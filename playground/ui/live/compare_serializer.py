@@ -195,7 +195,7 @@ class Overlaid(NamedTuple):
             {
                 "id": run_id,
                 "title": feed.run.title(config),
-                "told": changes.told(config, feed.happened),
+                "told": changes.in_words(config, feed.happened),
                 "wrong_on_purpose": describe.wrong_on_purpose(config),
                 "model": describe.in_words("model.source", config.model.source),
                 "engine": config.engine,

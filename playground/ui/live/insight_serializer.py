@@ -91,7 +91,7 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     Args:
         now: with what was changed in mid-run: whether it is still its preset, whose bands may be expected.
     """
-    zones, held = bands(describe.told(now).preset), meters.bands_of(config, samples, edited=now != config)
+    zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
     paid = meters.paid(config, before_after.pairs(samples))
     return _behaviours(found, claim_ways.ways(config, samples), paid)
@@ -193,7 +193,7 @@ def frontier(
     Args:
         recorded: nothing can be drawn for it.
     """
-    path, beta = against_kl.looks(samples, events), against_kl.leash(config, metrics)
+    path, beta = against_kl.looks(samples, events), against_kl.final_beta(config, metrics)
     found = possible_of(run, beta)
     missing = ""
     if found is None:

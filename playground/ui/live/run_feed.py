@@ -101,7 +101,7 @@ class RunFeed:
         )
         delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
         if samples or (status.ended and not self._ended_seen):
-            delta["lamps"] = self.lamps_at()
+            delta["lamps"] = self.checks_at()
         if evaluations:
             self.evaluations += evaluations
             delta["text"] = run_serializer.text_perplexity(self.evaluations)
@@ -167,7 +167,7 @@ class RunFeed:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
         return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
 
-    def lamps_at(self, at: Thresholds = insight_serializer.USUAL) -> list[dict[str, Any]] | None:
+    def checks_at(self, at: Thresholds = insight_serializer.USUAL) -> list[dict[str, Any]] | None:
         """Is it healthy, by these thresholds?"""
         happened = events_in_force(self.happened)
         return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened, at))

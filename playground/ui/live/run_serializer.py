@@ -58,7 +58,7 @@ def plain(value: Any, digits: int = 5) -> Any:
 
 def names(config: RunConfig, label: Label) -> dict[str, str]:
     """What a run is called, what it is, and the note on it."""
-    title, told = label.name or describe.title_of(config), describe.told(config)
+    title, told = label.name or describe.title_of(config), describe.of(config)
     return {"title": title, "told": told.what, "story": told.line(title), "note": label.note}
 
 
@@ -71,7 +71,7 @@ def run_summary(
         "id": run_id,
         **names(config, label),
         "wrong_on_purpose": describe.wrong_on_purpose(config),
-        "preset": describe.told(config).preset,
+        "preset": describe.of(config).preset,
         "recorded": recorded,
         "forked": forked,
         "unit": config.score_unit,

@@ -122,8 +122,8 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "unit": first.unit,
         "best": None if best is None else {
             "of": len(rows),
-            "setting": sweep_data.in_words(best.setting.values), "gain": sweep_data.told_interval(best.gain),
-            "kl": sweep_data.told_interval(best.kl),
+            "setting": sweep_data.in_words(best.setting.values), "gain": sweep_data.interval_data(best.gain),
+            "kl": sweep_data.interval_data(best.kl),
         },
     }  # fmt: skip
 

@@ -89,9 +89,9 @@ def _setting(
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
-        "gain": told_interval(row.gain),
-        "kl": told_interval(row.kl),
-        "shares": {words: told_share(found) for words, found in row.shares.items()},
+        "gain": interval_data(row.gain),
+        "kl": interval_data(row.kl),
+        "shares": {words: share_data(found) for words, found in row.shares.items()},
         **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
     }
 
@@ -137,14 +137,14 @@ def in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(told) or "all runs"
 
 
-def told_interval(found: Interval | None) -> dict[str, Any] | None:
+def interval_data(found: Interval | None) -> dict[str, Any] | None:
     """An interval for the page; `half` is None where there is one seed, or all agree."""
     if found is None:
         return None
     return plain({"mean": found.mean, "half": found.half, "seeds": found.units})
 
 
-def told_share(found: Interval) -> dict[str, Any]:
+def share_data(found: Interval) -> dict[str, Any]:
     """That of a share, in percent; `low` and `high` are None where there is one seed."""
     low, high = found.share_bounds or (None, None)
     percent = {"mean": found.mean, "low": low, "high": high}

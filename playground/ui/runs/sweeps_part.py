@@ -83,7 +83,7 @@ def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
             found = _plan(asked, outputs, access, caller, Request())
             seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
         except InvalidConfig as error:
-            return _answer(problems=_told(error.problems))
+            return _answer(problems=_as_data(error.problems))
         except ModelNotFound:  # to be fetched first, so nothing is known of it yet
             return _answer(count=len(found.configs))
         except (PlaygroundError, OSError) as error:
@@ -106,7 +106,7 @@ def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
             with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
                 sweep_making.create(outputs, found.sweep, spawn)
         except InvalidConfig as error:
-            return _answer(problems=_told(error.problems))
+            return _answer(problems=_as_data(error.problems))
         except (PlaygroundError, OSError) as error:
             return _answer(in_words(error))
         return _answer(name=found.sweep.name)
@@ -217,9 +217,9 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     return found, problems
 
 
-def _told(problems: list[Problem]) -> list[dict[str, str]]:
+def _as_data(problems: list[Problem]) -> list[dict[str, str]]:
     """With the names that the form of a sweep gives to its fields."""
-    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in filling.problems_told(problems)]
+    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in filling.problem_data(problems)]
 
 
 def _answer(error: str = "", **found: Any) -> dict[str, Any]:

@@ -179,7 +179,7 @@ def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
     Args:
         settings_of: the run that they have just been taken from, as it is called.
     """
-    told = describe.told(config)
+    told = describe.of(config)
     story = told.line(config.about.title)
     measured = expected.line(told.preset)
     return {"preset": told.preset, "story": story, "expect": told.expect, "measured": measured,

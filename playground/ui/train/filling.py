@@ -116,7 +116,7 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
             public = uploads.public(linked, outputs) if whole else checks.without_folders(linked)
             changes = edits.changed(form.values_of(public), before)
     except InvalidConfig as error:
-        return found._replace(notes={**found.notes, "restored": {"refused": problems_told(error.problems)}})
+        return found._replace(notes={**found.notes, "restored": {"refused": problem_data(error.problems)}})
     if not changes:
         return found
     restored = {"kept": bool(kept), "count": len(changes), "use": {field: before[field] for field in changes}}
@@ -144,7 +144,7 @@ def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMI
         base = base_of(before.chosen, outputs)
     except PlaygroundError as error:
         problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
-        notes = {**before.notes, "problems": problems_told(problems)}
+        notes = {**before.notes, "problems": problem_data(problems)}
         return Filled(notes=notes, start=starting.button_with_problems(len(problems)))
     said = _said(before.chosen, config, base, outputs)
     values = form.values_of(uploads.public(config, outputs))
@@ -156,13 +156,13 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> Said:
     try:
         base, config = read(now, outputs, capped)
     except InvalidConfig as error:
-        notes = {**now.notes, "problems": problems_told(error.problems)}
+        notes = {**now.notes, "problems": problem_data(error.problems)}
         with contextlib.suppress(PlaygroundError):  # what is not valid yet is kept over a reload too
             before = form.values_of(uploads.public(base_of(now.chosen, outputs), outputs))
             notes["edits"] = edits.changed(now.values, before)
         return Said(notes, SKIP, starting.button_with_problems(len(error.problems)), SKIP)
     except PlaygroundError as error:
-        notes = {**now.notes, "problems": problems_told([Problem("preset", str(error))])}
+        notes = {**now.notes, "problems": problem_data([Problem("preset", str(error))])}
         return Said(notes, SKIP, starting.button_with_problems(1), SKIP)
     return _said(now.chosen, config, base, outputs)
 
@@ -255,7 +255,7 @@ def notes_on(
         "edits": edits.changed(form.values_of(config), form.values_of(base)),
         "link": link,
         "no_link": no_link,
-        "problems": problems_told(problems),
+        "problems": problem_data(problems),
         "differences": [item._asdict() for item in form.differences_in_words(config, base)],
         "marks": {field: value for field, value in form.values_of(base).items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config, str(chosen or ""), outputs),
@@ -269,7 +269,7 @@ def notes_on(
     }
 
 
-def problems_told(problems: list[Problem]) -> list[dict[str, str]]:
+def problem_data(problems: list[Problem]) -> list[dict[str, str]]:
     """With the names that the form gives to the fields."""
     return [
         {"field": problem.field, "label": form.label_of(problem.field), "message": form.with_labels(problem.message)}

@@ -101,15 +101,15 @@ def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None)
         return None
     run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
     known = _measured(run.path, is_kept(run.metrics_path)) if run else None
-    return _told(known, config)
+    return _as_data(known, config)
 
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> dict[str, Any] | None:
     """The same from what a run itself has seen of its reference."""
-    return None if methods.unused(config.method, BETA) else _told(regimes.measured(samples, metrics), config)
+    return None if methods.unused(config.method, BETA) else _as_data(regimes.measured(samples, metrics), config)
 
 
-def _told(known: regimes.Measured | None, config: RunConfig) -> dict[str, Any] | None:
+def _as_data(known: regimes.Measured | None, config: RunConfig) -> dict[str, Any] | None:
     if known is None and config.score.normalise != "reference":
         return None
     found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)

@@ -69,7 +69,7 @@ def functions(outputs: Path, spawn: launcher.Workers | None = None) -> list[Call
         try:
             taken = changes.request_edits(history.find_run(outputs, str(asked.get("run"))), edits)
         except InvalidConfig as error:
-            problems = filling.problems_told(error.problems)
+            problems = filling.problem_data(error.problems)
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "problems": [], "edits": {}}
         return {"error": "", "problems": problems, "edits": dict(taken)}
@@ -135,7 +135,7 @@ def forker(
             with quota.admitted(request, access, caller, outputs):
                 made = fork.fork(run, at, overrides, spawn=spawn, request=request)
         except InvalidConfig as error:
-            return {"error": "", "problems": filling.problems_told(error.problems), "run": ""}
+            return {"error": "", "problems": filling.problem_data(error.problems), "run": ""}
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "problems": [], "run": ""}
         return {"error": "", "problems": [], "run": made.run.id}

@@ -226,7 +226,7 @@ def _take_method(method: Any) -> list[Any]:
 
 
 def _not_started(sentence: str) -> StartAnswer:
-    problems = filling.problems_told([Problem("", sentence)])
+    problems = filling.problem_data([Problem("", sentence)])
     return StartAnswer(SKIP, {"problems": problems, "show": time.time()}, SKIP)
 
 

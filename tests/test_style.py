@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.support import PROJECT
 
 MOST_LINES, MOST_PARAMETERS = 60, 7
-NOT_NAMES = (  # a check or alert, the KL penalty, describe or message, heartbeat, supervisor, pre-flight, trace hook, ...
+NOT_NAMES = (  # a check or alert, the KL penalty, describe or message, heartbeat, supervisor, ...
     "lamp leash told telling vitals reconciler onlooker wire gate somebody whoever standing errand charge seat watchdog"
 ).split()
 

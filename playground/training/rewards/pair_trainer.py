@@ -260,6 +260,12 @@ class Reporter(TrainerCallback):
         self._between()
         every = math.ceil(state.max_steps / EVALUATIONS)
         control.should_evaluate = state.global_step % every == 0 and state.global_step < state.max_steps
+        self._random_state = torch.get_rng_state()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Its loader has drawn from the numbers that shuffle the training pairs: what is learned is not to depend on
+        how often it is tested."""
+        torch.set_rng_state(self._random_state)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Between two micro-batches."""

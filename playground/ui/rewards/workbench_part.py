@@ -33,7 +33,6 @@ from playground.ui import components
 from playground.ui.door.access import Access, Action
 from playground.ui.train import filling, form, reward_form, reward_picker, train_page
 
-TITLE = "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>"
 SIDES = ("A", "B")
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
@@ -59,7 +58,11 @@ FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wond
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
-        gr.HTML(TITLE, elem_classes=["panel-title"], apply_default_css=False)
+        gr.HTML(
+            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
+            elem_classes=["panel-title"],
+            apply_default_css=False,
+        )
         rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
@@ -81,12 +84,6 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[dict[str, Any]]:
         form_values = dict(zip(wanted, values, strict=True))
         yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
-
-    def to_bench(value: Any) -> list[Any]:
-        return [value, "These are the rewards of the form now. Press Score."]
-
-    def to_form(value: Any) -> list[Any]:
-        return [value, "The form on the Train page has these rewards now."]
 
     quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
     score.click(
@@ -112,9 +109,17 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         concurrency_limit=2,
         api_visibility="private",
     )
-    take.click(access.guard(Action.FORM, to_bench), train.fields["rewards"], [rewards, told], **quiet)
-    used = use.click(access.guard(Action.FORM, to_form), rewards, [train.fields["rewards"], told], **quiet)
+    take.click(access.guard(Action.FORM, _to_bench), train.fields["rewards"], [rewards, told], **quiet)
+    used = use.click(access.guard(Action.FORM, _to_form), rewards, [train.fields["rewards"], told], **quiet)
     train.recheck(used)
+
+
+def _to_bench(value: Any) -> list[Any]:
+    return [value, "These are the rewards of the form now. Press Score."]
+
+
+def _to_form(value: Any) -> list[Any]:
+    return [value, "The form on the Train page has these rewards now."]
 
 
 def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:

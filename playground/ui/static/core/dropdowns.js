@@ -1,15 +1,16 @@
 // Gradio's dropdowns, opened by what means it and closed by leaving. By themselves they open with the focus, and every
-// key opens them a moment later, Tab included, so that who tabs past leaves lists behind that nothing closes. Here
-// Gradio hears of the focus only when the list is to open (by a click, an arrow, Enter or typing), of keys while it is
-// open, and of the loss of focus, which it takes for an edit, if the list was opened. After a choice by key the field
-// keeps the focus, which Gradio drops.
+// key opens them once more, Tab included, so that who tabs past leaves lists behind that nothing closes. Here Gradio
+// hears of the focus only when the list is to open (by a click, an arrow, Enter or typing), of keys while it is open,
+// and of the loss of focus, which it takes for an edit, if the list was opened.
+//
+// After a choice by key the field keeps the focus, which Gradio drops.
 
-const OPENING = ["ArrowDown", "ArrowUp", "Enter"];
-const WITHIN = [...OPENING, "Home", "End"];
+const OPENING = new Set(["ArrowDown", "ArrowUp", "Enter"]);
+const WITHIN = new Set([...OPENING, "Home", "End", "Escape"]);
 
 let opened = null; // the field whose list was opened since it got the focus
 let before = ""; // what stood in the field then
-let chosenByKey = false;
+let chosenByKey = null;
 
 /** Listen ahead of Gradio, to all dropdowns that there are and will be. */
 export function tameDropdowns() {
@@ -24,17 +25,21 @@ export function tameDropdowns() {
     before = field.value;
     field.select(); // what is typed takes its place
   });
-  on("click", (_, field) => open(field, field.value));
+  on("click", (_, field) => {
+    if (isOpen(field)) return;
+    open(field);
+    field.select();
+  });
   on("keydown", press);
-  on("input", (_, field) => open(field)); // before Gradio hears of it: what is written without the focus it takes back
+  on("input", (_, field) => { // before Gradio hears of it: what is written without the focus it takes back
+    if (!isOpen(field)) open(field);
+  });
   on("input", (_, field) => tell(field, "Unidentified"), false); // and after it: now it looks what fits
   on("blur", (event, field) => {
     if (opened !== field) return event.stopPropagation();
     opened = null;
-    setTimeout(() => { // after what a key has begun
-      if (chosenByKey && document.activeElement === document.body) field.focus({ preventScroll: true });
-      chosenByKey = false;
-    });
+    if (!chosenByKey && field.value !== before) take(named(field)); // written out, it is chosen
+    setTimeout(() => afterLeaving(field)); // after what a key has begun
   });
 }
 
@@ -42,11 +47,51 @@ function isOpen(field) {
   return field.getAttribute("aria-expanded") === "true";
 }
 
-function open(field, value = before) {
-  if (isOpen(field)) return;
+function open(field) {
   opened = field;
-  before = value;
   field.dispatchEvent(new FocusEvent("focus")); // it is not trusted, so it comes through
+}
+
+/** @param {KeyboardEvent} event @param {HTMLInputElement} field */
+function press(event, field) {
+  const { key } = event;
+  chosenByKey = null;
+  if (!isOpen(field)) {
+    if (OPENING.has(key)) {
+      event.preventDefault();
+      before = field.value;
+      open(field);
+    }
+    if (key !== "Escape") event.stopPropagation();
+  } else if (key === "Escape") {
+    event.preventDefault(); // this closes the list and nothing else
+    field.value = before;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  } else if (key === "Enter") {
+    event.preventDefault();
+    event.stopPropagation();
+    setTimeout(() => choose(field)); // after the arrow before it, which Gradio answers a moment later
+  } else if (!WITHIN.has(key)) event.stopPropagation();
+}
+
+function choose(field) {
+  chosenByKey = field;
+  const active = document.getElementById(field.getAttribute("aria-activedescendant") ?? "");
+  const fits = field.value === before || active?.textContent.toLowerCase().includes(field.value.toLowerCase());
+  if (!take((field.value !== before && named(field)) || (fits && active)))
+    tell(field, "Enter"); // Gradio takes the text as it stands
+}
+
+/** The option whose name is written in the field. */
+function named(field) {
+  const list = document.getElementById(field.getAttribute("aria-controls"));
+  return [...list?.children ?? []].find((option) => option.getAttribute("aria-label") === field.value);
+}
+
+/** Choose an option, if there is one, as a click on it does. */
+function take(option) {
+  option?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+  return Boolean(option);
 }
 
 /** A key that nobody has pressed. */
@@ -54,17 +99,9 @@ function tell(field, key) {
   field.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 }
 
-/** @param {KeyboardEvent} event @param {HTMLInputElement} field */
-function press(event, field) {
-  const { key } = event;
-  chosenByKey = isOpen(field) && key === "Enter";
-  if (OPENING.includes(key)) event.preventDefault();
-  if (!isOpen(field)) {
-    if (OPENING.includes(key)) open(field, field.value);
-    if (key !== "Escape") event.stopPropagation();
-  } else if (key === "Escape") {
-    event.preventDefault(); // this closes the list and nothing else
-    field.value = before;
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-  } else if (!WITHIN.includes(key)) event.stopPropagation(); // a letter is told once it is there
+function afterLeaving(field) {
+  const nobody = document.activeElement === document.body;
+  if (isOpen(field) && document.activeElement !== field) field.dispatchEvent(new FocusEvent("blur"));
+  if (chosenByKey === field && nobody) field.focus({ preventScroll: true });
+  chosenByKey = null;
 }

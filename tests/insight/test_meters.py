@@ -12,13 +12,13 @@ from playground.insight.meters import (
     Meter,
     bands_of,
     compared,
+    in_words,
     marks_of,
     meters,
     of_pairs,
     outcome_words,
     paid,
     sentence,
-    told,
     verdicts,
 )
 from playground.rewards.agreement import wilson
@@ -52,7 +52,7 @@ def test_counts_at_every_evaluation() -> None:
     ]
     (meter,) = meters(config_of(OWN), samples)
     assert (meter.updates, [(count.yes, count.of) for count in meter.counts]) == ([0, 5, 10], [(1, 3), (2, 3), (3, 3)])
-    assert told(meter) == "says sorry: 1 to 3 of 3"
+    assert in_words(meter) == "says sorry: 1 to 3 of 3"
     assert meter.change == 0  # 2 of 2 moved up: by luck in half of all cases
 
 

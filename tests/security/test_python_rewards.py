@@ -85,7 +85,7 @@ from playground.rewards.mixture import Mixture
 
 python_function.RUNNER, python_function.LOAD_SECONDS = Path(sys.argv[1]), 4.0
 for name, code in json.load(sys.stdin).items():
-    reward = python_function.PythonFunction(code, 0.5)
+    reward = python_function.PythonFunction(code, 30.0 if "writes a file" in name else 0.5)  # its own limit ends it
     try:
         said = "value", Mixture({"python": (1.0, reward)})(["p", "q"], ["one", "two2"]).totals
     except PlaygroundError as error:

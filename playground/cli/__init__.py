@@ -43,6 +43,7 @@ from playground.cli.arguments import (
     find_run,
     setting,
 )
+from playground.cli.terminal import complain, print_json
 from playground.config import yaml_io
 from playground.errors import (
     InvalidConfig,
@@ -91,10 +92,10 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="python -m playground")
     except PlaygroundError as error:
-        printing.complain(str(error))
+        complain(str(error))
         sys.exit(CANNOT if isinstance(error, CALLERS_MISTAKES) else FAILED)
     except OSError as error:
-        printing.complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
         sys.exit(FAILED)
 
 
@@ -265,7 +266,7 @@ def generate(
         for sample in service.compare(_generator(source, outputs), prompt, num_samples=n, seed=seed):
             answers.append(sample)
             if json:
-                printing.print_json(sample._asdict())
+                print_json(sample._asdict())
     if not json:
         printing.print_answers(answers)
 
@@ -286,7 +287,7 @@ def prompts(
         except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
             raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
     if json:
-        printing.print_json(preview)
+        print_json(preview)
     else:
         previewing.print_preview(preview)
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.terminal import complain, print_json, print_table, say
 from playground.config import ModelReward, yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.runs.model_service import ModelService
@@ -60,25 +58,21 @@ def reward_check(
         try:
             for answer in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
                 if "phase" in answer:
-                    print(printing.plain(f"{answer['phase']} ..."), file=sys.stderr, flush=True)
+                    complain(f"{answer['phase']} ...")
                     continue
                 report = answer["report"]
                 failed = failed or report["verdict"] == "fail"
-                (printing.print_json if json else _print)(report)
+                (print_json if json else _print)(report)
         except ServiceUnavailable as error:
-            printing.complain(str(error))
+            complain(str(error))
             raise typer.Exit(CANNOT) from None
     raise typer.Exit(FAILED if failed else 0)
 
 
 def _print(report: dict[str, Any]) -> None:
-    print(printing.plain(f"{report['source']} ({report['name']}): {report['verdict']}"))
-    for finding in report["findings"]:
-        print(printing.plain(f"{finding['level']:4}  {finding['name']}: {finding['text']}"))
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in facts_of(report).items():
-        printing.add_row(table, name, value)
-    printing.console().print(table)
+    say(f"{report['source']} ({report['name']}): {report['verdict']}")
+    say(*(f"{finding['level']:4}  {finding['name']}: {finding['text']}" for finding in report["findings"]))
+    print_table(facts_of(report).items())
     if report["formats"]:
         _print_formats(report)
 
@@ -118,14 +112,14 @@ def facts_of(report: dict[str, Any]) -> dict[str, str]:
 
 
 def _print_formats(report: dict[str, Any]) -> None:
-    table = Table("Form", "Right", "Margin", "Ahead of the form in force", box=None, pad_edge=False)
-    for row in report["formats"]:
-        printing.add_row(
-            table,
+    rows = [
+        (
             f"{row['name']}{' (in force)' if row['in_force'] else ''}",
             f"{row['accuracy']:.1%}",
             f"{row['margin']:+z.2f} +- {row['margin_error']:.2f}",
             "-" if row["in_force"] else f"{100 * row['ahead']:+z.1f} +- {100 * row['ahead_error']:.1f} points",
         )
+        for row in report["formats"]
+    ]
     print("The same pairs in other forms (+- one standard error):")
-    printing.console().print(table)
+    print_table(rows, "Form", "Right", "Margin", "Ahead of the form in force")

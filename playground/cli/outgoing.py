@@ -15,8 +15,8 @@ from typing import Annotated, Literal
 import typer
 
 from playground import exports
-from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
+from playground.cli.terminal import complain, print_json
 from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
 from playground.exports.report import Report
@@ -95,10 +95,10 @@ def save(
     kind = as_ or saving.default_kind(run)
     saved = _save(run, kind, to or saving.default_folder(run, kind), checkpoint, precision, replace=to is None)
     if json:
-        printing.print_json({**saved.written._asdict(), "folder": str(saved.folder), "bytes": saved.bytes})
+        print_json({**saved.written._asdict(), "folder": str(saved.folder), "bytes": saved.bytes})
         return
     size = f"{saved.bytes / 1e6:,.1f} MB"
-    printing.complain(f"Saved update {saved.written.update} of {run.id}, {size}. {saving.how_to_load(saved)}")
+    complain(f"Saved update {saved.written.update} of {run.id}, {size}. {saving.how_to_load(saved)}")
     print(saved.folder)
 
 
@@ -126,9 +126,9 @@ def push(
     saved = _save(run, kind, saving.default_folder(run, kind), checkpoint, precision, replace=True)
     planned = hub.plan(api, to, private, saved.folder, config)
     for line in hub.in_words(planned, config):
-        printing.complain(line)
+        complain(line)
     if not yes and not _confirmed():
-        printing.complain(f"Nothing was pushed. The folder stays: {saved.folder}")
+        complain(f"Nothing was pushed. The folder stays: {saved.folder}")
         raise typer.Exit(CANNOT)
     print(hub.push(api, planned))
 

@@ -9,12 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.cli.terminal import add_row as add_row
-from playground.cli.terminal import complain as complain
-from playground.cli.terminal import console as console
-from playground.cli.terminal import number, print_table, print_texts, say, time_range
-from playground.cli.terminal import plain as plain
-from playground.cli.terminal import print_json as print_json
+from playground.cli.terminal import complain, console, number, print_json, print_table, print_texts, say, time_range
 from playground.config import RunConfig, differences
 from playground.exports.report import COUNTS, Report
 from playground.insight import before_after, compute, judging, knee, meters

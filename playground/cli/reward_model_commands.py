@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from playground.cli import following, printing
+from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, setting
+from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
@@ -70,29 +70,29 @@ def reward_models(
     """List the reward models that were trained here, the newest first. Any of them can be a reward: {kind: model}."""
     found = [(training, training.status(), training.card()) for training in trainings(outputs)]
     if json:
-        rows = [
-            {"name": item.id, "folder": str(item.folder), "status": status.model_dump(), "card": card}
-            for item, status, card in found
-        ]
-        printing.print_json(rows)
+        print_json(
+            [
+                {"name": item.id, "folder": str(item.folder), "status": status.model_dump(), "card": card}
+                for item, status, card in found
+            ]
+        )
         return
     if not found:
         print(f"There are no reward models in {outputs} yet. Train one: python -m playground reward-train --pairs kind")
         return
-    table = Table("Name", "State", "Held-out accuracy", "Pairs", "Base", box=None, pad_edge=False)
-    table.columns[0].overflow = "fold"
+    rows = []
     for item, status, card in found:
         figures = _accuracy(card["report"]) if card else "-"
         pairs = f"{card['pairs']['kept']} ({card['pairs']['source']})" if card else "-"
-        printing.add_row(table, item.id, status.state, figures, pairs, card["base"] if card else "-")
-    printing.console().print(table)
+        rows.append((item.id, status.state, figures, pairs, card["base"] if card else "-"))
+    print_table(rows, "Name", "State", "Held-out accuracy", "Pairs", "Base")
 
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:
     """How a training ended. The last line on stdout is the folder, or with JSON an object that names it."""
     card = training.card() if status.state == "finished" else None
     if as_json:
-        printing.print_json(
+        print_json(
             {
                 "type": "end",
                 "folder": str(training.folder),
@@ -105,9 +105,9 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
         )
         return
     if card is None and status.message:
-        printing.complain(status.message)
+        complain(status.message)
     if status.state in ("failed", "interrupted"):
-        printing.complain(f"The end of {training.log_path}:\n{training.log_tail(LOG_BYTES)}")
+        complain(f"The end of {training.log_path}:\n{training.log_tail(LOG_BYTES)}")
     if card:
         _print_report(card)
     print(training.folder)
@@ -115,24 +115,25 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
 
 def _print_report(card: dict[str, Any]) -> None:
     found = card["report"]
-    table = Table(show_header=False, box=None, pad_edge=False)
-    printing.add_row(table, "pairs", card["pairs"]["in_words"])
-    printing.add_row(table, "held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs")
+    facts = [
+        ("pairs", card["pairs"]["in_words"]),
+        ("held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs"),
+    ]
     if found["true_accuracy"] is not None:
-        printing.add_row(table, "", f"{found['true_accuracy']:.1%} against what the annotator truly prefers")
-    printing.add_row(table, "mean margin", printing.number(found["margin_mean"], sign=True))
-    printing.add_row(table, "scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}")
-    printing.add_row(table, "template", f"{card['template']}, at most {card['max_length']} tokens")
-    printing.console().print(table)
-    rows = Table("Promised", "Observed", "95 % interval", "Annotator", "Pairs", box=None, pad_edge=False)
+        facts.append(("", f"{found['true_accuracy']:.1%} against what the annotator truly prefers"))
+    facts += [
+        ("mean margin", number(found["margin_mean"], sign=True)),
+        ("scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}"),
+        ("template", f"{card['template']}, at most {card['max_length']} tokens"),
+    ]
+    print_table(facts)
+    rows = []
     for item in found["calibration"]:
         known = "-" if item["known"] is None else f"{item['known']:.0%}"
         interval = f"{item['low']:.0%} to {item['high']:.0%}"
-        printing.add_row(
-            rows, f"{item['predicted']:.0%}", f"{item['observed']:.0%}", interval, known, str(item["count"])
-        )
+        rows.append((f"{item['predicted']:.0%}", f"{item['observed']:.0%}", interval, known, str(item["count"])))
     print(f"How often it is right where it says so (calibration error {found['calibration_error']:.2f}):")
-    printing.console().print(rows)
+    print_table(rows, "Promised", "Observed", "95 % interval", "Annotator", "Pairs")
     print(f"Margins, score of the chosen minus score of the rejected:\n{_histogram(found['margins'])}")
     print(f"Use it as a reward: {{kind: model, source: {card['name']}}}")
 
@@ -156,7 +157,7 @@ def _figures(metrics: list[StepMetrics], status: Status) -> str:
     parts = [f"step {last.step} of {status.num_updates or '?'}"]
     if last.held_out:
         parts.append("held-out pairs:")
-    parts.append(f"loss {printing.number(last.loss)}")
+    parts.append(f"loss {number(last.loss)}")
     if last.accuracy is not None:
         parts.append(f"accuracy {last.accuracy:.0%}")
     return "  ".join(parts)

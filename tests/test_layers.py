@@ -15,9 +15,27 @@ from tests.support import PROJECT
 
 # Each package may import those before it, and of its own sub-packages those before them.
 ORDER = (
-    "playground", "errors", "safety", "config", "texts", "sources", "pocket", "rewards", "setup", "runs", "cluster",
-    "sweeps", "insight", "exports", "ppo", "training", "ui", "cli", "__main__", "app",
-)  # fmt: skip
+    "playground",
+    "errors",
+    "safety",
+    "config",
+    "texts",
+    "sources",
+    "pocket",
+    "rewards",
+    "setup",
+    "runs",
+    "cluster",
+    "sweeps",
+    "insight",
+    "exports",
+    "ppo",
+    "training",
+    "ui",
+    "cli",
+    "__main__",
+    "app",
+)
 INNER_ORDER = {
     "runs": ("folder", "end", "steer", "start", ""),  # "" stands for the modules of the package itself
     "training": ("ranks", "models", "data", "loop", "rewards", "process", "service"),
@@ -215,9 +233,20 @@ def of(*components: str) -> list[str]:
 
 def test_the_light_half_loads_neither_models_nor_the_page() -> None:
     names = of(
-        "errors", "safety", "config", "texts", "sources", "rewards", "setup", "runs", "cluster", "sweeps", "insight",
-        "exports", "cli",
-    )  # fmt: skip
+        "errors",
+        "safety",
+        "config",
+        "texts",
+        "sources",
+        "rewards",
+        "setup",
+        "runs",
+        "cluster",
+        "sweeps",
+        "insight",
+        "exports",
+        "cli",
+    )
     assert len(names) > 10
     loaded = loaded_after_importing(names)
     assert set(names) <= loaded

@@ -79,7 +79,12 @@ def ensure_driver(outputs: Path, name: str) -> None:
     ):
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         driver = children.new_process(
-            DRIVER_MODULE, str(outputs.resolve()), name,
-            descriptor=lock.fileno(), variable=LOCK_FD_VARIABLE, output=log, hub=True,
-        )  # fmt: skip
+            DRIVER_MODULE,
+            str(outputs.resolve()),
+            name,
+            descriptor=lock.fileno(),
+            variable=LOCK_FD_VARIABLE,
+            output=log,
+            hub=True,
+        )
         threading.Thread(target=driver.wait, daemon=True).start()  # else it would stay as a zombie of this process

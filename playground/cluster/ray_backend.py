@@ -57,7 +57,7 @@ class RayBackend(Backend):
         gpus = self._gpus_of_one if job.gpus is None else job.gpus
         actor = ray.remote(RayNode).options(
             name=job.name, lifetime="detached", num_cpus=job.cpus, num_gpus=gpus, max_restarts=0
-        )  # fmt: skip
+        )
         try:
             actor.remote(str(job.run.path.resolve()), job.attempt)
         except (RayError, ValueError) as error:

@@ -18,9 +18,17 @@ from playground.runs.start.children import PROJECT
 
 NODE_MODULE = "playground.cluster.node"
 ENDED = {
-    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "REVOKED",
     "TIMEOUT",
-}  # fmt: skip
+}
 PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
 
@@ -35,10 +43,15 @@ class SlurmBackend(Backend):
         minutes, folder = max(1, round(job.options.minutes)), job.run.path.resolve()
         compute = [sys.executable, "-m", NODE_MODULE, str(folder), str(job.attempt), str(60 * minutes)]
         words = [
-            f"--job-name={job.name}", f"--time={minutes}", f"--cpus-per-task={max(1, round(job.cpus))}",
-            f"--chdir={PROJECT}", f"--output={folder / job.run.log_path.name}", "--open-mode=append", "--no-requeue",
+            f"--job-name={job.name}",
+            f"--time={minutes}",
+            f"--cpus-per-task={max(1, round(job.cpus))}",
+            f"--chdir={PROJECT}",
+            f"--output={folder / job.run.log_path.name}",
+            "--open-mode=append",
+            "--no-requeue",
             f"--wrap=exec {shlex.join(compute)}",
-        ]  # fmt: skip
+        ]
         if gpus := round(job.gpus or 0):
             words.append(f"--gpus={gpus}")
         if job.options.partition:

@@ -201,8 +201,8 @@ class RunConfig(Part):
     def scorers(self) -> list[tuple[str, RewardConfig]]:
         """Whatever scores a text in this run, with the dotted field that names it: rewards, judges and the measures of
         behaviours."""
-        found = [(f"{field}.{number}", spec) for field, specs in (("rewards", self.rewards), ("judges", self.judges))
-                 for number, spec in enumerate(specs)]  # fmt: skip
+        groups = (("rewards", self.rewards), ("judges", self.judges))
+        found = [(f"{field}.{number}", spec) for field, specs in groups for number, spec in enumerate(specs)]
         own = [(number, one.measure) for number, one in enumerate(self.behaviours or ()) if one.measure]
         return found + [(f"behaviours.{number}.measure", measure) for number, measure in own]
 

@@ -105,14 +105,35 @@ FUNCTIONS: dict[str, Signature] = {
 VARIABLES = ("prompt", "completion")
 NOTHING = "nothing"
 _OPERATORS: dict[type, str] = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.In: "in",
-    ast.NotIn: "not in", ast.And: "and", ast.Or: "or",
-}  # fmt: skip
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+    ast.And: "and",
+    ast.Or: "or",
+}
 _OTHER_WORDS = {
-    "None": NOTHING, "len": "characters", "true": "True", "false": "False", "text": "completion", "re": "matches",
-    "response": "completion", "length": "words", "output": "completion",
-}  # fmt: skip
+    "None": NOTHING,
+    "len": "characters",
+    "true": "True",
+    "false": "False",
+    "text": "completion",
+    "re": "matches",
+    "response": "completion",
+    "length": "words",
+    "output": "completion",
+}
 _SYNTAX = {
     "was never closed": "This bracket is never closed. Close it.",
     "unmatched": "This bracket closes none. Take it away, or open one before it.",
@@ -122,9 +143,13 @@ _SYNTAX = {
     "Maybe you meant '=='": "Write == to compare; nothing is set here.",
 }
 _REFUSED: dict[type, str] = {
-    ast.Attribute: "A dot with a name behind it", ast.Subscript: "An index in brackets", ast.Lambda: "A lambda",
-    ast.JoinedStr: "A text with holes (f in front of the quotes)", ast.List: "A list", ast.Tuple: "A list of values",
-}  # fmt: skip
+    ast.Attribute: "A dot with a name behind it",
+    ast.Subscript: "An index in brackets",
+    ast.Lambda: "A lambda",
+    ast.JoinedStr: "A text with holes (f in front of the quotes)",
+    ast.List: "A list",
+    ast.Tuple: "A list of values",
+}
 _QUOTED = re.compile(r"""([rR]?)("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""")
 _CHARACTER_MEANT = re.compile(r"""\\[^nt\\'"]""")
 _PLAIN = frozenset(string.printable) - set("\x0b\x0c#\\")  # what may stand outside quotes

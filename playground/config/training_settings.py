@@ -11,9 +11,16 @@ from playground.config.parts import Part, knob
 # Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
 # `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the lamp that each must light.
 Fault = Literal[
-    "aliased-reference", "headless-critic", "prompt-in-kl", "temperature-mismatch", "reward-sign", "reward-format",
-    "score-on-every-token", "no-clip", "chapter-controller",
-]  # fmt: skip
+    "aliased-reference",
+    "headless-critic",
+    "prompt-in-kl",
+    "temperature-mismatch",
+    "reward-sign",
+    "reward-format",
+    "score-on-every-token",
+    "no-clip",
+    "chapter-controller",
+]
 
 FAULTS: dict[Fault, str] = {
     "aliased-reference": "The reference is the policy itself, so it is trained along and the KL reads 0.",

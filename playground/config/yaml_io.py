@@ -251,22 +251,30 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
         message = str(context.get("error", item["msg"]))
         name, bar, rest = message.partition("|")
         return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else message))
-    bounds = {"greater_than_equal": ("at least", "ge"), "greater_than": ("more than", "gt"),
-              "less_than_equal": ("at most", "le"), "less_than": ("less than", "lt")}  # fmt: skip
+    bounds = {
+        "greater_than_equal": ("at least", "ge"),
+        "greater_than": ("more than", "gt"),
+        "less_than_equal": ("at most", "le"),
+        "less_than": ("less than", "lt"),
+    }
     if kind in bounds:
         words, key = bounds[kind]
         return Problem(field, f"must be {words} {context[key]:g}{_got(given)}.")
     if kind == "literal_error":
         return Problem(field, f"must be {context['expected']}{_got(given)}.")
     plain = {
-        "int_parsing": "must be a whole number", "int_type": "must be a whole number",
-        "int_from_float": "must be a whole number", "float_parsing": "must be a number",
-        "float_type": "must be a number", "finite_number": "must be a finite number",
-        "string_type": "must be text", "tuple_type": "must be a list",
+        "int_parsing": "must be a whole number",
+        "int_type": "must be a whole number",
+        "int_from_float": "must be a whole number",
+        "float_parsing": "must be a number",
+        "float_type": "must be a number",
+        "finite_number": "must be a finite number",
+        "string_type": "must be text",
+        "tuple_type": "must be a list",
         "model_type": "must be a group of settings, not a single value",
         "model_attributes_type": "must be a group of settings with a `kind`",
         "invalid_key": "is not a name; names are words",
-    }  # fmt: skip
+    }
     if kind in plain:
         return Problem(field, f"{plain[kind]}{_got(given)}.")
     if kind == "string_too_short":

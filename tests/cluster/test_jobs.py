@@ -79,9 +79,11 @@ def test_what_is_asked_of_the_hub(outputs: Path, hub: FakeHub) -> None:
     JobsBackend(hub).submit(job_of(run, 1, options_of(OPTIONS)))
     (asked,) = hub.asked
     assert {name: asked[name] for name in ("image", "flavor", "timeout", "secrets")} == {
-        "image": "hf.co/spaces/me/playground", "flavor": "t4-small", "timeout": "2700s",
+        "image": "hf.co/spaces/me/playground",
+        "flavor": "t4-small",
+        "timeout": "2700s",
         "secrets": {"HF_TOKEN": "hf_of_a_test"},
-    }  # fmt: skip
+    }
     (volume,) = asked["volumes"]
     assert (volume.type, volume.source, volume.path) == ("bucket", "me/runs", f"jobs/{name_of(run, 1)}")
 

@@ -87,9 +87,13 @@ def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs: Path, slurm:
     backend.submit(job_of(run, 2, options))
     (job,) = fake_slurm.jobs(slurm)
     assert {name: job.get(name) for name in ("job-name", "time", "cpus-per-task", "gpus", "partition", "chdir")} == {
-        "job-name": name_of(run, 2), "time": "90", "cpus-per-task": "3", "gpus": "1", "partition": "short",
+        "job-name": name_of(run, 2),
+        "time": "90",
+        "cpus-per-task": "3",
+        "gpus": "1",
+        "partition": "short",
         "chdir": str(PROJECT),
-    }  # fmt: skip
+    }
     assert shlex.split(job["wrap"])[1:] == [sys.executable, "-m", NODE_MODULE, str(run.path.resolve()), "2", "5400"]
     assert job["output"] == str(run.log_path.resolve()) and "no-requeue" in job
     backend.cancel(name_of(run, 2))

@@ -30,8 +30,13 @@ def refusal(vary: Sequence[str], overrides: Sequence[str] = ()) -> list[str]:
 def test_every_value_of_one_field_meets_every_value_of_the_others() -> None:
     found = made(["kl.coef=0.1, 0.25,5e-1", "seed=0,1"], ["ppo.num_updates=7"])
     assert [(config.kl.coef, config.seed) for config in found.configs] == [
-        (0.1, 0), (0.1, 1), (0.25, 0), (0.25, 1), (0.5, 0), (0.5, 1),
-    ]  # fmt: skip
+        (0.1, 0),
+        (0.1, 1),
+        (0.25, 0),
+        (0.25, 1),
+        (0.5, 0),
+        (0.5, 1),
+    ]
     assert {config.ppo.num_updates for config in found.configs} == {7}
 
 

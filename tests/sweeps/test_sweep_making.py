@@ -59,8 +59,11 @@ def test_the_runs_of_a_sweep_are_ordinary_runs_in_one_queue(outputs: Path) -> No
     assert [run.id for run in sweep_record.runs_of(outputs, sweep)] == sweep.runs == ids()
     assert queue.waiting(outputs) == ids()[1:] and [run.id for run in launcher.living_runs(outputs)] == ids()[:1]
     assert [(run.config().kl.coef, run.config().seed) for run in sweep_record.runs_of(outputs, sweep)] == [
-        (0.1, 0), (0.1, 1), (0.5, 0), (0.5, 1),
-    ]  # fmt: skip
+        (0.1, 0),
+        (0.1, 1),
+        (0.5, 0),
+        (0.5, 1),
+    ]
     assert {run.id for run in history.list_runs(outputs)} == set(ids())
 
 
@@ -96,9 +99,12 @@ def interrupted(outputs: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> S
     count = 0
 
     def dies(
-        config: RunConfig, folder: Path, run_id: str | None = None, spawn: launcher.Spawn | None = None,
+        config: RunConfig,
+        folder: Path,
+        run_id: str | None = None,
+        spawn: launcher.Spawn | None = None,
         request: Request | None = None,
-    ) -> launcher.Started:  # fmt: skip
+    ) -> launcher.Started:
         nonlocal count
         count += 1
         if count > after:

@@ -99,7 +99,7 @@ def follow(
     tail, attempt = JsonlTail(run.metrics_path), run.status().attempt
     records: list[Any] = []
 
-    def look() -> bool:
+    def show() -> bool:
         status = run.status()  # before the records: once it has ended, they are complete
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
@@ -107,14 +107,14 @@ def follow(
                 line = shown.figures(records, status)
                 bar: dict[str, Any] = {"total": status.num_updates, "completed": status.update, "figures": line}
                 shown.tell(line, {"type": shown.word, **record.model_dump()}, **bar)
-        place = _place(run, status)
-        message = None if place is None else {"type": "queued", "position": place}
-        words = _phase(status, place)
+        position = _position(run, status)
+        message = None if position is None else {"type": "queued", "position": position}
+        words = _phase(status, position)
         shown.tell(words, message, key=words, description=words)
         return status.ended
 
     def stop() -> bool:
-        trains = _place(run, run.status()) is None
+        trains = _position(run, run.status()) is None
         launcher.stop(run)
         return trains
 
@@ -126,7 +126,7 @@ def follow(
                 process.wait(POLL_SECONDS)
 
     with contextlib.closing(shown):
-        _until_the_end(outputs or run.path.parent, look, stop, lambda: [run], wait)
+        _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
     return run.status()
 
 
@@ -135,7 +135,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     updates, so that it also moves while one run trains."""
     shown = display(as_json)
 
-    def look() -> bool:
+    def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
         found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
@@ -152,13 +152,13 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
 
     with contextlib.closing(shown):
         runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
-        _until_the_end(outputs, look, stop, runs, wait)
+        _until_the_end(outputs, show, stop, runs, wait)
     return progress_of(sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(
     outputs: Path,
-    look: Callable[[], bool],
+    show: Callable[[], bool],
     stop: Callable[[], bool],
     runs: Callable[[], list[RunDirectory]],
     wait: Callable[[], None],
@@ -168,15 +168,15 @@ def _until_the_end(
     gets its end.
 
     Args:
-        look: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
-            those that are followed. wait: until another look is worth it.
+        show: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
+            those that are followed. wait: until it is worth showing again.
     """
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     with counted_interrupts() as presses:
         while True:
             keep()
-            if look():
+            if show():
                 for run in runs():
                     launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
                 keeper.look()
@@ -203,14 +203,14 @@ def counted_interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _place(run: RunDirectory, status: Status) -> int | None:
+def _position(run: RunDirectory, status: Status) -> int | None:
     return queue.position(run) if status.state == "queued" else None
 
 
-def _phase(status: Status, place: int | None) -> str:
-    """The place of a run that waits in the queue, in words; else what it is doing."""
-    if place is not None:
-        where = "next in the queue" if place == 1 else f"number {place} in the queue"
+def _phase(status: Status, position: int | None) -> str:
+    """The position of a run that waits in the queue, in words; else what it is doing."""
+    if position is not None:
+        where = "next in the queue" if position == 1 else f"number {position} in the queue"
         return f"waiting for a free device: {where}"
     return status.state if status.state == "stopping" or not status.phase else status.phase
 

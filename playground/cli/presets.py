@@ -39,14 +39,14 @@ def presets(
 
 
 def _facts(config: RunConfig) -> dict[str, Any]:
-    told = describe.of(config)
+    description = describe.of(config)
     return {
-        "preset": told.preset,
+        "preset": description.preset,
         "title": config.about.title,
-        "told": told.what,
-        "story": told.story,
-        "expect": told.expect,
-        "measured": expected.line(told.preset),
+        "told": description.what,
+        "story": description.story,
+        "expect": description.expect,
+        "measured": expected.line(description.preset),
         "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
     }
 

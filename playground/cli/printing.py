@@ -58,12 +58,12 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
 
 def print_started(run: RunDirectory, *, as_json: bool) -> None:
     """A run that is left to itself. The last line on stdout is the run folder."""
-    place = queue.position(run)
+    position = queue.position(run)
     if as_json:
-        print_json({"type": "started" if place is None else "queued", "run": str(run.path), "position": place})
+        print_json({"type": "started" if position is None else "queued", "run": str(run.path), "position": position})
         return
-    if place is not None:
-        complain(f"{run.id} is number {place} in the queue. The page, or any `train` here, starts it in its turn.")
+    if position is not None:
+        complain(f"{run.id} is number {position} in the queue. The page, or any `train` here, starts it in its turn.")
     print(run.path)
 
 
@@ -197,10 +197,10 @@ def _data(found: before_after.Outcome | before_after.Headline | None) -> dict[st
 
 
 def _state(status: Status, run: RunDirectory) -> str:
-    """The state, with the place of one that waits, and whether one that has ended can go on."""
-    place = queue.position(run) if status.state == "queued" else None
-    if place is not None:
-        return f"queued, {'next' if place == 1 else f'number {place}'}"
+    """The state, with the position of one that waits, and whether one that has ended can go on."""
+    position = queue.position(run) if status.state == "queued" else None
+    if position is not None:
+        return f"queued, {'next' if position == 1 else f'number {position}'}"
     return f"{status.state}, resumable" if status.resumable else status.state
 
 

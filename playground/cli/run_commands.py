@@ -47,11 +47,11 @@ def stop(
         return
     launcher.stop(run)
     if now and run.is_alive():
-        told = processes.end(run, min(timeout, processes.GRACE_SECONDS))
+        ending = processes.end(run, min(timeout, processes.GRACE_SECONDS))
         Supervisor(run.path.parent).end_the_dead()
         status = run.status()
-        print(f"{run.id}: {told.sentence} {status.message}")
-        if told.alive:
+        print(f"{run.id}: {ending.sentence} {status.message}")
+        if ending.alive:
             raise typer.Exit(FAILED)
     deadline = time.monotonic() + timeout
     while not status.ended:
@@ -150,7 +150,7 @@ def diagnose(
     everything: Annotated[bool, typer.Option("--all", help="Also what is quiet or was not measured.")] = False,
     json: Json = False,
 ) -> None:
-    """Is the run healthy? Every lamp that is lit, with its rule, what was seen, the likely cause and what to try."""
+    """Is the run healthy? Every check that is lit, with its rule, what was seen, the likely cause and what to try."""
     run = find_run(run_dir, outputs)
     found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
     if json:

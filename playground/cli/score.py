@@ -72,14 +72,14 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     config = checks.located(config, outputs)
     reference = trying.reference_of(config, samples) if samples else None
     question = trying.question(config.rewards, prompt, completions, reference, str(outputs.resolve()))
-    told = ""
+    shown = ""
     with contextlib.closing(ModelService(outputs)) as service:
         for answer in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
             if "names" in answer:
                 return answer
-            if answer["phase"] != told:
-                told = answer["phase"]
-                complain(f"{told} ...")
+            if answer["phase"] != shown:
+                shown = answer["phase"]
+                complain(f"{shown} ...")
     return {}
 
 
@@ -112,14 +112,14 @@ def _data(
 
 def _print(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> None:
     """Each text, and below it a table: term, weight, value, value in sd, what it adds."""
-    for place, completion in enumerate(completions):
+    for index, completion in enumerate(completions):
         rows = []
         for name, reward in zip(weighed.names, config.rewards, strict=True):
-            value, adds = weighed.raw[name][place], weighed.adds[name][place]
-            scaled = number(weighed.z[name][place], sign=True) if samples else "-"
+            value, adds = weighed.raw[name][index], weighed.adds[name][index]
+            scaled = number(weighed.z[name][index], sign=True) if samples else "-"
             shown = "no opinion" if value is None else number(value)
             rows.append((name, f"{reward.weight:g}", shown, scaled, number(adds, sign=True)))
-        rows.append(("score", "", number(weighed.totals[place]), "", number(weighed.scores[place], sign=True)))
+        rows.append(("score", "", number(weighed.totals[index]), "", number(weighed.scores[index], sign=True)))
         say(completion.strip())
         unit = "sd" if samples else "points"
         print_table(rows, "Term", "Weight", "Value", "In sd", f"Adds, {unit}", figures_from=1)

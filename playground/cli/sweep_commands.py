@@ -137,8 +137,8 @@ def stop(
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
     found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
-    told = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
-    print(f"{name}: {told}; {found.words}.")
+    outcome = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
+    print(f"{name}: {outcome}; {found.words}.")
 
 
 @app.command()

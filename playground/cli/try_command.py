@@ -56,7 +56,7 @@ def try_command(
             "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), previewing.print_preview),
             "answers": ("Completions", lambda: _last(preflight.answers(chosen, outputs, service)), _print_answers),
         }
-        update_part = ("Trial update", lambda: _tried(chosen, outputs), lambda told: _print_trial(chosen, told))
+        update_part = ("Trial update", lambda: _tried(chosen, outputs), lambda answer: _print_trial(chosen, answer))
         part("model", *parts["model"])
         first = update and done["model"].get("here") is False  # it downloads what the other two need
         if first:
@@ -66,7 +66,9 @@ def try_command(
         service.close()  # its model would take the trial's memory
         if update and not first:
             part("update", *update_part)
-    failed = [name for name, told in done.items() if told.get("problem") or told.get("state") in ("failed", "stopped")]
+    failed = [
+        name for name, answer in done.items() if answer.get("problem") or answer.get("state") in ("failed", "stopped")
+    ]
     failed += [name for name in ("answers",) if any(item["problem"] for item in done[name].get("rewards", ()))]
     if json:
         print_json({name: done.get(name) for name in preflight.PARTS})
@@ -75,11 +77,11 @@ def try_command(
 
 def _last(answers: Any) -> dict[str, Any]:
     """The last answer; what is said on the way goes to stderr, once."""
-    told, found = "", {}
+    shown, found = "", {}
     for found in answers:
-        if found.get("phase", told) != told:
-            told = found["phase"]
-            complain(f"   {told} ...")
+        if found.get("phase", shown) != shown:
+            shown = found["phase"]
+            complain(f"   {shown} ...")
     return dict(found)
 
 
@@ -87,35 +89,35 @@ def _tried(config: RunConfig, outputs: Path) -> dict[str, Any]:
     return _last(trial.make(config, outputs))
 
 
-def _print_model(told: dict[str, Any]) -> None:
-    say(*(f"   {name}: {value}" for name, value in told["facts"]), told["note"] and f"   {told['note']}")
+def _print_model(answer: dict[str, Any]) -> None:
+    say(*(f"   {name}: {value}" for name, value in answer["facts"]), answer["note"] and f"   {answer['note']}")
 
 
-def _print_answers(told: dict[str, Any]) -> None:
-    for row, sample in enumerate(told["samples"]):
+def _print_answers(answer: dict[str, Any]) -> None:
+    for row, sample in enumerate(answer["samples"]):
         text = (sample["prompt"][-MOST_TEXT:] + " >>> " + sample["completion"][:MOST_TEXT]).replace("\n", "\\n")
         scores = "  ".join(
-            f"{item['name']} {number(item['values'][row])}" for item in told["rewards"] if item["values"]
+            f"{item['name']} {number(item['values'][row])}" for item in answer["rewards"] if item["values"]
         )
         say(f"   {scores}  |  {text}{'' if sample['ended'] else ' [cut]'}")
-    for item in told["rewards"]:
+    for item in answer["rewards"]:
         if item["problem"]:
             say(f"   {'Judge' if item['judge'] else 'Reward'} {item['name']}: {item['problem']}")
 
 
-def _print_trial(config: RunConfig, told: dict[str, Any]) -> None:
-    if told["state"] == "done":
-        low, high = (describe.duration(seconds) for seconds in told["seconds"])
-        one, before = (describe.duration(told[name]) for name in ("seconds_per_update", "seconds_before"))
+def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
+    if answer["state"] == "done":
+        low, high = (describe.duration(seconds) for seconds in answer["seconds"])
+        one, before = (describe.duration(answer[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
         print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
-        needed, free = (describe.two_digits(told[name]) for name in ("memory_gb", "free_gb"))
-        print(f"   {needed} of {free} GB free on {told['device']} at its fullest: {told['verdict']}.")
+        needed, free = (describe.two_digits(answer[name]) for name in ("memory_gb", "free_gb"))
+        print(f"   {needed} of {free} GB free on {answer['device']} at its fullest: {answer['verdict']}.")
     else:
-        say(f"   {told['message']}")
-    say(told["advice"] and f"   {told['advice']}")
-    if told["better"]:
+        say(f"   {answer['message']}")
+    say(answer["advice"] and f"   {answer['advice']}")
+    if answer["better"]:
         with contextlib.suppress(InvalidConfig):
-            better = yaml_io.from_dict(told["better"])
+            better = yaml_io.from_dict(answer["better"])
             sets = [f"--set {field}={after}" for field, (_, after) in differences(better, config).items()]
             say(f"   To take that: {' '.join(sets)}")

@@ -82,7 +82,7 @@ class Backend(abc.ABC):
 
 
 def name_of(run: RunDirectory, attempt: int) -> str:
-    """The name of a job: the same however often somebody tries to submit it, and no other run's."""
+    """The name of a job: the same however often it is submitted, and no other run's."""
     return f"{run.id}-{attempt}-{requests.of(run).key[:8]}"
 
 

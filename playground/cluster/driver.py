@@ -43,8 +43,8 @@ class Driver:
         self._backend: Backend | None = None
         self._seen: dict[Any, tuple[Any, float]] = {}  # how things are, and since when
 
-    def look(self) -> float:
-        """Do what is to be done now. Returns the seconds until the next look; 0 if nothing is left to do."""
+    def step(self) -> float:
+        """Do what is to be done now. Returns the seconds until the next step; 0 if nothing is left to do."""
         mine, states, trouble = self._mine(), None, ""
         if not mine:
             return 0.0
@@ -79,7 +79,7 @@ class Driver:
         return now - self._seen[key][1]
 
     def _tried(self, one: Driven, function: Callable[..., None], *arguments: Any) -> str:
-        """What goes wrong with one run takes no other with it, and is tried again at the next look. Gives its words."""
+        """What goes wrong with one run takes no other with it, and is tried again at the next step. Gives its words."""
         try:
             function(one, *arguments)
         except (OSError, PlaygroundError) as error:
@@ -180,10 +180,10 @@ def drive(outputs: Path, name: str, connect: Callable[[Placed], Backend] = conne
     lock = launcher.adopt_lock()
     with contextlib.closing(Driver(outputs, name, connect)) as driver:
         while True:
-            while pause := driver.look():
+            while pause := driver.step():
                 time.sleep(pause)
             with launcher.one_at_a_time(outputs):  # nobody hands a run over meanwhile
-                if not driver.look():
+                if not driver.step():
                     if lock:
                         lock.close()
                     return

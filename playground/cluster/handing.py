@@ -41,7 +41,7 @@ def driven(outputs: Path) -> Iterator[Driven]:
 
 
 def elsewhere(name: str, backend: str, options: Sequence[str]) -> Lent:
-    """For the launcher, in the place of what starts a worker: runs that are started or resumed with it are handed over
+    """For the launcher, instead of what starts a worker: runs that are started or resumed with it are handed over
     to a driver, and wait for a node.
 
     Args:

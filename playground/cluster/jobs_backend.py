@@ -92,8 +92,8 @@ class JobsBackend(Backend):
                 shutil.copyfile(path, control / path.name)
                 if path.name != "stop":
                     path.unlink(missing_ok=True)
-        place = self._folder / name / bucket.RUNS / run.id
-        newest = max((path.parent.name for path in place.glob(f"{bucket.RECORDS}/*/{bucket.MANIFEST}")), default="")
+        folder = self._folder / name / bucket.RUNS / run.id
+        newest = max((path.parent.name for path in folder.glob(f"{bucket.RECORDS}/*/{bucket.MANIFEST}")), default="")
         if newest > self._had.get(name, "000001"):  # the first is that which was sent
             self._bring_in(run, name)
             self._had[name] = newest

@@ -184,7 +184,7 @@ class RunConfig(Part):
 
     @property
     def score_unit(self) -> str:
-        """What scores are told in: "sd", standard deviations of the reference's texts, or "points"."""
+        """The unit of scores: "sd", standard deviations of the reference's texts, or "points"."""
         return "sd" if self.score.normalise == "reference" else "points"
 
     @property
@@ -213,7 +213,7 @@ class RunConfig(Part):
 
     @property
     def pays_tokens(self) -> bool:
-        """True where each token of a text is paid: the leash for its drift, the score on the last one."""
+        """True where each token of a text is paid: the KL penalty for its drift, the score on the last one."""
         return self.method == "ppo" or (self.method in ("rloo", "grpo") and not self.by_trl)
 
     @property

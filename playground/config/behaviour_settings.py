@@ -1,4 +1,4 @@
-"""What a run counts in its completions: yes or no of each, at every look at the fixed prompts. Never trained on."""
+"""What a run counts in its completions: yes or no of each, at every evaluation of the fixed prompts. Not trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The roads from a reward to a better answer that a run can take, in words: what each is, and which settings it reads.
+"""The methods by which a run can get from a reward to better answers: what each is, and which settings it reads.
 
 Everything about `method` that can be known without loading a model. The page and the command line say from here what a
 setting means under another method; `training/` holds what trains.
@@ -12,7 +12,7 @@ Name = Literal["ppo", "rloo", "grpo", "dpo", "best_of_n", "sft", "steer"]
 
 
 class Method(NamedTuple):
-    """One road.
+    """One method.
 
     Attributes:
         label: its name for a person. sentence: what it does. ppo: what it sets in `ppo` where nothing else is asked
@@ -32,7 +32,7 @@ class Method(NamedTuple):
 
 CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda", "model.critic")
 CLIPPING = ("ppo.clip_range", "ppo.entropy_coef", "ppo.update_kl_stop", "ppo.baseline")
-LEASH = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
+KL_PENALTY = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
 OPTIMIZER = tuple(
     "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm".split()
 )
@@ -63,7 +63,7 @@ METHODS: dict[str, Method] = {
         "The start model writes pairs, the reward says which is better, and TRL's DPOTrainer learns from the pairs. "
         "Beta is the same leash.",
         {"samples_per_prompt": 2},
-        (*CRITIC, *CLIPPING, *LEASH, "steering.", "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, "steering.", "engine"),
         by_trl=True,
         on_policy=False,
     ),
@@ -71,7 +71,7 @@ METHODS: dict[str, Method] = {
         "Best of n",
         "Nothing is trained: each question is answered n times (samples per prompt), and the best-scored answer given.",
         {"samples_per_prompt": 16},
-        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
         on_policy=False,
         trains=False,
     ),
@@ -80,7 +80,7 @@ METHODS: dict[str, Method] = {
         "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scored. There is "
         "no leash.",
         {"samples_per_prompt": 8},
-        (*CRITIC, *CLIPPING, *LEASH, "kl.coef", *ALONE, "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, "kl.coef", *ALONE, "engine"),
         by_trl=True,
         on_policy=False,
     ),
@@ -89,7 +89,7 @@ METHODS: dict[str, Method] = {
         "Nothing is trained: the mean difference between better- and worse-scored texts of a prompt, in the residual "
         "stream, is added while the model writes. The updates turn the dial from 0 to the strength.",
         {"samples_per_prompt": 8},
-        (*CRITIC, *CLIPPING, *LEASH, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
         trains=False,
     ),
 }

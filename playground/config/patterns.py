@@ -1,6 +1,6 @@
 """Regular expressions whose time grows with the text only linearly, whatever the pattern: RE2, within limits.
 
-The language of expressions uses them. RE2 is optional until somebody writes a pattern.
+The language of expressions uses them. RE2 is optional until a pattern is written.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def linear(pattern: str) -> Any:
     try:
         compiled = re2.compile(pattern.encode("utf-8", "replace"), options)
     except re2.error as error:
-        told = error.args[0] if error.args else "it cannot be read"
-        told = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
+        message = error.args[0] if error.args else "it cannot be read"
+        message = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
         raise PatternError(
-            f"RE2 does not take this pattern ({told[:80]}); look-around and back-references do not exist there."
+            f"RE2 does not take this pattern ({message[:80]}); look-around and back-references do not exist there."
         ) from None
     finally:
         re2.purge()  # it would keep 128 patterns

@@ -1,4 +1,4 @@
-"""What stands around PPO in a run: the leash, evaluation and checkpoints."""
+"""What stands around PPO in a run: the KL penalty, evaluation and checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 from playground.config.parts import Part, knob
 
 # Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
-# `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the lamp that each must light.
+# `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the check that each must light.
 Fault = Literal[
     "aliased-reference",
     "headless-critic",
@@ -36,7 +36,7 @@ FAULTS: dict[Fault, str] = {
 
 
 class KLConfig(Part):
-    """The leash: what it costs the policy to drift from the reference."""
+    """The KL penalty: what it costs the policy to drift from the reference."""
 
     controller: Literal["fixed", "adaptive", "ziegler"] = knob("fixed", "Leash control")
     """`fixed` keeps beta. `adaptive` moves it so that the KL goes to the target and stays there, whatever the
@@ -179,7 +179,7 @@ class EvaluationConfig(Part):
     def is_traced(self, update: int, num_updates: int) -> bool:
         """Whether an update, counted from 1, is one of those that are recorded in slow motion by themselves."""
         gaps = max(self.traces - 1, 1)
-        return update in {1 + round(place * (num_updates - 1) / gaps) for place in range(self.traces)}
+        return update in {1 + round(step * (num_updates - 1) / gaps) for step in range(self.traces)}
 
     def samples(self, num_updates: int) -> int:
         """How many completions of the fixed prompts a run of that many updates writes at most: at each look a sample

@@ -22,7 +22,7 @@ MAX_CONFIG_BYTES = 100_000
 MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
 MAX_DEPTH = 20
 MAX_NODES = 10_000
-MAX_PROBLEMS = 20  # that are told; for each unknown name a similar one is looked for
+MAX_PROBLEMS = 20  # that are shown; for each unknown name a similar one is looked for
 P = TypeVar("P", bound=Part)
 
 
@@ -140,10 +140,10 @@ def _text(path: Path, *, links: bool) -> str:
         return plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        told = f"Cannot read {path}: {reason}. Give the path of a preset file."
+        message = f"Cannot read {path}: {reason}. Give the path of a preset file."
         if not links:  # of a run: where it lies is not for everybody who may ask for it
-            told = f"Cannot read {path.name}: {reason}."
-        raise InvalidConfig([Problem("", told)]) from None
+            message = f"Cannot read {path.name}: {reason}."
+        raise InvalidConfig([Problem("", message)]) from None
 
 
 def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P]) -> P:
@@ -236,7 +236,7 @@ def _yaml_value(raw: str) -> Any:
 def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = [str(part) for part in item["loc"]]
-    kind_at = _place_of_kind(item["loc"])
+    kind_at = _index_of_kind(item["loc"])
     if kind_at:
         location.pop(kind_at)
     field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
@@ -297,15 +297,15 @@ def _got(value: Any) -> str:
     return f" (got {shown[:60]})" if value is not None else " (got nothing)"
 
 
-def _place_of_kind(location: tuple[int | str, ...]) -> int:
+def _index_of_kind(location: tuple[int | str, ...]) -> int:
     """Where in a location pydantic has put the kind of a reward, behind the reward itself; 0 for nowhere."""
-    place = {"rewards": 2, "judges": 2, "behaviours": 3}.get(str(location[0]), 0) if location else 0
-    inside = place != 3 or location[2:3] == ("measure",)
-    return place if place and inside and len(location) > place and location[place] in REWARD_CLASSES else 0
+    index = {"rewards": 2, "judges": 2, "behaviours": 3}.get(str(location[0]), 0) if location else 0
+    inside = index != 3 or location[2:3] == ("measure",)
+    return index if index and inside and len(location) > index and location[index] in REWARD_CLASSES else 0
 
 
 def _did_you_mean(location: tuple[int | str, ...], part: Any) -> str:
-    kind_at = _place_of_kind(location)
+    kind_at = _index_of_kind(location)
     if kind_at:
         part = REWARD_CLASSES[str(location[kind_at])]
     elif location[0] == "behaviours":

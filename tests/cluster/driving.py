@@ -67,12 +67,12 @@ def handed_over(outputs: Path, config: RunConfig | str = "one", run_id: str = ""
 
 @contextmanager
 def driving(outputs: Path, backend: Backend) -> Iterator[None]:
-    """A driver in a thread, which looks again and again."""
-    over, looks = threading.Event(), Driver(outputs, "sweep", lambda _: backend)
+    """A driver in a thread, that goes on step by step."""
+    over, driver = threading.Event(), Driver(outputs, "sweep", lambda _: backend)
 
     def go() -> None:
         while not over.is_set():
-            looks.look()
+            driver.step()
             time.sleep(0.05)
 
     thread = threading.Thread(target=go)

@@ -20,11 +20,10 @@ from playground import cli
 from playground.errors import InvalidConfig
 from playground.insight.compute import MODEL
 from playground.runs import history
-from playground.runs.folder import checkpoints
+from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
-from playground.runs.steer import changes
 from playground.runs.supervisor import Supervisor
 from playground.training.loop.scoring import Scorer
 from playground.training.process import resuming

@@ -18,12 +18,11 @@ import pytest
 
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.runs.end import processes
+from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from playground.setup.estimates import disk
 from playground.ui.door import access
 from tests.faults.workers import TINY, tiny

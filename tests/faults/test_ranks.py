@@ -14,10 +14,9 @@ import pytest
 from safetensors.torch import load_file
 
 from playground.config import RunConfig
-from playground.runs.end import processes
+from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import children, launcher
-from playground.runs.steer import changes
 from playground.training.process import family
 from tests.faults import resuming
 from tests.forking import Forker

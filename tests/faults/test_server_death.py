@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.runs.end import processes
-from playground.runs.folder import heartbeat
+from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, lifeline
 from playground.runs.start.standby import StandbyWorker

@@ -421,7 +421,7 @@ def pause_stop_resume(place: Place) -> dict[str, Any]:
     import torch
     from safetensors.torch import load_file
 
-    from playground.runs.steer import changes
+    from playground.runs.folder import changes
     from playground.setup import catalog
 
     config = catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"device": place.device})

@@ -35,7 +35,7 @@ class Problem(NamedTuple):
 
 class PlaygroundError(Exception):
     """Base of all errors that a person is meant to read. `reason`: the exit reason of a run that one ends
-    (`runs.folder.end_reasons`)."""
+    (`runs.folder.exit_reasons`)."""
 
     reason = "invalid"
 

@@ -14,7 +14,7 @@ from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
 from playground.rewards import kinds
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog, checks
@@ -67,7 +67,7 @@ def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
     told = [
         (reason.strip("`"), title.strip(), remedy.strip(), resume == "yes") for reason, title, remedy, resume in rows
     ]
-    assert told == [(reason, *end) for reason, end in ENDS.items()]
+    assert told == [(reason, *end) for reason, end in EXIT_REASONS.items()]
 
 
 def test_the_example_of_the_run_format_runs(outputs: Path) -> None:

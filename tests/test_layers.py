@@ -37,7 +37,7 @@ ORDER = (
     "app",
 )
 INNER_ORDER = {
-    "runs": ("folder", "end", "steer", "start", ""),  # "" stands for the modules of the package itself
+    "runs": ("folder", "start", ""),  # "" stands for the modules of the package itself
     "training": ("ranks", "models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
     "ui": ("door", "train", "live", "inside", "runs", "rewards"),

@@ -21,8 +21,7 @@ import psutil
 from playground.cli.terminal import print_json, say
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.runs import history
-from playground.runs.end import processes
-from playground.runs.folder import heartbeat
+from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL

@@ -19,13 +19,12 @@ from playground.insight.frontier import against_kl
 from playground.insight.intervals import Interval
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples
-from playground.runs.folder import end_reasons
+from playground.runs.folder import changes, exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.runs.start import queue
-from playground.runs.steer import changes
 from playground.setup.describe import duration
 from playground.setup.estimates import Estimate
 
@@ -47,7 +46,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.message:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
-        unclear = status.reason in UNCLEAR or status.reason not in end_reasons.ENDS
+        unclear = status.reason in UNCLEAR or status.reason not in exit_reasons.EXIT_REASONS
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}" if unclear else f"Its log is {run.log_path}.")
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)

@@ -17,10 +17,9 @@ from playground.insight.diagnosis import diagnose as alerts_of
 from playground.insight.diagnosis.alert import Alert
 from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.runs import frontier_samples, history
-from playground.runs.end import processes
+from playground.runs.folder import changes, processes
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from playground.runs.supervisor import Supervisor
 
 STOP_POLL_SECONDS = 0.05

@@ -150,7 +150,7 @@ class Driver:
             else:
                 words += " It is taken up again." if saved else f" It is taken up again ({lost} of {retries})."
                 ended = status.model_copy(update={"state": "interrupted", "reason": placed.LOST, "message": words})
-                writer.tell_end(run, ended)
+                writer.record_end(run, ended)
                 run.queue_again(status, status.num_updates)
                 again = {"attempt": run.status_on_disk().attempt, "lost": lost, "submitted": False, "node": ""}
                 placed.write(run.path, one.placed.model_copy(update=again))

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from playground.runs.folder import evidence, placed, writer
+from playground.runs.folder import exit_reasons, placed, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.start import launcher, lifeline
@@ -60,8 +60,8 @@ def compute(
             process.wait(LOOK_SECONDS)
     status = run.status_on_disk()
     if not status.ended:
-        reason, message = evidence.of_death(process.returncode, status, run.path)
-        writer.write_end(run, status, evidence.state_after(reason), reason, message)
+        reason, message = exit_reasons.of_death(process.returncode, status, run.path)
+        writer.write_end(run, status, exit_reasons.state_after(reason), reason, message)
 
 
 def _is_wanted(run: RunDirectory, attempt: int) -> bool:

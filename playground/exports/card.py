@@ -20,7 +20,7 @@ from playground.errors import PlaygroundError
 from playground.exports.rendering import render
 from playground.exports.report import Report
 from playground.insight import before_after, compute
-from playground.runs.steer import changes
+from playground.runs.folder import changes
 from playground.safety import plain_files
 from playground.setup import catalog, describe
 

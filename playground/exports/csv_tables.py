@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from playground.config import RunConfig
 from playground.insight import frames
 from playground.insight.meters import Meter
+from playground.runs.folder import changes
 from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
-from playground.runs.steer import changes
 from playground.setup import describe
 
 if TYPE_CHECKING:

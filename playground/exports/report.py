@@ -14,9 +14,9 @@ from typing import Any
 from playground.config import RunConfig
 from playground.exports.rendering import figure
 from playground.insight import before_after, compute, knee, meters
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
-from playground.runs.steer import changes
 from playground.setup import describe
 
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")

@@ -21,7 +21,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from playground.config import RUN_ID
 from playground.errors import InvalidConfig, Problem, in_words
 from playground.runs import frontier_samples
 from playground.runs.folder import checkpoints
-from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES, PIECE_BYTES
+from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private
 from playground.runs.supervisor import say
@@ -37,17 +37,20 @@ from playground.safety.plain_files import open_plain, read_json
 
 VARIABLE = "PLAYGROUND_BUCKET"
 RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
-NOT_KEPT = {"worker.lock", "vitals.json"}  # they are about a process of this machine
-KEPT_FOLDERS = ("traces",)
+NOT_KEPT = {"status.json", "worker.lock", "vitals.json"}  # it goes last; they are about a process of this machine
+TRACES = "traces"  # the one folder of a run beside its checkpoints whose files are kept
 SWEEPS = ".sweeps"  # of `sweeps.sweep_record`
 KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it nobody would know their own runs again
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 30.0  # after a bucket that was full or gone
 COMING = ".restoring-"  # a run that is being brought back has this before its name, and is none yet
 LAST_LOOK_SECONDS = 5.0
+PIECE_BYTES = 2**20
 KEPT_COPIES = 2  # of the records: the newest may be torn on its way, after it was written here
 
 Mark = tuple[Any, ...]
+Facts = dict[str, Any]  # what a manifest says of a file: bytes, sha256
+DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what a file that is not as it was raises
 
 
 def of_environment(environment: Mapping[str, str], outputs: Path | None = None) -> Path | None:
@@ -67,8 +70,7 @@ def of_environment(environment: Mapping[str, str], outputs: Path | None = None) 
         here, runs = folder.resolve(), (outputs or folder).resolve()
         if outputs and (here.is_relative_to(runs) or runs.is_relative_to(here)):
             raise OSError(0, "the folder of the runs lies in it, or it in that")
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         sentence = f"names {named}, but {error.strerror}. Attach a bucket there that can be written, or unset it."
         raise InvalidConfig([Problem(VARIABLE, sentence)]) from None
@@ -76,15 +78,15 @@ def of_environment(environment: Mapping[str, str], outputs: Path | None = None) 
 
 
 class Keeper:
-    """Copies the runs of one outputs folder. Remembers what it has copied; what it has not seen here it never deletes.
+    """Copies the runs of one outputs folder, and what sweeps were to be. Remembers what it has copied; what it has not
+    seen here it never deletes.
 
     Not thread-safe: `BucketThread` has one.
     """
 
     def __init__(self, outputs: Path, bucket: Path) -> None:
         self.outputs, self.bucket = outputs, bucket
-        self._kept: dict[str, Mark] = {}
-        self._sweeps: dict[Path, int] = {}
+        self._kept: dict[str, Mark] = {}  # by its path in the bucket
 
     def look(self) -> list[str]:
         """Copy every run that has a new checkpoint or has ended since the last look, and forget those that have been
@@ -92,47 +94,39 @@ class Keeper:
         os.listdir(self.bucket)  # not made anew where it has gone: what stood there would be no bucket
         _copy_if_new(self.outputs / KEY_FILE, self.bucket / KEY_FILE)
         with os.scandir(self.outputs) as found:  # a list that cannot be read must not look like one of no runs
-            paths = {one.name: Path(one) for one in found if one.is_dir(follow_symlinks=False)}
-        runs = {name: path for name, path in paths.items() if RUN_ID.fullmatch(name)}
-        copied = []
+            runs = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]
+        here = {f"{RUNS}/{name}": self.outputs / name for name in runs if RUN_ID.fullmatch(name)}
+        here |= {f"{SWEEPS}/{path.name}": path for path in (self.outputs / SWEEPS).glob("*.json")}
         if not (self.bucket / RUNS).is_dir():  # another bucket, or it was not mounted before
             self._kept.clear()
-            self._sweeps.clear()
-        for name, path in runs.items():
+        copied = []
+        for name, path in here.items():
             try:
-                mark = _mark(RunDirectory(path))
+                mark = _mark(path)
                 if mark and self._kept.get(name) != mark:
-                    keep(RunDirectory(path), self.bucket / RUNS / name)
+                    if path.suffix:
+                        (self.bucket / SWEEPS).mkdir(exist_ok=True)
+                        _copy(path, self.bucket / name)
+                    else:
+                        keep(RunDirectory(path), self.bucket / name)
+                        copied.append(path.name)
                     self._kept[name] = mark
-                    copied.append(name)
             except FileNotFoundError:  # a checkpoint that gave its place to a newer one: the next look has that
                 os.listdir(self.bucket)
-        for name in self._kept.keys() - runs.keys():
-            _remove(self.bucket / RUNS / name)
+        for name in self._kept.keys() - here.keys():
+            _remove(self.bucket / name)
             del self._kept[name]
-        self._look_at_sweeps()
         return copied
-
-    def _look_at_sweeps(self) -> None:
-        for path in (self.outputs / SWEEPS).glob("*.json"):
-            written = path.stat().st_mtime_ns
-            if self._sweeps.get(path) != written:
-                (self.bucket / SWEEPS).mkdir(exist_ok=True)
-                _copy(path, self.bucket / SWEEPS / path.name)
-                self._sweeps[path] = written
-        for path in [path for path in self._sweeps if not path.exists()]:
-            (self.bucket / SWEEPS / path.name).unlink(missing_ok=True)
-            del self._sweeps[path]
 
     def knows(self, names: list[str]) -> None:
         """These runs have come from the bucket: where they are deleted here, they go there too."""
-        self._kept |= {name: _mark(RunDirectory(self.outputs / name)) for name in names}
+        self._kept |= {f"{RUNS}/{name}": _mark(self.outputs / name) for name in names}
 
 
 def keep(run: RunDirectory, place: Path) -> None:
     """Copy a run into its folder in the bucket: the newest checkpoint and the best, then everything else. What an
-    copy has left there goes last. Raises: OSError."""
-    status = run.status_path.read_bytes()  # first: whatever it tells of is on the disk by now
+    earlier copy has left there goes last. Raises: OSError."""
+    status = run.status_path.read_bytes()  # first: whatever it says is on the disk by now
     there = run.checkpoints()
     wanted = {folder.name: folder for folder in (*there[-1:], checkpoints.best(there)) if folder}
     for name, folder in wanted.items():
@@ -140,15 +134,15 @@ def keep(run: RunDirectory, place: Path) -> None:
     numbers = [int(path.name) for path in (place / RECORDS).glob("*") if path.name.isdecimal()]
     records = place / RECORDS / f"{max(numbers, default=0) + 1:06d}"
     try:
-        _keep_records(run, records, status)
+        files = _copy_files(run.path, records, _record_names(run.path))
+        files[run.status_path.name] = _write(records / run.status_path.name, [status])
+        _write(records / MANIFEST, [json.dumps({"format": 1, "files": files}).encode()])
     except OSError:
         shutil.rmtree(records, ignore_errors=True)  # on a full bucket a part of a copy only takes room
         raise
-    for path in sorted((place / RECORDS).glob("*"))[:-KEPT_COPIES]:
+    old_records = sorted((place / RECORDS).glob("*"))[:-KEPT_COPIES]
+    for path in (*old_records, *(path for path in (place / CHECKPOINTS).glob("*") if path.name not in wanted)):
         _remove(path)
-    for path in (place / CHECKPOINTS).glob("*"):
-        if path.name not in wanted:
-            _remove(path)
 
 
 def restore(bucket: Path, outputs: Path) -> list[str]:
@@ -228,8 +222,11 @@ class BucketThread:
         self.trouble = trouble
 
 
-def _mark(run: RunDirectory) -> Mark:
+def _mark(path: Path) -> Mark:
     """Changes when there is something new to keep; empty while there is nothing: no checkpoint, and no end."""
+    if path.suffix:  # a sweep
+        return (path.stat().st_mtime_ns,)
+    run = RunDirectory(path)
     if not run.config_path.is_file():
         return ()
     status, found = run.status_on_disk(), run.checkpoints()
@@ -247,43 +244,25 @@ def _keep_checkpoint(source: Path, target: Path) -> None:
         if (target / MANIFEST).read_bytes() == manifest:
             return
     _remove(target)
-    target.mkdir(parents=True)
-    for path in sorted(source.iterdir()):
-        if path.name != MANIFEST:
-            _copy(path, target / path.name)
-    _write(target / MANIFEST, manifest)
+    _copy_files(source, target, sorted(path.name for path in source.iterdir() if path.name != MANIFEST))
+    _write(target / MANIFEST, [manifest])
 
 
-def _keep_records(run: RunDirectory, target: Path, status: bytes) -> None:
-    target.mkdir(parents=True)
-    listed: dict[str, dict[str, Any]] = {}
-    for name in _record_names(run.path):
-        (target / name).parent.mkdir(exist_ok=True)
-        listed[name] = _copy(run.path / name, target / name)
-    _write(target / run.status_path.name, status)
-    listed[run.status_path.name] = {"bytes": len(status), "sha256": hashlib.sha256(status).hexdigest()}
-    _write(target / MANIFEST, json.dumps({"format": 1, "files": listed}).encode())
-
-
-def _record_names(folder: Path) -> Iterator[str]:
+def _record_names(folder: Path) -> list[str]:
     """The files of a run but for its checkpoints, its status and what is about a process."""
-    for part in ("", *KEPT_FOLDERS):
-        with contextlib.suppress(FileNotFoundError), os.scandir(folder / part) as found:
-            for entry in found:
-                kept = entry.name[0] != "." and entry.name not in (*NOT_KEPT, "status.json")
-                if kept and entry.is_file(follow_symlinks=False):
-                    yield f"{part}/{entry.name}" if part else entry.name
+    found = [path for path in (*folder.iterdir(), *folder.glob(f"{TRACES}/*")) if path.name[0] != "."]
+    plain = [path for path in found if path.is_file() and not path.is_symlink() and path.name not in NOT_KEPT]
+    return [str(path.relative_to(folder)) for path in plain]
 
 
 def _restore_run(place: Path, coming: Path) -> None:
     """Raises: ValueError, if no copy of its records is whole; OSError."""
     problems = []
     for records in sorted(map(Path, folders(place / RECORDS)), reverse=True):
-        coming.mkdir(mode=0o700)
         try:
-            _restore_records(records, coming)
+            _restore_files(records, coming)
             break
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except DAMAGED as error:
             problems.append(f"{records.name}: {error}")
             shutil.rmtree(coming)
     else:
@@ -293,51 +272,56 @@ def _restore_run(place: Path, coming: Path) -> None:
         if not checkpoints.NAME.fullmatch(source.name) or not (source / MANIFEST).is_file():
             continue
         target = coming / CHECKPOINTS / source.name
-        target.mkdir(parents=True)
-        for path in source.iterdir():
-            _copy(path, target / path.name)
-        if problem := checkpoints.problem_of(target):
-            say(f"The checkpoint {source.name} of {place.name} is not whole in the bucket: {problem}.")
+        try:
+            _restore_files(source, target)
+            _copy(source / MANIFEST, target / MANIFEST)
+        except DAMAGED as error:
+            say(f"The checkpoint {source.name} of {place.name} is not whole in the bucket: {error}.")
             shutil.rmtree(target)
 
 
-def _restore_records(source: Path, target: Path) -> None:
-    """Raises: ValueError, if a file is not as its manifest says; OSError; KeyError and the like for a manifest that is
-    none."""
+def _restore_files(source: Path, target: Path) -> None:
+    """Copy what the manifest of a folder names. Raises: `DAMAGED`, if a file is not as it says, or it is none."""
+    target.mkdir(mode=0o700, parents=True)
     for name, facts in read_json(source / MANIFEST, MAX_MANIFEST_BYTES)["files"].items():
         part, _, last = name.rpartition("/")
-        if part not in ("", *KEPT_FOLDERS) or last in ("", ".", ".."):
+        if part not in ("", TRACES) or last in ("", ".", ".."):
             raise ValueError(f"{name!r} is no file of a run")
         (target / part).mkdir(mode=0o700, exist_ok=True)
         if _copy(source / name, target / name) != facts:
             raise ValueError(f"{name} is not as it was written")
 
 
-def _copy(source: Path, target: Path) -> dict[str, Any]:
+def _copy_files(source: Path, target: Path, names: list[str]) -> dict[str, Facts]:
+    """Copy these files of a folder into a new one; what a manifest says of them."""
+    facts: dict[str, Facts] = {}
+    target.mkdir(parents=True)
+    for name in names:
+        (target / name).parent.mkdir(exist_ok=True)
+        facts[name] = _copy(source / name, target / name)
+    return facts
+
+
+def _copy(source: Path, target: Path) -> Facts:
     """Write a whole file in one go; how large it is, and its SHA-256."""
+    with open_plain(source) as read:
+        return _write(target, iter(lambda: read.read(PIECE_BYTES), b""))
+
+
+def _write(target: Path, pieces: Iterable[bytes]) -> Facts:
     found, size = hashlib.sha256(), 0
-    with open_plain(source) as read, open(target, "wb", opener=private) as write:
-        while piece := read.read(PIECE_BYTES):
-            write.write(piece)
+    with open(target, "wb", opener=private) as file:
+        for piece in pieces:
+            file.write(piece)
             found.update(piece)
             size += len(piece)
-        _to_the_disk(write)
+        file.flush()
+        try:
+            os.fsync(file.fileno())
+        except OSError as error:  # of a mount that knows no fsync: closing is what writes
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
     return {"bytes": size, "sha256": found.hexdigest()}
-
-
-def _write(target: Path, data: bytes) -> None:
-    with open(target, "wb", opener=private) as file:
-        file.write(data)
-        _to_the_disk(file)
-
-
-def _to_the_disk(file: Any) -> None:
-    file.flush()
-    try:
-        os.fsync(file.fileno())
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # of a mount that knows no fsync: closing is what writes
-            raise
 
 
 def _copy_if_new(source: Path, target: Path) -> None:
@@ -345,11 +329,13 @@ def _copy_if_new(source: Path, target: Path) -> None:
         _copy(source, target)
 
 
-def _remove(folder: Path) -> None:
-    """Its manifests go first: what is then left of it is no copy."""
-    for manifest in [folder / MANIFEST, *folder.glob(f"*/*/{MANIFEST}")]:
+def _remove(path: Path) -> None:
+    """A file, or a folder with all that is in it. Its manifests go first: what is then left of it is no copy."""
+    if path.is_file():
+        return path.unlink(missing_ok=True)
+    for manifest in [path / MANIFEST, *path.glob(f"*/*/{MANIFEST}")]:
         manifest.unlink(missing_ok=True)
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _in_words(error: Exception) -> str:

@@ -1,10 +1,9 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
-A worker that dies cannot say so. Whoever watches an outputs folder does it in its place, once it holds the lock that
-the worker would hold if it lived; so a living worker is never contradicted, and nobody is ever signalled, but for a
-trial that nobody waits for (`runs.trial`). The web
-process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
-and `doctor` look once. Any number of them may look at the same time.
+A worker that dies cannot say so. What supervises an outputs folder does it in its place, once it holds the lock that
+the worker would hold if it lived; so a living worker is never contradicted. No process gets a signal, but for a trial
+that has lost its maker (`runs.trial`). The web process looks about once a second for as long as it lives, a terminal
+that follows a run does too, and `runs`, `show` and `doctor` look once. Any number may look at the same time.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import trial
-from playground.runs.folder import evidence, requests, writer
+from playground.runs.folder import exit_reasons, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record
 from playground.runs.folder.records import Status
@@ -47,7 +46,7 @@ class Supervisor:
 
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
-        and what nobody has thought of cost this look, and the next one comes."""
+        and what was not thought of cost this look, and the next one comes."""
         _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
         self.clear_what_is_left()
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
@@ -81,7 +80,7 @@ class Supervisor:
 
     def clear_what_is_left(self) -> None:
         """Take away what those have left who died while they made a run or a trial. Never raises, see `look`."""
-        _tried(self._clear_half_made, f"What was left in {self.outputs} by who died while making a run stays")
+        _tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
         _tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
 
     def _clear_trial(self) -> None:
@@ -90,7 +89,7 @@ class Supervisor:
 
     def _clear_half_made(self) -> None:
         if left := half_made.left(self.outputs):
-            with launcher.one_at_a_time(self.outputs):  # nobody is in the middle of making one
+            with launcher.one_at_a_time(self.outputs):  # none is in the middle of being made
                 for run in left:
                     half_made.clear(run)
 
@@ -182,8 +181,8 @@ def _end(run: RunDirectory) -> bool:
     if status.ended:  # which is what is said of a file that cannot be read
         writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
         return True
-    reason, message = evidence.of_death(exit_code, status, run.path)
-    writer.write_end(run, status, evidence.state_after(reason), reason, message)
+    reason, message = exit_reasons.of_death(exit_code, status, run.path)
+    writer.write_end(run, status, exit_reasons.state_after(reason), reason, message)
     return True
 
 
@@ -206,5 +205,4 @@ def _fingerprint(path: str) -> Fingerprint | None:
 
 def _has_ended(run: RunDirectory) -> bool:
     """True if status.json says so; a file that cannot be read says nothing."""
-    status = read_record(run.status_path, Status)
-    return status is not None and status.ended
+    return (read_record(run.status_path, Status) or Status()).ended

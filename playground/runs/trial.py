@@ -25,8 +25,7 @@ import psutil
 from playground.config import RunConfig, yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, Problem, RunBusy
-from playground.runs.end import processes
-from playground.runs.folder import evidence
+from playground.runs.folder import exit_reasons, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, make_outputs, private, read_record, write_atomically
 from playground.runs.folder.records import SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
@@ -272,7 +271,7 @@ def _failed(config: RunConfig, outputs: Path, run: RunDirectory, process: subpro
         return {"state": "stopped", "message": ENDED, "advice": "", "better": None}
     reason, message = status.reason, status.message
     if not status.ended:
-        reason, message = evidence.of_death(process.wait(), status, run.path)
+        reason, message = exit_reasons.of_death(process.wait(), status, run.path)
     if "worker.log" in message:  # which goes with the folder
         lines = [line for line in run.log_tail().splitlines() if line.strip()]
         message = f"{re.sub(LOG_WORDS, '', message)} It said: {lines[-1].strip()[:MOST_WORDS]}" if lines else message

@@ -19,11 +19,11 @@ from playground import cluster
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
 from playground.runs import history
+from playground.runs.folder import changes
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, lifeline
 from playground.runs.start.launcher import Workers
-from playground.runs.steer import changes
 from playground.sweeps import grid, sweep_record
 from playground.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
 

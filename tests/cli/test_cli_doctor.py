@@ -11,8 +11,7 @@ import pytest
 from playground.cli import health
 from playground.cli.health import Check
 from playground.runs import history
-from playground.runs.end import processes
-from playground.runs.folder import heartbeat
+from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
 from playground.setup import catalog, devices

@@ -17,10 +17,9 @@ from playground.cluster.backend import job_of, name_of, options_of
 from playground.cluster.jobs_backend import JobsBackend
 from playground.errors import BackendUnavailable
 from playground.runs import bucket
-from playground.runs.folder import checkpoints
+from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from tests.cluster.driving import driving, handed_over
 from tests.support import PROJECT, small_config, wait_until
 

@@ -14,9 +14,9 @@ from playground.cluster import driver, handing
 from playground.cluster.backend import job_of, options_of
 from playground.cluster.ray_backend import RayBackend
 from playground.errors import BackendUnavailable
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from tests.cluster.driving import driving, handed_over
 from tests.faults.resuming import config, figures, tiny_model, weights
 from tests.support import wait_until

@@ -15,10 +15,9 @@ from playground.cluster import ensure_drivers, handing
 from playground.cluster.backend import job_of, name_of, options_of
 from playground.cluster.slurm_backend import NODE_MODULE, SlurmBackend
 from playground.errors import BackendUnavailable
-from playground.runs.folder import placed
+from playground.runs.folder import changes, placed
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from tests.cluster import fake_slurm
 from tests.cluster.driving import handed_over
 from tests.faults.resuming import config, figures, tiny_model, weights

@@ -9,9 +9,9 @@ from huggingface_hub import ModelCard
 
 from playground.exports import card
 from playground.exports.report import Report
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.steer import changes
 from playground.setup import catalog, expected
 from playground.setup.expected import Band
 from tests.model_folders import model_folder

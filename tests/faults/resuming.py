@@ -21,28 +21,28 @@ from tests.support import config_with
 from tests.training.snapshots import snapshot
 
 UPDATES = 8
-TIMINGS = ("attempt", "memory_gb")  # and whatever is counted in seconds
+TIMINGS = ("attempt", "memory_gb")  # and what is counted in seconds
 
 
 class Interrupted(BaseException):
-    """The process dies here, as far as the run is concerned: nobody cleans up."""
+    """The process dies here, as far as the run is concerned: nothing is cleaned up."""
 
 
 def config(model: Path | str, **changes: Any) -> RunConfig:
     """Eight small updates; keyword `kl__coef=2` sets kl.coef."""
+    sizes = {"batch_size": 4, "minibatch_size": 2, "micro_batch_size": 2, "num_epochs": 2}
     data: dict[str, Any] = {
         "name": "tiny",
         "device": "cpu",
         "model": {"source": str(model)},
         "rewards": [{"kind": "length"}, {"kind": "keyword", "words": ["a"], "weight": 0.5}],
         "prompts": {"source": "pocket/reviews", "limit": 12},
-        "ppo": {"num_updates": UPDATES, "batch_size": 4, "minibatch_size": 2, "micro_batch_size": 2, "num_epochs": 2,
-                "learning_rate": 3e-3},
+        "ppo": {"num_updates": UPDATES, "learning_rate": 3e-3, **sizes},
         "sampling": {"max_new_tokens": 6},
         "evaluation": {"num_prompts": 3, "every": 3},
         "checkpoint": {"every": 1},
         "kl": {"coef": 0.1},
-    }  # fmt: skip
+    }
     return config_with(data, changes)
 
 

@@ -35,10 +35,8 @@ class Server:
         program = ["-m", "tests.faults.app_process", self.worker] if self.worker else ["app.py"]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", **dict(self.environment)}
         with open(self.outputs / f"server-{port}.log", "wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, *program, "--port", str(port), "--outputs", str(self.outputs)],
-                cwd=PROJECT, env=environment, stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            command = [sys.executable, *program, "--port", str(port), "--outputs", str(self.outputs)]
+            self.process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
         self.url = f"http://127.0.0.1:{port}/"
         wait_until(self.answers, seconds=START_SECONDS)
 

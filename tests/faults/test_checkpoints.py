@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.folder.writer import RunWriter
+from playground.training.models import checkpoint_files
 from playground.training.process.session import Session
 from playground.ui.live import run_state
 from tests.faults import resuming
@@ -36,26 +36,20 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     config = resuming.config(resuming.tiny_model(folder / "model"), checkpoint__every=1, ppo__num_updates=6)
     run = RunDirectory.create(folder, config, "run")
     resuming.broken_off(run, 4)
-    assert [path.name for path in run.checkpoints()] in (
-        ["update-000003", "update-000004"], ["update-000002", "update-000003", "update-000004"],
-        ["update-000001", "update-000003", "update-000004"],
-    )  # fmt: skip
+    assert [checkpoints.update_of(path) for path in run.checkpoints()][-2:] == [3, 4]  # and perhaps the best
     return run
 
 
 @pytest.fixture
 def run(halfway: RunDirectory, tmp_path: Path) -> RunDirectory:
     """A copy to break."""
-    shutil.copytree(halfway.path, tmp_path / "run")
-    return RunDirectory(tmp_path / "run")
+    return RunDirectory(shutil.copytree(halfway.path, tmp_path / "run"))
 
 
 @pytest.fixture(scope="module")
 def session(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """One attempt that has made update 5 and is about to save it; used by forked children only."""
-    copy = tmp_path_factory.mktemp("session") / "run"
-    shutil.copytree(halfway.path, copy)
-    run = RunDirectory(copy)
+    run = RunDirectory(shutil.copytree(halfway.path, tmp_path_factory.mktemp("session") / "run"))
     resuming.queue_again(run)
     made = Session(run, run.config(), RunWriter(run, 6, 2), lambda: None)
     made.begin()
@@ -63,124 +57,92 @@ def session(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> 
     yield made
 
 
-def dies_while_saving(session: Session, run: RunDirectory, arm: Callable[[], None]) -> None:
-    """Save in a child process that `arm` makes die somewhere on the way."""
+def resumed(run: RunDirectory) -> tuple[list[int], list[str]]:
+    """The next attempt: from which update it went on, and what it warns of."""
+    before = len(run.all_events())
+    resuming.queue_again(run)
+    resuming.attempt(run)
+    events = run.all_events()[before:]
+    begun = [event.update for event in events if event.kind == "resumed"]
+    return begun, [event.message for event in events if event.kind == "warning"]
+
+
+# Where it dies: the function and which call of it, at its beginning or its end, and the newest whole checkpoint then.
+POINTS: list[tuple[str, Any, str, int, bool, int]] = [
+    ("opening the folder", Path, "mkdir", 1, False, 4),
+    ("writing the optimizer", checkpoint_files, "_save_tensors", 2, True, 4),
+    ("between two fsyncs", checkpoint_files, "_bring_to_disk", 3, True, 4),
+    ("before the manifest", checkpoint_files, "_save_json", 2, True, 4),
+    ("after the manifest", checkpoint_files, "_save_json", 2, False, 4),
+    ("before the rename", os, "rename", 1, True, 4),
+    ("after the rename", os, "rename", 1, False, 5),
+    ("while old ones are deleted", os, "unlink", 2, True, 5),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS, ids=[point[0] for point in POINTS])
+def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, session: Session, figure: Figure) -> None:
+    _, owner, name, call, before, expected = point
+    original, left = getattr(owner, name), [call]
+
+    def fatal(*arguments: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0 and before:
+            os._exit(DIED)
+        found = original(*arguments, **options)
+        if left[0] == 0:
+            os._exit(DIED)
+        return found
+
     child = os.fork()
     if not child:
         try:
             session.run = session.writer.run = run
             session.writer._files = ()
-            arm()
+            setattr(owner, name, fatal)
             session.save()
         finally:
             os._exit(0)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == DIED, "it did not come that far"
-
-
-def at_call(owner: Any, name: str, number: int, *, before: bool = True) -> Callable[[], None]:
-    """Die at that call of a function, at its beginning or its end."""
-
-    def arm() -> None:
-        original, left = getattr(owner, name), [number]
-
-        def fatal(*arguments: Any, **options: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0 and before:
-                os._exit(DIED)
-            found = original(*arguments, **options)
-            if left[0] == 0:
-                os._exit(DIED)
-            return found
-
-        setattr(owner, name, fatal)
-
-    return arm
-
-
-def points() -> dict[str, tuple[Callable[[], None], int]]:
-    """Where it dies, and the update of the newest checkpoint that is whole then."""
-    from playground.training.models import checkpoint_files as writing
-
-    return {
-        "opening the folder": (at_call(Path, "mkdir", 1, before=False), 4),
-        "writing the model": (at_call(writing, "_save_tensors", 1), 4),
-        "writing the optimizer": (at_call(writing, "_save_tensors", 2), 4),
-        "before the first fsync": (at_call(writing, "_bring_to_disk", 1), 4),
-        "between two fsyncs": (at_call(writing, "_bring_to_disk", 3), 4),
-        "before the manifest": (at_call(writing, "_save_json", 2), 4),
-        "after the manifest": (at_call(writing, "_save_json", 2, before=False), 4),
-        "before the rename": (at_call(os, "rename", 1), 4),
-        "after the rename": (at_call(os, "rename", 1, before=False), 5),
-        "reading it back": (at_call(checkpoints, "problem_of", 1), 5),
-        "before old ones are deleted": (at_call(checkpoints, "prune", 1), 5),
-        "while old ones are deleted": (at_call(os, "unlink", 2), 5),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("where", points())
-def test_dying_while_a_checkpoint_is_written(
-    where: str, run: RunDirectory, session: Session, figure: Figure
-) -> None:  # fmt: skip
-    arm, expected = points()[where]
-    dies_while_saving(session, run, arm)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DIED, "it did not come that far"
     found, problems, _ = checkpoints.search(run)
     assert found is not None and found.update == expected and problems == []
-    resuming.queue_again(run)
-    resuming.attempt(run)
-    (event,) = [event for event in run.events() if event.kind == "resumed"]
+    begun, _ = resumed(run)
     names = {path.name for path in run.checkpoints_path.iterdir()}
     clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
-    figure(CRASHED, 1, int(event.update == expected and clean))
+    figure(CRASHED, 1, int(begun == [expected] and clean))
 
 
-def damages() -> dict[str, Callable[[Path], None]]:
-    """Ten ways to damage the newest checkpoint."""
-    dice = random.Random(5)
-
-    def flip(name: str) -> Callable[[Path], None]:
-        def do(folder: Path) -> None:
-            data = bytearray((folder / name).read_bytes())
-            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
-            (folder / name).write_bytes(data)
-
-        return do
-
-    def cut(name: str, share: float) -> Callable[[Path], None]:
-        def do(folder: Path) -> None:
-            os.truncate(folder / name, int((folder / name).stat().st_size * share))
-
-        return do
-
-    return {
-        "a bit of model.safetensors": flip("model.safetensors"),
-        "a bit of optimizer.safetensors": flip("optimizer.safetensors"),
-        "a bit of critic.safetensors": flip("critic.safetensors"),
-        "a bit of trainer.json": flip("trainer.json"),
-        "a bit of config.json": flip("config.json"),
-        "model.safetensors cut": cut("model.safetensors", 0.5),
-        "optimizer.safetensors empty": cut("optimizer.safetensors", 0),
-        "MANIFEST.json cut": cut("MANIFEST.json", 0.9),
-        "MANIFEST.json empty": cut("MANIFEST.json", 0),
-        "tokenizer.json gone": lambda folder: (folder / "tokenizer.json").unlink(),
-    }
+def flip(path: Path) -> None:
+    """Change one bit in its middle."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 8
+    path.write_bytes(data)
 
 
-@pytest.mark.parametrize("what", damages())
+DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
+    "a bit of the weights": ("model.safetensors", flip),
+    "a bit of the optimizer": ("optimizer.safetensors", flip),
+    "a bit of the facts": ("trainer.json", flip),
+    "weights cut": ("model.safetensors", lambda path: os.truncate(path, path.stat().st_size // 2)),
+    "an empty file": ("critic.safetensors", lambda path: os.truncate(path, 0)),
+    "manifest cut": ("MANIFEST.json", lambda path: os.truncate(path, path.stat().st_size - 20)),
+    "a file gone": ("tokenizer.json", Path.unlink),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
 def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
-    damages()[what](run.checkpoints_path / "update-000004")
+    name, damage = DAMAGES[what]
+    damage(run.checkpoints_path / "update-000004" / name)
     found, problems, _ = checkpoints.search(run)
     assert found is not None and found.update == 3
     assert len(problems) == 1 and "update-000004" in problems[0]
-    resuming.queue_again(run)
-    resuming.attempt(run)
-    events = run.events()
-    named = [event.message for event in events if event.kind == "warning" and "update-000004" in event.message]
-    went_on = [event.update for event in events if event.kind == "resumed"] == [3]
+    begun, warnings = resumed(run)
+    named = [message for message in warnings if "update-000004" in message]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
-    figure(DAMAGED, 1, int(went_on and named == problems))
+    figure(DAMAGED, 1, int(begun == [3] and named == problems))
 
 
 def without_optimizer(folder: Path) -> None:
@@ -204,13 +166,13 @@ def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_sa
     begins_at = 3 if at_least else 0
     shown: list[int] = []
 
-    def look(session: Session) -> None:
+    def see(session: Session) -> None:
         if session.writer.status.state == "running":
             newest = run.latest_checkpoint()
             shown.append(checkpoints.update_of(newest) if newest else 0)
             assert not list(run.checkpoints_path.glob(".tmp-*"))
 
-    resuming.attempt(run, look)
+    resuming.attempt(run, see)
     assert [event.update for event in run.events() if event.kind == "resumed"] == [begins_at]
     assert list(dict.fromkeys(shown)) == list(range(begins_at, 6)), "its own, one after the other"
     assert [checkpoints.update_of(folder) for folder in run.checkpoints()[-2:]] == [5, 6]
@@ -219,83 +181,70 @@ def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_sa
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:
     os.rename(run.checkpoints_path / "update-000004", run.checkpoints_path / ".old-update-000004")
-    resuming.queue_again(run)
-    resuming.attempt(run)
-    assert [event.update for event in run.events() if event.kind == "resumed"] == [4]
-    assert [path.name for path in run.checkpoints_path.glob(".*")] == []
+    assert resumed(run)[0] == [4] and list(run.checkpoints_path.glob(".*")) == []
 
 
 @pytest.fixture(scope="module")
-def other(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., RunDirectory]:
-    """Makes a run that is asked for as runs are, and broken off after its checkpoint of update 4."""
+def mine(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., RunDirectory]:
+    """A run that is asked for as runs are, and broken off after its checkpoint of update 4: each a copy, made once."""
+    made: dict[str, Path] = {}
 
-    def made(name: str, **changes: Any) -> RunDirectory:
-        base = halfway.config().model_dump(mode="json")
-        run = RunDirectory.create(tmp_path_factory.mktemp(name), config_with(base, changes), name)
-        requests.record(run, Request(), "cpu")
-        resuming.broken_off(run, 4)
-        return run
+    def copy(**changes: Any) -> RunDirectory:
+        if str(changes) not in made:
+            config = config_with(halfway.config().model_dump(mode="json"), changes)
+            run = RunDirectory.create(tmp_path_factory.mktemp("made"), config, "run")
+            requests.record(run, Request(), "cpu")
+            resuming.broken_off(run, 4)
+            made[str(changes)] = run.path
+        return RunDirectory(shutil.copytree(made[str(changes)], tmp_path_factory.mktemp("copy") / "run"))
 
-    return made
-
-
-def resumed(run: RunDirectory) -> tuple[Session, list[str]]:
-    """The next attempt, and what it warns of."""
-    before = len(run.all_events())
-    resuming.queue_again(run)
-    session = resuming.attempt(run)
-    return session, [event.message for event in run.all_events()[before:] if event.kind == "warning"]
+    return copy
 
 
-def swapped(run: RunDirectory, source: RunDirectory) -> None:
-    """Another run's checkpoints in the place of a run's own."""
+def swapped(run: RunDirectory, source: RunDirectory) -> RunDirectory:
+    """A run with another's checkpoints in the place of its own."""
     shutil.rmtree(run.checkpoints_path)
     shutil.copytree(source.checkpoints_path, run.checkpoints_path)
+    return run
 
 
-def test_a_checkpoint_of_a_run_with_other_rewards_is_not_gone_on_from_as_ones_own(other: Any) -> None:
-    mine, theirs = other("mine"), other("theirs", rewards=[{"kind": "length", "target": 5.0}])
-    swapped(mine, theirs)
-    seen = checkpoints.search(mine)
-    assert seen.found is None and "another run, with another model or other rewards" in seen.problems[0]
-    assert run_state.resume_offer(mine)["from"] == 0 and run_state.resume_offer(mine)["skipped"] == seen.problems
-    session, warnings = resumed(mine)
-    assert mine.status().state == "finished" and warnings[: len(seen.problems)] == seen.problems
-    assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6] and session.trainer.updates_done == 6
+def test_a_checkpoint_of_a_run_with_other_rewards_is_not_gone_on_from_as_ones_own(mine: Any) -> None:
+    run = swapped(mine(), mine(rewards=[{"kind": "length", "target": 5.0}]))
+    seen = checkpoints.search(run)
+    assert seen.found is None and "another model or other rewards" in seen.problems[0]
+    assert run_state.resume_offer(run)["from"] == 0 and run_state.resume_offer(run)["skipped"] == seen.problems
+    begun, warnings = resumed(run)
+    assert run.status().state == "finished" and begun == [0] and warnings[: len(seen.problems)] == seen.problems
+    assert [item.update for item in run.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_one_of_a_run_with_the_same_rewards_is_and_what_is_missing_is_said(other: Any, tmp_path: Path) -> None:
-    mine, theirs = other("mine"), other("theirs", seed=7)
-    swapped(mine, theirs)
-    for path in (mine.metrics_path, mine.samples_path):
+def test_one_of_a_run_with_the_same_rewards_is_and_what_is_missing_is_said(mine: Any) -> None:
+    run = swapped(mine(), mine(seed=7))
+    for path in (run.metrics_path, run.samples_path):
         path.unlink()
-    assert checkpoints.search(mine).found is not None
-    _, warnings = resumed(mine)
-    assert "The checkpoint update-000004 comes from another run with the same model and rewards." in warnings
-    assert "The records of updates 1 to 4 are not in this folder, so the curves lack them." in warnings
-    assert [item.update for item in mine.metrics()] == [5, 6]
+    begun, warnings = resumed(run)
+    assert begun == [4] and [item.update for item in run.metrics()] == [5, 6]
+    assert any("update-000004 comes from another run" in message for message in warnings)
+    assert any("updates 1 to 4" in message for message in warnings)
 
 
-def test_one_of_a_longer_run_does_not_finish_a_run_that_has_not_trained(other: Any) -> None:
-    mine, theirs = other("mine"), other("theirs")
-    swapped(mine, theirs)
-    mine.publish(config_with(mine.config().model_dump(mode="json"), {"ppo__num_updates": 4}))
-    assert "leaves nothing to do (this run has 4 updates)" in checkpoints.search(mine).problems[0]
+def test_one_of_a_longer_run_does_not_finish_a_run_that_has_not_trained(mine: Any) -> None:
+    run = swapped(mine(), mine(seed=7))
+    run.publish(config_with(run.config().model_dump(mode="json"), {"ppo__num_updates": 4}))
+    assert "leaves nothing to do" in checkpoints.search(run).problems[0]
 
 
-def test_a_copy_of_a_whole_folder_goes_on_as_the_run_itself(other: Any, tmp_path: Path) -> None:
-    shutil.copytree(other("mine").path, tmp_path / "copy")
-    copy = RunDirectory(tmp_path / "copy")
-    assert checkpoints.search(copy).problems == []
-    _, warnings = resumed(copy)
-    assert warnings == [] and [item.update for item in copy.metrics()] == [1, 2, 3, 4, 5, 6]
+def test_a_copy_of_a_whole_folder_goes_on_as_the_run_itself(mine: Any) -> None:
+    copy = mine()
+    assert checkpoints.search(copy).problems == [] and resumed(copy) == ([4], [])
+    assert [item.update for item in copy.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("changes", [{"rewards": [{"kind": "length", "target": 3.0}]}, {"score__normalise": "none"}])
-def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(other: Any, changes: Any) -> None:
-    run = other("mine")
+def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(mine: Any, changes: Any) -> None:
+    run = mine()
     there = [path.name for path in run.checkpoints()]
     run.publish(config_with(run.config().model_dump(mode="json"), changes))
-    with pytest.raises(ModelNotFound, match="made with another model or other rewards"):
+    with pytest.raises(ModelNotFound, match="another model or other rewards"):
         resumed(run)
     assert [path.name for path in run.checkpoints()] == there  # they stay as they are

@@ -11,8 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs.end import processes
-from playground.runs.folder import heartbeat
+from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
 from playground.runs.supervisor import Supervisor

@@ -21,6 +21,7 @@ from tests.figures import Figure
 from tests.thoroughness import cases
 
 AT = 3
+Undo = Callable[[], object]
 
 
 @pytest.fixture(scope="module")
@@ -28,66 +29,65 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return resuming.tiny_model(tmp_path_factory.mktemp("model"))
 
 
-def nan_reward(session: Session) -> None:
-    for term in session.scorer.mixture._terms:
-        entry = session.scorer.mixture._terms[term]
-        session.scorer.mixture._terms[term] = entry._replace(
-            function=lambda prompts, completions: [math.nan] * len(completions)
-        )
+def instead(owner: Any, name: str, value: Any) -> Undo:
+    """Another value for an attribute, and how to put the old one back."""
+    old = getattr(owner, name)
+    setattr(owner, name, value)
+    return lambda: setattr(owner, name, old)
 
 
-def inf_loss(session: Session) -> None:
+def nan_reward(session: Session) -> Undo:
+    def nothing(prompts: list[str], completions: list[str]) -> list[float]:
+        return [math.nan] * len(completions)
+
+    mixture = session.scorer.mixture
+    return instead(mixture, "_terms", {n: t._replace(function=nothing) for n, t in mixture._terms.items()})
+
+
+def inf_loss(session: Session) -> Undo:
     forward = session.trainer.forward
 
     def poisoned(*arguments: Any) -> Any:
         log_probs, values, entropies = forward(*arguments)
         return log_probs, values * math.inf, entropies
 
-    session.trainer.forward = poisoned
+    return instead(session.trainer, "forward", poisoned)
 
 
-def nan_gradient(session: Session) -> None:
+def nan_gradient(session: Session) -> Undo:
     weight = next(weight for weight in session.policy.parameters() if weight.requires_grad)
-    session.hook = weight.register_hook(lambda gradient: gradient * math.nan)
+    return weight.register_hook(lambda gradient: gradient * math.nan).remove
 
 
-def no_logits(session: Session) -> None:
-    session.policy._transform_logits = lambda logits: torch.full_like(logits, -math.inf)
+def no_logits(session: Session) -> Undo:
+    return instead(session.policy, "_transform_logits", lambda logits: torch.full_like(logits, -math.inf))
 
 
-def empty_completions(session: Session) -> None:
+def empty_completions(session: Session) -> Undo:
     """Every text ends at once."""
-    end = session.tokens.eos_id
-    session.policy._transform_logits = lambda logits: torch.where(
-        torch.arange(logits.shape[-1]) == end, logits + 1e4, logits
-    )
+
+    def ending(logits: torch.Tensor) -> torch.Tensor:
+        return torch.where(torch.arange(logits.shape[-1]) == session.tokens.eos_id, logits + 1e4, logits)
+
+    return instead(session.policy, "_transform_logits", ending)
 
 
-POISONS: dict[str, Callable[[Session], None]] = {
-    "NaN reward": nan_reward, "infinite loss": inf_loss, "NaN gradient": nan_gradient,
-    "logits all minus infinity": no_logits, "empty completions": empty_completions,
-}  # fmt: skip
+POISONS = {poison.__name__: poison for poison in (nan_reward, inf_loss, nan_gradient, no_logits, empty_completions)}
 
 
 class Poisoner:
     """Puts it in when the update begins, and takes it out again after so many updates."""
 
     def __init__(self, name: str, updates: int) -> None:
-        self.poison, self.updates = POISONS[name], updates
-        self.saved: dict[str, Any] = {}
+        self.poison, self.until = POISONS[name], AT - 1 + updates
+        self.undo: Undo | None = None
 
     def __call__(self, session: Session) -> None:
         done = session.trainer.updates_done
-        if done == AT - 1 and not self.saved and (session.run.checkpoints_path / f"update-{done:06d}").exists():
-            self.saved = {"terms": dict(session.scorer.mixture._terms), "transform": session.policy._transform_logits}
-            self.poison(session)
-        elif done == AT - 1 + self.updates and self.saved and not self.saved.get("out"):
-            self.saved["out"] = True
-            session.scorer.mixture._terms = self.saved["terms"]
-            session.policy._transform_logits = self.saved["transform"]
-            session.trainer.__dict__.pop("forward", None)
-            if hasattr(session, "hook"):
-                session.hook.remove()
+        if done == AT - 1 and not self.undo and (session.run.checkpoints_path / f"update-{done:06d}").exists():
+            self.undo = self.poison(session)
+        elif done == self.until and self.undo:
+            self.undo()
 
 
 def clean_on_disk(run: RunDirectory) -> bool:
@@ -95,7 +95,7 @@ def clean_on_disk(run: RunDirectory) -> bool:
     for name in ("metrics", "samples", "events"):
         resuming.strict_lines(run.path / f"{name}.jsonl")
     for folder in run.checkpoints():
-        json.loads((folder / "trainer.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+        json.loads((folder / "trainer.json").read_text(), parse_constant=pytest.fail)
         for path in folder.glob("*.safetensors"):
             if not all(bool(torch.isfinite(tensor).all()) for tensor in load_file(path).values()):
                 return False
@@ -110,14 +110,14 @@ def test_it_is_found_in_its_update_and_the_run_goes_on(tmp_path: Path, model: Pa
     before, after = (load_file(run.checkpoints_path / f"update-{n:06d}" / "model.safetensors") for n in (AT - 1, AT))
     learned = any(not torch.equal(before[key], after[key]) for key in before)
     assert [event.update for event in warnings] == [AT], "found in the very update, and only there"
-    assert bool(warnings[0].data.get("skipped")) == (name != "empty completions")
-    assert learned == (name == "empty completions"), "nothing is learned from what is not finite"
+    assert bool(warnings[0].data.get("skipped")) == (name != "empty_completions")
+    assert learned == (name == "empty_completions"), "nothing is learned from what is not finite"
     assert session.trainer.updates_done == resuming.UPDATES and run.status().state == "finished"
     figure("not finite or empty, in one update: found there, and the run goes on", 1, int(clean_on_disk(run)))
 
 
 @pytest.mark.parametrize(
-    "name", cases([name for name in POISONS if name != "empty completions"], always=["NaN gradient"])
+    "name", cases([name for name in POISONS if name != "empty_completions"], always=["nan_gradient"])
 )
 def test_three_in_a_row_end_the_run_and_the_last_checkpoint_is_finite(tmp_path: Path, model: Path, name: str) -> None:
     run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=8), "run")
@@ -131,11 +131,11 @@ def test_three_in_a_row_end_the_run_and_the_last_checkpoint_is_finite(tmp_path: 
     assert run.metrics()[-1].update == resuming.UPDATES
 
 
-def test_empty_completions_are_told_and_are_no_reason_to_stop(tmp_path: Path, model: Path) -> None:
+def test_empty_completions_are_warned_of_and_are_no_reason_to_stop(tmp_path: Path, model: Path) -> None:
     run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=8), "run")
-    resuming.attempt(run, Poisoner("empty completions", 9))
+    resuming.attempt(run, Poisoner("empty_completions", 9))
     metrics = run.metrics()
     assert len(metrics) == resuming.UPDATES and metrics[-1].completion_length == 1 and metrics[-1].eos_fraction == 1
-    told = [event for event in run.events() if event.kind == "warning" and event.update]
-    assert [event.update for event in told] == list(range(AT, resuming.UPDATES + 1))
-    assert "empty" in told[0].message
+    warnings = [event for event in run.events() if event.kind == "warning" and event.update]
+    assert [event.update for event in warnings] == list(range(AT, resuming.UPDATES + 1))
+    assert "empty" in warnings[0].message

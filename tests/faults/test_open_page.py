@@ -18,7 +18,7 @@ AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a 
 
 
 @pytest.mark.slow
-def test_a_run_that_does_not_stop_can_be_ended_and_nobody_waits_for_it(site, make_page, begin):
+def test_a_run_that_does_not_stop_can_be_ended(site, make_page, begin):
     run = begin("deaf")
     page = visit(make_page(), site, "?run=deaf")
     wait_for_update(page, 1)
@@ -60,35 +60,3 @@ def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figu
     expect(ended.locator(".notice")).to_be_hidden()
     assert [viewer.evaluate("window.here") for viewer in (page, ended)] == [True, True]  # neither was loaded anew
     figure("server killed under an open page: it finds its run again, without a reload, no update twice", 1, 1)
-
-
-@pytest.mark.slow
-def test_a_question_that_is_never_answered_is_asked_again(site, make_page, begin):
-    run = begin("quiet-death")
-    page = visit(make_page(forgive=AWAY), site, f"?run={run.id}")
-    wait_for_update(page, 2)
-    asked = {"poll": [], "_home": []}
-
-    def never_answer_the_first(route):
-        kind = next(kind for kind in asked if kind in route.request.url)
-        asked[kind].append(route)
-        if len(asked[kind]) > 1:
-            route.continue_()
-
-    page.route(re.compile("/poll|/_home"), never_answer_the_first)
-    site.process.send_signal(signal.SIGKILL)
-    site.process.wait(timeout=120)
-    wait_until_asked(page, asked, 1)
-    before = updates_done(page)
-    site.start()
-    wait_for_update(page, before + 2)
-    expect(page.locator(".notice")).to_be_hidden()
-    wait_until_asked(page, asked, 2)
-
-
-def wait_until_asked(page, asked, times):
-    for _ in range(400):
-        if all(len(routes) >= times for routes in asked.values()):
-            return
-        page.wait_for_timeout(100)  # in which the browser's events are heard
-    raise AssertionError(f"the page has not asked {times} times: {asked}")

@@ -10,9 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.runs.end import processes
-from playground.runs.folder import checkpoints
-from playground.runs.steer import changes
+from playground.runs.folder import changes, checkpoints, processes
 from tests.faults.test_ends import ALLOWED_SECONDS, gone
 from tests.faults.workers import Nursery, tiny
 from tests.support import wait_until

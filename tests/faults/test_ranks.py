@@ -14,10 +14,9 @@ import pytest
 from safetensors.torch import load_file
 
 from playground.config import RunConfig
-from playground.runs.end import processes
+from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import children, launcher
-from playground.runs.steer import changes
 from playground.training.process import family
 from tests.faults import resuming
 from tests.forking import Forker
@@ -56,7 +55,14 @@ def helper_of(run: RunDirectory) -> psutil.Process | None:
     return next((child for child in children if family.HELPER_MODULE in child.cmdline()), None)
 
 
-def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_nobody(outputs: Path, forker: Forker) -> None:
+def finished(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """What Python prints with these arguments, in the environment of a worker."""
+    environment = {**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=SECONDS, capture_output=True, text=True)
+
+
+def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_no_process(outputs: Path, forker: Forker) -> None:
     run = with_updates(start(outputs, forker), 2)
     helper = helper_of(run)
     changes.request_pause(run)
@@ -105,10 +111,7 @@ try:
 except family.HelperFailed as error:
     print(error.reason, error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, env=children.torch_environment(), timeout=SECONDS,
-        capture_output=True, text=True,
-    )  # fmt: skip
+    done = finished("-c", code)
     assert done.stdout.startswith("bug Process 1 of this run: Unexpected ValidationError"), done.stderr
 
 
@@ -143,12 +146,8 @@ def torchrun(outputs: Path, trained: RunConfig) -> subprocess.CompletedProcess[s
     """The command that trains the run `launched`, started by torchrun as two processes."""
     preset = outputs / "preset.yaml"
     preset.write_text(trained.to_yaml(), encoding="utf-8")
-    return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m",
-         "playground", "train", str(preset), "--outputs", str(outputs), "--run-id", "launched"],
-        cwd=PROJECT, env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}, timeout=SECONDS,
-        capture_output=True, text=True,
-    )  # fmt: skip
+    launch = "-m torch.distributed.run --standalone --nproc-per-node=2 -m playground train".split()
+    return finished(*launch, str(preset), "--outputs", str(outputs), "--run-id", "launched")
 
 
 @pytest.mark.thorough

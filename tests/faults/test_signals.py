@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.end import processes
+from playground.runs.folder import processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import Status

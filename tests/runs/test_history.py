@@ -1,9 +1,8 @@
-"""The list of runs, and deleting them into the bin."""
+"""The list of runs, deleting them into the bin, and what goes when there are too many."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from playground.setup import catalog
 from tests.support import small_config, update_metrics
 
 
-def ended_run(outputs: Path, run_id: str, started_at: float, updates: int = 2) -> RunDirectory:
+def ended_run(outputs: Path, run_id: str, started_at: float = 1, updates: int = 2) -> RunDirectory:
     run = RunDirectory.create(outputs, small_config("name-of-it"), run_id)
     writer = RunWriter(run, num_updates=3)
     for update in range(1, updates + 1):
@@ -31,103 +30,83 @@ def ended_run(outputs: Path, run_id: str, started_at: float, updates: int = 2) -
 
 def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     ended_run(outputs, "older", started_at=1000)
-    ended_run(outputs, "newer", started_at=2000)
+    ended_run(outputs, "newer", started_at=2000, updates=240)
     newer, older = history.list_runs(outputs)
     assert (newer.id, older.id) == ("newer", "older")
     assert (older.title, older.model, older.seed) == ("name-of-it", "pocket-2m", 0)
     assert (older.reward, older.beta, older.adaptive, older.learning_rate) == ("Length", 0.25, False, 2e-4)
     assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
+    assert len(newer.spark) == 24 and newer.spark[:2] == [0.5, 5.5]  # every tenth of 240 updates
 
 
-def test_runs_that_differ_by_what_was_changed_on_the_way_are_told_apart(outputs: Path) -> None:
-    for name, beta in (("quiet", None), ("changed", 3.0)):
+def test_runs_that_differ_by_what_was_changed_on_the_way_are_described_differently(outputs: Path) -> None:
+    for name in ("quiet", "changed"):
         run = RunDirectory.create(outputs, catalog.preset("kinder-reviews"), name)
         writer = RunWriter(run, num_updates=40)
         writer.set_status(update=12)
-        assert [item.told for item in history.list_runs(outputs) if item.id == name] == ["Kinder reviews"]
-        if beta:
-            writer.event("edit", "Leash (beta) 0.25 \u2192 3", field="kl.coef", old=0.25, value=beta)
-    told = {item.id: item.told for item in history.list_runs(outputs)}
-    assert told["quiet"] == "Kinder reviews"
-    assert told["changed"] == "Kinder reviews, changed while it trained: beta 3 after update 12"
+    writer.event("edit", "Leash (beta) 0.25 \u2192 3", field="kl.coef", old=0.25, value=3.0)
+    described = {item.id: item.told for item in history.list_runs(outputs)}
+    assert described["quiet"] == "Kinder reviews"
+    assert described["changed"] == "Kinder reviews, changed while it trained: beta 3 after update 12"
 
 
 def test_the_list_follows_what_happens_on_disk(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert history.list_runs(outputs) == []
-    run = RunDirectory.create(outputs, small_config(), "one")
-    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("queued", None)]
-    monkeypatch.setattr(directory, "GRACE_SECONDS", 0.0)  # nobody has come for it
-    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("interrupted", None)]
-    lock = launcher.take_lock(run)
-    assert lock is not None
-    assert history.list_runs(outputs)[0].status.state == "queued"
-    writer = RunWriter(run, num_updates=3)
-    writer.metrics(update_metrics(2))
-    writer.finish("finished")
-    lock.close()
-    assert [(item.status.state, item.score_last) for item in history.list_runs(outputs)] == [("finished", 1.0)]
+    def listed() -> list[tuple[str, float | None]]:
+        return [(item.status.state, item.score_last) for item in history.list_runs(outputs)]
 
-
-def test_a_run_that_is_renamed_is_listed_by_its_new_name(outputs: Path) -> None:
-    run = ended_run(outputs, "one", started_at=1)
-    run.write_label(" Third\ttry\n", "half the leash")
-    (listed,) = history.list_runs(outputs)
-    assert (listed.id, listed.title, listed.name, listed.note) == ("one", "Third try", "name-of-it", "half the leash")
-    run.write_label("", "")
-    assert history.list_runs(outputs)[0].title == "name-of-it"
+    assert listed() == []
+    run = RunDirectory.create(outputs, small_config("first"), "one")
+    assert listed() == [("queued", None)]
+    monkeypatch.setattr(directory, "GRACE_SECONDS", 0.0)  # no worker has come for it
+    assert listed() == [("interrupted", None)]
+    with launcher.take_lock(run):  # type: ignore[union-attr]
+        assert listed() == [("queued", None)]
+        writer = RunWriter(run, num_updates=3)
+        writer.metrics(update_metrics(1, score_mean=None, kl_to_reference=None))
+        assert listed() == [("starting", None)]
+        writer.metrics(update_metrics(2))
+        writer.finish("finished")
+    assert listed() == [("finished", 1.0)]
+    for name, title in ((" Third\ttry\n", "Third try"), ("", "first")):
+        run.write_label(name, "half the leash")
+        (found,) = history.list_runs(outputs)
+        assert (found.id, found.title, found.name, found.note) == ("one", title, "first", "half the leash")
 
 
 def test_what_is_not_a_run_is_left_out(outputs: Path) -> None:
-    ended_run(outputs, "good", started_at=1)
-    (outputs / "empty").mkdir()
-    (outputs / "broken").mkdir()
+    ended_run(outputs, "good")
+    for name in ("empty", "broken"):
+        (outputs / name).mkdir()
     (outputs / "broken" / "config.yaml").write_text("kl: [")
     (outputs / "note.txt").touch()
     assert [item.id for item in history.list_runs(outputs)] == ["good"]
 
 
-def test_a_score_without_a_value_does_not_break_the_list(outputs: Path) -> None:
-    run = RunDirectory.create(outputs, small_config(), "one")
-    RunWriter(run, 3).metrics(update_metrics(1, score_mean=None, kl_to_reference=None))
-    summary = history.list_runs(outputs)[0]
-    assert (summary.score_first, summary.score_last, summary.kl_last, summary.spark) == (None, None, None, [])
+STRANGE_IDS = ["", ".", "..", "../outputs/good", "good/", "/etc", "a\0b", "Good", "good\n", ".bin", "x" * 300]
 
 
-def test_a_spark_line_of_a_long_run_stays_short(outputs: Path) -> None:
-    ended_run(outputs, "long", started_at=1, updates=240)
-    spark = history.list_runs(outputs)[0].spark
-    assert len(spark) == 24 and spark[:2] == [0.5, 5.5]  # every tenth of 240 updates
-
-
-@pytest.mark.parametrize(
-    "run_id", ["", ".", "..", "../outputs/good", "good/", "/etc", "a\0b", "Good", "good\n", ".bin", "x" * 300]
-)
-def test_an_id_from_a_stranger_cannot_leave_the_folder(outputs: Path, run_id: str) -> None:
-    ended_run(outputs, "good", started_at=1)
-    with pytest.raises(RunNotFound, match="is not a run id"):
-        history.find_run(outputs, run_id)
-
-
-def test_a_run_is_found_by_its_id(outputs: Path) -> None:
-    run = ended_run(outputs, "good", started_at=1)
-    assert history.find_run(outputs, "good").path == run.path
-    with pytest.raises(RunNotFound):
-        history.find_run(outputs, "other")
+def test_a_run_is_found_by_its_id_and_one_from_a_stranger_cannot_leave_the_folder(outputs: Path) -> None:
+    assert history.find_run(outputs, ended_run(outputs, "good").id).path == outputs / "good"
+    for run_id in (*STRANGE_IDS, "other"):
+        with pytest.raises(RunNotFound):
+            history.find_run(outputs, run_id)
 
 
 def test_a_deleted_run_goes_into_the_bin_and_the_bin_can_be_emptied(outputs: Path) -> None:
-    target = history.delete_run(ended_run(outputs, "one", started_at=1))
+    target = history.delete_run(ended_run(outputs, "one"))
     assert history.list_runs(outputs) == [] and (target / "config.yaml").is_file()
-    history.delete_run(ended_run(outputs, "one", started_at=2))  # the same id again
-    assert history.empty_bin(outputs) == 2
-    assert not target.exists()
-    assert history.empty_bin(outputs) == 0
+    living = ended_run(outputs, "one")  # the same id again
+    with launcher.take_lock(living), pytest.raises(RunBusy):  # type: ignore[union-attr]
+        living.status_path.unlink()
+        history.delete_run(living)
+    history.delete_run(living)
+    assert history.empty_bin(outputs) == 2 and not target.exists() and history.empty_bin(outputs) == 0
 
 
 def placed(outputs: Path, *names: str) -> list[RunDirectory]:
     """Ended runs of 100,000 bytes each, the first the oldest."""
-    runs = [ended_run(outputs, name, started_at=1) for name in names]
+    runs = [ended_run(outputs, name) for name in names]
     for age, run in enumerate(reversed(runs)):
         (run.path / "weights").write_bytes(b"")
         os.truncate(run.path / "weights", 100_000 - sum(path.stat().st_size for path in run.path.rglob("*.*")))
@@ -159,13 +138,10 @@ def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: 
     waiting = RunDirectory(outputs / "waiting")
     waiting.queue_again(waiting.status(), 3)
     queue.enter(waiting, "cpu", attempt=waiting.status_on_disk().attempt)
-    locks = [launcher.take_lock(RunDirectory(outputs / "living")), launcher.take_lock(named)]
-    assert history.keep_newest(outputs, 0, 0) == ["gone"]
-    assert ids(outputs) == ["linked", "living", "names-it", "reference", "waiting"]
-    assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
-    for lock in locks:
-        assert lock is not None
-        lock.close()
+    with launcher.take_lock(RunDirectory(outputs / "living")), launcher.take_lock(named):  # type: ignore[union-attr]
+        assert history.keep_newest(outputs, 0, 0) == ["gone"]
+        assert ids(outputs) == ["linked", "living", "names-it", "reference", "waiting"]
+        assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
 
 
 def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_path: Path) -> None:
@@ -173,44 +149,27 @@ def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_
     (tmp_path / "precious").mkdir()
     (outputs / ".bin").symlink_to(tmp_path, target_is_directory=True)
     assert history.keep_newest(outputs, 0, 0) == [] and ids(outputs) == ["a"]
-    assert (tmp_path / "precious").is_dir()
+    assert history.empty_bin(outputs) == 0 and (tmp_path / "precious").is_dir()
 
 
-def test_a_living_run_cannot_be_deleted(outputs: Path) -> None:
-    run = RunDirectory.create(outputs, small_config(), "one")
-    with launcher.take_lock(run) as lock:  # type: ignore[union-attr]
-        assert lock is not None
-        with pytest.raises(RunBusy, match="still training"):
-            history.delete_run(run)
-    assert run.config_path.is_file()
-
-
-def test_a_run_that_begins_between_two_looks_is_in_use(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = small_config(reference={"source": "start/update-000010"})
-    run = RunDirectory.create(outputs, config, "one")
+@pytest.mark.parametrize("first", ["waiting", "living"])
+def test_a_run_that_begins_between_two_looks_is_in_use(outputs: Path, monkeypatch: Any, first: str) -> None:
+    run = RunDirectory.create(outputs, small_config(reference={"source": "start/update-000010"}), "one")
     queue.enter(run, "cpu", attempt=1)
-    living, waiting = launcher.living_runs, queue.waiting
     locks: list[Any] = []
+    module = {"waiting": (queue, "waiting"), "living": (launcher, "living_runs")}[first]
+    ask = getattr(*module)
 
-    def begins() -> None:
+    def then_it_begins(folder: Path) -> list[Any]:
+        found = ask(folder)
         if not locks:
             locks.append(launcher.take_lock(run))
             queue.leave(run)
+        return found
 
-    def looked(function: Callable[[Path], list[Any]]) -> Callable[[Path], list[Any]]:
-        def look(folder: Path) -> list[Any]:
-            found = function(folder)
-            begins()
-            return found
-
-        return look
-
-    monkeypatch.setattr(launcher, "living_runs", looked(living))
-    monkeypatch.setattr(queue, "waiting", looked(waiting))
-    try:
-        assert {"one", "start"} <= history.in_use(outputs)
-    finally:
-        locks[0].close()
+    monkeypatch.setattr(*module, then_it_begins)
+    assert {"one", "start"} <= history.in_use(outputs)
+    locks[0].close()
 
 
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:
@@ -223,14 +182,15 @@ def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "fi
     return run
 
 
-def test_how_long_finished_runs_took_is_told_by_the_newest_few(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_finished_runs_took_is_known_from_the_newest_few(
+    outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first update warms up, and an average would be moved by one that stood still."""
     assert history.finished_runs(outputs) == []
-    for number, run in enumerate([
-        timed_run(outputs, "older", [9.0, 2.0, 2.0]), timed_run(outputs, "newer", [9.0, 3.0, 1.0, 50.0]),
-        timed_run(outputs, "short", [9.0, 1.0]), timed_run(outputs, "broken", [9.0, 1.0, 1.0]),
-        timed_run(outputs, "stopped", [9.0, 1.0, 1.0], "stopped"),
-    ]):  # fmt: skip
+    runs = [timed_run(outputs, "older", [9.0, 2.0, 2.0]), timed_run(outputs, "newer", [9.0, 3.0, 1.0, 50.0])]
+    runs += [timed_run(outputs, "short", [9.0, 1.0]), timed_run(outputs, "broken", [9.0, 1.0, 1.0])]
+    runs += [timed_run(outputs, "stopped", [9.0, 1.0, 1.0], "stopped")]
+    for number, run in enumerate(runs):
         os.utime(run.status_path, (1000 + number, 1000 + number))
     (outputs / "broken" / "config.yaml").write_bytes(b"\x00{")
     (outputs / "no-run").mkdir()

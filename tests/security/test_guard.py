@@ -15,7 +15,7 @@ import pytest
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ModelNotFound, ServiceUnavailable
-from playground.runs.folder import evidence
+from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
@@ -64,8 +64,8 @@ def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(
     done = guarded(kind, str(run.path))
     assert done.returncode == -signal.SIGALRM and "in hang" in done.stderr, "the log says where it was"
     assert time.monotonic() - clock < 30 and not run.is_alive()
-    reason, _ = evidence.of_death(done.returncode, run.status_on_disk(), run.path)
-    assert reason == "model" and evidence.state_after(reason) == "failed"
+    reason, _ = exit_reasons.of_death(done.returncode, run.status_on_disk(), run.path)
+    assert reason == "model" and exit_reasons.state_after(reason) == "failed"
 
 
 def test_what_takes_too_much_memory_is_refused_in_a_sentence(tmp_path: Path) -> None:

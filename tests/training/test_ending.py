@@ -18,7 +18,7 @@ from playground.errors import (
     TrainingDiverged,
 )
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.writer import RunWriter
 from playground.training.models.language_model import Tokens
 from playground.training.process import ending
@@ -66,7 +66,7 @@ CASES = [
 @pytest.mark.parametrize(("error", "reason", "words"), CASES)
 def test_what_was_raised_decides_the_reason(error, reason, words):
     found, sentence = diagnosis(error, lambda: "Buy less.")
-    assert found == reason and reason in ENDS
+    assert found == reason and reason in EXIT_REASONS
     assert words in sentence or words == "a sentence is no cause"
 
 

@@ -10,7 +10,7 @@ from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogit
 
 from playground.config import RunConfig, SamplingConfig
 from playground.ppo.logprobs import log_softmax_at
-from playground.runs.steer.changes import LIVE_FIELDS, Edit, edited
+from playground.runs.folder.changes import LIVE_FIELDS, Edit, edited
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.evaluation import Generation, answer
 from playground.training.loop.sampling import Keep, likeliest, sample

@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from playground.runs.end import processes
+from playground.runs.folder import processes
 from playground.runs.start import launcher, queue
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import Supervisor

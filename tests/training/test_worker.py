@@ -15,11 +15,10 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
-from playground.runs.folder import traces
+from playground.runs.folder import changes, traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.training.models import language_model
 from playground.training.process import session as session_module

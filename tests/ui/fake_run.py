@@ -23,13 +23,13 @@ from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
 from playground.runs.folder import checkpoints, heartbeat, requests, traces
+from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from playground.runs.steer.steering import Steering
 from playground.safety.process_identity import boot_id
 from playground.setup import catalog
 from playground.sweeps import sweep_record

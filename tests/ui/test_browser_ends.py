@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from playground.runs.folder import end_reasons, heartbeat
+from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher, queue
@@ -64,7 +64,7 @@ def run_in_view(page):
 
 def test_every_end_is_told_with_what_happened_and_what_to_do(site, open_page):
     page = open_page
-    for number, (reason, end) in enumerate(end_reasons.ENDS.items()):
+    for number, (reason, end) in enumerate(exit_reasons.EXIT_REASONS.items()):
         if not reason:
             continue
         state = "stopped" if reason in ("stopped", "time_limit") else "interrupted" if number % 2 else "failed"

@@ -3,8 +3,8 @@
 
 import pytest
 
+from playground.runs.folder import changes
 from playground.runs.start import launcher
-from playground.runs.steer import changes
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS, go, visit
 

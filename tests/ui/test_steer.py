@@ -9,12 +9,10 @@ import threading
 
 import pytest
 
-from playground.runs.end import processes
-from playground.runs.folder import requests
+from playground.runs.folder import changes, processes, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
 from playground.runs.folder.writer import RunWriter
-from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.ui.door.access import Access, Caller, Role
 from playground.ui.train import run_actions

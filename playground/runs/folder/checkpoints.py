@@ -29,10 +29,7 @@ BEST_BY = "penalised_reward"
 RUN_KEY, OBJECTIVE = "run_key", "objective_sha256"  # in trainer.json: whose it is, and what its numbers mean
 LEFTOVERS = (".tmp-*", ".old-*", ".broken-*")
 MAX_MANIFEST_BYTES = 1_000_000
-NAME = re.compile(
-    r"(?:\.old-)?update-(\d{6,9})"
-)  # .old-: set aside in the moment in which its successor takes its name
-PIECE_BYTES = 2**20
+NAME = re.compile(r"(?:\.old-)?update-(\d{6,9})")  # .old-: until its successor has its name
 
 
 class Found(NamedTuple):
@@ -56,20 +53,21 @@ def search(run: RunDirectory) -> Search:
     Raises:
         InvalidConfig: a damaged configuration.
     """
-    problems: list[str] = []
-    passed_over: list[Path] = []
+    problems: dict[Path, str] = {}
+    found = None
     config = run.config()
-    for folder in sorted(_candidates(run.checkpoints_path), key=update_of, reverse=True):
+    folders = [path for path in run.checkpoints_path.glob("*update-*") if NAME.fullmatch(path.name) and path.is_dir()]
+    for folder in sorted(folders, key=update_of, reverse=True):
         problem = problem_of(folder)
         if not problem and not (folder / OPTIMIZER).is_file():
             problem = "it holds weights, but not the state of the optimizer"
         if not problem and is_foreign(folder, run):
             problem = _problem_of_foreign(folder, config)
         if not problem:
-            return Search(Found(folder, update_of(folder)), problems, passed_over)
-        problems.append(f"The checkpoint {folder.name} cannot be used: {problem}.")
-        passed_over.append(folder)
-    return Search(None, problems, passed_over)
+            found = Found(folder, update_of(folder))
+            break
+        problems[folder] = f"The checkpoint {folder.name} cannot be used: {problem}."
+    return Search(found, [*problems.values()], [*problems])
 
 
 def is_foreign(folder: Path, run: RunDirectory) -> bool:
@@ -199,8 +197,7 @@ def clear(folder: Path, patterns: Iterable[str] = LEFTOVERS) -> None:
 
 
 def set_aside(folders: Iterable[Path]) -> None:
-    """Give checkpoints that cannot be used a name under which nobody takes them for one. The next good one deletes
-    them."""
+    """Give checkpoints that cannot be used a name under which they count for none. The next good one deletes them."""
     for path in folders:
         aside = path.with_name(f".broken-{path.name.removeprefix('.old-')}")
         _delete(aside)
@@ -229,19 +226,11 @@ def settle(run: RunDirectory, seen: Search) -> Found | None:
 def check_engine(config: RunConfig) -> None:
     """Raises: RunNotResumable for a run whose trainer cannot go on from a checkpoint."""
     if config.by_trl:
-        which, other = (
-            ("engine: trl", ", or with engine=playground")
-            if config.engine == "trl"
-            else (f"method: {config.method}", "")
-        )
+        by_engine = config.engine == "trl"
+        which, other = ("engine: trl", ", or with engine=playground") if by_engine else (f"method: {config.method}", "")
         raise RunNotResumable(
             f"{which}: TRL's trainer cannot go on from a checkpoint. Start the run again from its config.yaml{other}."
         )
-
-
-def _candidates(folder: Path) -> list[Path]:
-    return [path for pattern in ("update-*", ".old-update-*") for path in folder.glob(pattern)
-            if NAME.fullmatch(path.name) and path.is_dir()]  # fmt: skip
 
 
 def _manifest(path: Path) -> dict[str, dict[str, Any]]:
@@ -264,12 +253,9 @@ def _problem_of_file(path: Path, facts: dict[str, Any], just_read: bool) -> str:
 
 
 def sha256(path: Path) -> str:
-    """Of a file's content, read in pieces."""
-    found = hashlib.sha256()
+    """Of a file's content."""
     with open(path, "rb") as file:
-        while piece := file.read(PIECE_BYTES):
-            found.update(piece)
-    return found.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _number(value: Any) -> float | None:
@@ -277,7 +263,7 @@ def _number(value: Any) -> float | None:
 
 
 def _delete(path: Path) -> None:
-    """A checkpoint loses its name first, so that nobody ever sees half of one."""
+    """A checkpoint loses its name first, so that half of one is never seen."""
     if path.is_dir() and not path.is_symlink():
         if NAME.fullmatch(path.name):
             going = path.with_name(f".tmp-deleted-{path.name}")

@@ -12,13 +12,13 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.folder import evidence, placed
+from playground.runs.folder import exit_reasons, placed
 from playground.runs.folder.files import (
     JsonlTail,
     field_is,
@@ -89,16 +89,18 @@ class RunDirectory:
 
     @classmethod
     def reserve(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
-        """Make the folder of a new run. Nobody takes it for a run before `publish`.
+        """Make the folder of a new run, which is none before `publish`.
 
         Raises:
             OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name, and for settings
-            that nobody could read back).
+            that could not be read back).
         """
         if (length := len(config.to_yaml())) > yaml_io.MAX_CONFIG_BYTES:
-            most = f"of which at most {yaml_io.MAX_CONFIG_BYTES:,} are read"
-            told = f"These settings have {length:,} characters as text (YAML), {most}."
-            raise InvalidConfig([Problem("", f"{told} Put the prompts into a file, or shorten the rewards.")])
+            message = (
+                f"These settings have {length:,} characters as text (YAML), of which at most "
+                f"{yaml_io.MAX_CONFIG_BYTES:,} are read. Put the prompts into a file, or shorten the rewards."
+            )
+            raise InvalidConfig([Problem("", message)])
         outputs = make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
@@ -110,7 +112,7 @@ class RunDirectory:
                 run.making_path.parent.mkdir(mode=0o700, exist_ok=True)
                 os.close(private(str(run.making_path), os.O_WRONLY | os.O_CREAT))
                 run.path.mkdir(mode=0o700)
-            except FileExistsError:  # made by somebody else in this moment
+            except FileExistsError:  # made by another process in this moment
                 run.making_path.unlink(missing_ok=True)
                 continue
             except OSError as error:
@@ -132,12 +134,16 @@ class RunDirectory:
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
 
-        Its log is told first: if the attempt dies without a word, no earlier one's last words are taken for its own.
+        Its log says so first: if the attempt dies without a word, no earlier one's last words are taken for its own.
         """
         status = Status(
-            attempt=self.next_attempt(before), update=before.update, num_updates=num_updates,
-            started_at=time.time(), updated_at=time.time(), worked_seconds=before.seconds_at_work(),
-        )  # fmt: skip
+            attempt=self.next_attempt(before),
+            update=before.update,
+            num_updates=num_updates,
+            started_at=time.time(),
+            updated_at=time.time(),
+            worked_seconds=before.seconds_at_work(),
+        )
         with open(self.log_path, "a", encoding="utf-8", opener=private) as log:
             log.write(f"\n{attempt_line(status.attempt, 'asked for ')}\n")  # the last line may be torn
         write_atomically(self.status_path, status.model_dump_json())
@@ -169,7 +175,7 @@ class RunDirectory:
         return yaml_io.load(self.config_path, links=False)
 
     def label(self) -> Label:
-        """The name and the note that somebody has given it since it was started."""
+        """The name and the note that it was given since it was started."""
         return read_record(self.label_path, Label) or Label()
 
     def write_label(self, name: str, note: str) -> Label:
@@ -179,13 +185,7 @@ class RunDirectory:
             InvalidConfig: for one that is too long. OSError.
         """
         texts = {"name": " ".join(name.split()), "note": " ".join(note.split())}
-        problems = [
-            Problem(field, f"may have at most {most} characters (got {len(texts[field])}).")
-            for field, most in LABEL_CHARACTERS.items()
-            if len(texts[field]) > most
-        ]
-        if problems:
-            raise InvalidConfig(problems)
+        refuse_too_long(texts, LABEL_CHARACTERS)
         label = Label(**texts)
         write_atomically(self.label_path, json.dumps(label.model_dump()))  # ASCII, whatever it is called
         return label
@@ -205,8 +205,8 @@ class RunDirectory:
         return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
     def is_at_work(self) -> bool:
-        """True while a worker lives and has not written its end. One that has takes a moment to leave; nobody needs
-        to wait for that."""
+        """True while a worker lives and has not written its end. One that has takes a moment to leave, which
+        need not be waited for."""
         status = self.status_on_disk()
         return self.is_alive() and (not status.ended or status.reason == "damaged" or self.is_driven())
 
@@ -244,8 +244,8 @@ class RunDirectory:
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker
         if status.ended or self.is_alive():
             return self._with_requests(status)
-        reason, message = evidence.of_death(None, status, self.path)
-        state = evidence.state_after(reason)
+        reason, message = exit_reasons.of_death(None, status, self.path)
+        state = exit_reasons.state_after(reason)
         return status.model_copy(update={"state": state, "reason": reason, "message": message})
 
     def metrics(self) -> list[UpdateMetrics]:
@@ -257,7 +257,7 @@ class RunDirectory:
         return in_force(_of_prompt(self.samples_path, Sample, prompt_id), self.resumptions())
 
     def evaluations(self) -> list[Evaluation]:
-        """What each look at the fixed prompts measured beside them; none in runs that measured nothing."""
+        """What each evaluation measured beside the samples; none in runs that measured nothing."""
         return in_force(read_records(self.evaluations_path, Evaluation), self.resumptions())
 
     def token_figures(self, prompt_id: int | None = None) -> list[TokenFigures]:
@@ -300,7 +300,7 @@ class RunDirectory:
 
     @property
     def stop_requested(self) -> bool:
-        """True once somebody asked the run to stop."""
+        """True once the run was asked to stop."""
         return (self.control_path / "stop").exists()
 
     def status_on_disk(self) -> Status:
@@ -332,6 +332,17 @@ class RunDirectory:
         if status.state == "running" and (self.control_path / "pause").exists():
             return status.model_copy(update={"phase": "pausing after this update"})
         return status
+
+
+def refuse_too_long(texts: Mapping[str, str], most: Mapping[str, int]) -> None:
+    """Raises: InvalidConfig, naming every field whose text has more characters than it may have."""
+    problems = [
+        Problem(field, f"may have at most {most[field]} characters (got {len(text)}).")
+        for field, text in texts.items()
+        if len(text) > most[field]
+    ]
+    if problems:
+        raise InvalidConfig(problems)
 
 
 def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:

@@ -12,6 +12,7 @@ import gzip
 import io
 import itertools
 import json
+import mmap
 import os
 import re
 import tempfile
@@ -20,7 +21,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import BinaryIO, TypeVar
 
 from playground.errors import OutputsNotWritable, RunNotFound
 from playground.runs.folder.records import Record, finite_or_null, parsed
@@ -30,15 +31,14 @@ R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000
 MAX_PACKED_BYTES = 20_000_000  # unpacked
 MAX_LINE_BYTES = 4_000_000
-BLOCK_BYTES = 1_000_000  # of a file that is looked through from its end
 MOST_PACKED_LINES = 100_000
 MOST_DAMAGED = 5_000  # lines of a file that are no records; what comes behind so many is not read
 SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
 
 
 class JsonlTail:
-    """Reads what was appended to a JSON-lines file since the last look, a line at a time. A torn last line waits for
-    its rest. Of a run that is kept packed, the whole of `<file>.gz` comes at the first look.
+    """Reads what was appended to a JSON-lines file since the last read, a line at a time. A torn last line waits for
+    its rest. Of a run that is kept packed, the whole of `<file>.gz` comes at the first read.
 
     Lines that are no records are left out, and behind MOST_DAMAGED of them the file is not read on: each costs time.
     """
@@ -47,10 +47,6 @@ class JsonlTail:
         self.path = path
         self._offset = 0
         self._damaged = 0
-
-    def read_new(self) -> list[dict[str, Any]]:
-        """New complete lines as dictionaries."""
-        return list(self._objects())
 
     def read_records(self, kind: type[R]) -> list[R]:
         """New records of a kind."""
@@ -62,23 +58,16 @@ class JsonlTail:
         Args:
             where: a line without it is passed over before it is parsed.
         """
-        for item in self._objects(where):
-            record = parsed(item, kind)
+        for line in self._lines():
+            if self._damaged >= MOST_DAMAGED:
+                return
+            if where is not None and not where.search(line):
+                continue
+            record = _record(line, kind)
             if record is None:
                 self._damaged += 1
             else:
                 yield record
-
-    def _objects(self, where: re.Pattern[bytes] | None = None) -> Iterator[dict[str, Any]]:
-        for line in self._lines():
-            if self._damaged >= MOST_DAMAGED:
-                return
-            if where is None or where.search(line):
-                item = _json_object(line)
-                if item is None:
-                    self._damaged += 1
-                else:
-                    yield item
 
     def _lines(self) -> Iterator[bytes]:
         try:
@@ -86,22 +75,22 @@ class JsonlTail:
                 if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
                     self._offset = self._damaged = 0
                 file.seek(self._offset)
-                cut = False  # of a line that is too long the last part is no line either
-                while line := file.readline(MAX_LINE_BYTES):
-                    whole = line.endswith(b"\n")
-                    if not whole and len(line) < MAX_LINE_BYTES:
-                        return
-                    self._offset += len(line)
-                    yield b"" if cut or not whole else line
-                    cut = not whole
+                yield from self._whole_lines(file)
         except FileNotFoundError:
-            data = b"" if self._offset else packed(self.path)
-            self._offset += len(data)
-            for line in itertools.islice(io.BytesIO(data), MOST_PACKED_LINES):
-                if line.endswith(b"\n"):
-                    yield line if len(line) <= MAX_LINE_BYTES else b""
+            if not self._offset:
+                yield from itertools.islice(self._whole_lines(io.BytesIO(packed(self.path))), MOST_PACKED_LINES)
         except NotAcceptable:
             return
+
+    def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
+        cut = False  # of a line that is too long the last part is no line either
+        while line := file.readline(MAX_LINE_BYTES):
+            whole = line.endswith(b"\n")
+            if not whole and len(line) < MAX_LINE_BYTES:
+                return
+            self._offset += len(line)
+            yield b"" if cut or not whole else line
+            cut = not whole
 
 
 def is_kept(path: Path) -> bool:
@@ -123,7 +112,7 @@ def packed(path: Path, most_bytes: int = MAX_PACKED_BYTES) -> bytes:
 
 
 def is_locked(path: Path | str) -> bool:
-    """True while somebody holds this lock file. Raises: OSError, if the machine is too short of files to look."""
+    """True while a process holds this lock file. Raises: OSError, if the machine is too short of files to look."""
     try:
         with open_plain(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -157,12 +146,10 @@ def read_record(path: Path, kind: type[R]) -> R | None:
         OSError: the machine is too short of files or memory to look, which says nothing about the record.
     """
     try:
-        return parsed(_plain_data(read_bytes(path, MAX_RECORD_BYTES)), kind)
+        return _record(read_bytes(path, MAX_RECORD_BYTES), kind)
     except OSError as error:
         if error.errno in SHORTAGES:
             raise
-        return None
-    except (ValueError, RecursionError):
         return None
 
 
@@ -235,27 +222,16 @@ def private(path: str, flags: int) -> int:
 def cut_torn_line(path: Path) -> None:
     """End a file of lines behind its last complete one; no reader has used what is cut off. For its only writer."""
     with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
-        end = file.seek(0, os.SEEK_END)
-        whole, start = 0, end
-        while start > 0 and not whole:
-            stop, start = start, max(0, start - BLOCK_BYTES)
-            file.seek(start)
-            if (place := file.read(stop - start).rfind(b"\n")) >= 0:
-                whole = start + place + 1
-        if whole < end:
+        if os.fstat(file.fileno()).st_size:  # an empty file cannot be mapped
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as lines:
+                whole = lines.rfind(b"\n") + 1
             file.truncate(whole)
 
 
-def _plain_data(text: bytes) -> Any:
-    """From JSON. Halves of characters, which nothing could write again, come as escapes only. Raises: ValueError,
-    RecursionError."""
-    value = json.loads(text)
-    return finite_or_null(value) if rb"\ud" in text.lower() else value
-
-
-def _json_object(line: bytes) -> dict[str, Any] | None:
+def _record(text: bytes, kind: type[R]) -> R | None:
+    """From JSON. Halves of characters, which nothing could write again, come as escapes only."""
     try:
-        item = _plain_data(line)
+        value = json.loads(text)
+        return parsed(finite_or_null(value) if rb"\ud" in text.lower() else value, kind)
     except (ValueError, RecursionError):
         return None
-    return item if isinstance(item, dict) else None

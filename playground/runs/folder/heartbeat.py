@@ -1,8 +1,8 @@
 """vitals.json: the heartbeat of a worker and the memory it held then; and control/killed, why it was ended by force.
 
-The worker's watch writes the first about once a second; `runs.end.processes` reads it (does the run still answer?), and
-`runs.folder.evidence` (what did it die of?). Moments are seconds of the machine's own clock since boot, which steps of
-the wall clock do not move.
+The worker's watch writes the first about once a second; `processes` (does the run still answer?) and `exit_reasons`
+(what did it die of?) read it. Moments are seconds of the machine's own clock since boot, which steps of the wall clock
+do not move.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,15 +21,12 @@ from pydantic import (
     model_validator,
 )
 
-from playground.runs.folder.end_reasons import end_of
-
-State = Literal[
-    "queued", "starting", "running", "paused", "stopping", "finished", "stopped", "failed", "interrupted"
-]  # fmt: skip
-TERMINAL: frozenset[str] = frozenset({"finished", "stopped", "failed", "interrupted"})
+EndState = Literal["finished", "stopped", "failed", "interrupted"]
+State = Literal["queued", "starting", "running", "paused", "stopping"] | EndState
+TERMINAL: frozenset[str] = frozenset(get_args(EndState))
 WAITING: frozenset[str] = frozenset({"queued", "paused"})
+NOT_RESUMABLE = frozenset({"", "invalid", "model", "out_of_gpu_memory"})  # exit reasons after which it makes no sense
 Stage = Literal["before", "during", "after"]
-
 
 LARGEST = 1e30  # of a figure; sums and squares of many of them are still finite
 WHOLE = 2**53  # beyond it JSON's readers disagree about a whole number
@@ -61,7 +58,7 @@ class Record(BaseModel):
 
 class Status(Record):
     """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended
-    (`runs.folder.end_reasons`).
+    (`runs.folder.exit_reasons`).
 
     `pid`, `pid_started_at` and `boot_id` together name one process (`pid_ticks` is its start as Linux counts it, which
     no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed. `worked_seconds`: see
@@ -106,7 +103,7 @@ class Status(Record):
         """True for an end after which going on as it is makes sense. With settings that it has run with before, that is
         any end: a file of prompts that is not there, a GPU that others use, may be mended without changing the run."""
         ran_before = self.attempt > 1 and self.update > 0
-        return self.ended and self.state != "finished" and (ran_before or end_of(self.reason).resumable)
+        return self.ended and self.state != "finished" and (ran_before or self.reason not in NOT_RESUMABLE)
 
 
 class Label(Record):
@@ -225,7 +222,7 @@ class Sample(Record):
 
 
 class Evaluation(Record):
-    """What is measured at each look at the fixed prompts beside its samples.
+    """What is measured at each evaluation of the fixed prompts beside its samples.
 
     `perplexity_text` is the policy's own on held-out text: it rises when the model forgets. (How strange its own texts
     have become to the reference is `perplexity_reference` of each update.)

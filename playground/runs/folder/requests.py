@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground.config import RUN_ID
-from playground.errors import InvalidConfig, Problem, RunBusy, RunNotFound
-from playground.runs.folder.directory import RunDirectory
+from playground.errors import RunBusy, RunNotFound
+from playground.runs.folder.directory import RunDirectory, refuse_too_long
 from playground.runs.folder.files import is_locked, read_record, write_atomically
 from playground.runs.folder.records import Record, Seconds
 from playground.safety.plain_files import read_bytes
 
 INDEX = ".requests"
 MOST_BYTES = 200  # of what is kept for an id: the name of a run
-MOST_CHARACTERS = {"id": 200, "visitor": 200, "mode": 40}
+MOST_CHARACTERS = {"request.id": 200, "request.visitor": 200, "request.mode": 40}
 KEEP_SECONDS = 86_400.0  # how long the id of a run that was deleted is remembered, so that nothing starts it again
 
 
@@ -51,14 +51,7 @@ class Asked(Record):
 
 def check(request: Request) -> None:
     """Raises: InvalidConfig, if a part of a request is longer than it may be."""
-    lengths = {name: len(str(value)) for name, value in request._asdict().items()}
-    problems = [
-        Problem(f"request.{name}", f"may have at most {most} characters (got {lengths[name]}).")
-        for name, most in MOST_CHARACTERS.items()
-        if lengths[name] > most
-    ]
-    if problems:
-        raise InvalidConfig(problems)
+    refuse_too_long({f"request.{name}": str(value) for name, value in request._asdict().items()}, MOST_CHARACTERS)
 
 
 def digest(request_id: str) -> str:
@@ -74,10 +67,7 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     """
     if not request.id:
         return None
-    try:
-        name = _kept(outputs / INDEX / digest(request.id))
-    except (OSError, ValueError):
-        return None
+    name = _kept(outputs / INDEX / digest(request.id))
     if not RUN_ID.fullmatch(name):
         return None
     run = RunDirectory(outputs / name)
@@ -94,10 +84,8 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
 
 def record(run: RunDirectory, request: Request, slot: str) -> None:
     """Write down who asked for a run that was just reserved, and on which device it computes."""
-    asked = Asked(
-        key=secrets.token_hex(8), id=digest(request.id), visitor=request.visitor, mode=request.mode,
-        created_at=time.time(), slot=slot,
-    )  # fmt: skip
+    facts = {"key": secrets.token_hex(8), "created_at": time.time(), "slot": slot}
+    asked = Asked(**request._asdict() | {"id": digest(request.id)} | facts)
     _write(run, asked)
     if request.id:
         index = run.path.parent / INDEX
@@ -118,15 +106,15 @@ def of(run: RunDirectory) -> Asked:
 def forget(run: RunDirectory) -> None:
     """Drop the id by which a run was asked for that never became one: who asks again gets it made."""
     asked = of(run).id
-    with contextlib.suppress(OSError, ValueError):
-        if asked.isalnum() and _kept(run.path.parent / INDEX / asked) == run.id:
-            (run.path.parent / INDEX / asked).unlink()
+    if asked.isalnum() and _kept(path := run.path.parent / INDEX / asked) == run.id:
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def forget_deleted(outputs: Path) -> None:
     """Drop the ids of runs that were deleted long ago, so that there are never many more ids than runs."""
     for path in (outputs / INDEX).glob("*"):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError):
             name = _kept(path)
             gone = not RUN_ID.fullmatch(name) or not (outputs / name).exists()
             if gone and abs(time.time() - path.stat().st_mtime) > KEEP_SECONDS:
@@ -134,8 +122,11 @@ def forget_deleted(outputs: Path) -> None:
 
 
 def _kept(path: Path) -> str:
-    """The run that an id has started. Raises: OSError, ValueError."""
-    return read_bytes(path, MOST_BYTES).decode().strip()
+    """The run that an id has started; empty where that cannot be read."""
+    try:
+        return read_bytes(path, MOST_BYTES).decode().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def _write(run: RunDirectory, asked: Asked) -> None:

@@ -36,9 +36,7 @@ class RunWriter:
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
-        self._files = (
-            run.metrics_path, run.samples_path, run.evaluations_path, run.tokens_path, run.events_path
-        )  # fmt: skip
+        self._files = run.metrics_path, run.samples_path, run.evaluations_path, run.tokens_path, run.events_path
         if attempt > 1:
             for path in self._files:
                 cut_torn_line(path)
@@ -46,20 +44,12 @@ class RunWriter:
         self._lock = threading.RLock()
         now, me = time.time(), identity(os.getpid())
         assert me is not None, "this process is there"
-        self.status = Status(
-            state="starting",
-            phase="starting",
-            **me._asdict(),
-            update=before.update,
-            num_updates=num_updates,
-            started_at=now,
-            updated_at=now,
-            worked_seconds=before.worked_seconds or 0.0,
-            attempt=attempt,
-        )
+        begun = {"attempt": attempt, "started_at": now, "updated_at": now, "num_updates": num_updates}
+        behind = {"update": before.update, "worked_seconds": before.worked_seconds or 0.0}
+        self.status = Status(state="starting", phase="starting", **me._asdict(), **begun, **behind)
         self._seq = 0
         self._written_at = time.monotonic()  # of the status; no step of the clock moves it
-        self._write_status()
+        write_atomically(self.run.status_path, self.status.model_dump_json())
 
     def set_status(self, **changes: Any) -> None:
         """Change fields of status.json; a change of `state` is recorded as an event too. Nothing follows an end."""
@@ -70,7 +60,7 @@ class RunWriter:
             words = {name: shareable(changes[name]) for name in ("message", "phase") if changes.get(name)}
             times = {"worked_seconds": self._worked_seconds(), "updated_at": time.time()}
             self.status = self.status.model_copy(update={**times, **changes, **words})
-            self._write_status()
+            write_atomically(self.run.status_path, self.status.model_dump_json())
             if self.status.state != state_before:
                 self.event("state", self.status.message, state=self.status.state, reason=self.status.reason)
 
@@ -109,28 +99,19 @@ class RunWriter:
             _append(self.run.tokens_path, *map(self._of_this_attempt, figures))
 
     def evaluation(self, evaluation: Evaluation) -> None:
-        """Append what was measured at one look."""
+        """Append what was measured at one evaluation."""
         _append(self.run.evaluations_path, self._of_this_attempt(evaluation))
 
     def flush(self) -> None:
         """Wait until everything appended is on the disk: a checkpoint must not be newer than the lines before it."""
         for path in self._files:
-            with contextlib.suppress(FileNotFoundError):
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+            with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+                os.fsync(file.fileno())
 
     def event(self, kind: str, message: str = "", **data: Any) -> None:
         """Append one event."""
-        status, seq = self.status, self._seq
-        event = Event(
-            attempt=status.attempt, seq=seq, time=time.time(), kind=kind, update=status.update,
-            message=shareable(message), data=data,
-        )  # fmt: skip
         self._seq += 1
-        _append(self.run.events_path, event)
+        _append(self.run.events_path, _event(self.status, self._seq - 1, kind, shareable(message), data))
 
     def _follow(self) -> None:
         """Where the run's folder was renamed or moved, its end is written there. Linux knows its place by the lock file
@@ -164,32 +145,31 @@ class RunWriter:
         attempt = self.status.attempt
         return record if attempt == 1 else record.model_copy(update={"attempt": attempt})
 
-    def _write_status(self) -> None:
-        write_atomically(self.run.status_path, self.status.model_dump_json())
-
 
 def write_end(run: RunDirectory, status: Status, state: State, reason: str, message: str) -> None:
     """Enter a terminal state in the place of a worker that died, or was never started.
 
     Only for who holds the run's lock, or knows under the folder's lock for starting that the run is in the queue; so
     there is never a second writer. `updated_at` stays what the worker wrote last: the run lasted until then, not until
-    somebody looked.
+    this was noticed.
     """
     ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
     run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
     write_atomically(run.status_path, ended.model_dump_json())
-    tell_end(run, ended)
+    record_end(run, ended)
 
 
-def tell_end(run: RunDirectory, ended: Status) -> None:
-    """Add the end of an attempt to the events. For whom `write_end` is for."""
+def record_end(run: RunDirectory, ended: Status) -> None:
+    """Add the end of an attempt to the events. For what may call `write_end`."""
     before = [event.seq for event in run.all_events() if event.attempt == ended.attempt]
-    cut_torn_line(run.events_path)  # or the two would be one line that nobody can read
-    event = Event(
-        attempt=ended.attempt, seq=max(before, default=-1) + 1, time=time.time(), kind="state", update=ended.update,
-        message=ended.message, data={"state": ended.state, "reason": ended.reason},
-    )  # fmt: skip
-    _append(run.events_path, event)
+    cut_torn_line(run.events_path)  # or the two would be one line that cannot be read
+    data = {"state": ended.state, "reason": ended.reason}
+    _append(run.events_path, _event(ended, max(before, default=-1) + 1, "state", ended.message, data))
+
+
+def _event(status: Status, seq: int, kind: str, message: str, data: dict[str, Any]) -> Event:
+    facts = {"attempt": status.attempt, "update": status.update, "time": time.time()}
+    return Event(seq=seq, kind=kind, message=message, data=data, **facts)
 
 
 def _append(path: Path, *records: Record) -> None:

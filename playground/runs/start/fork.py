@@ -19,7 +19,7 @@ from typing import Any
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
 from playground.rewards.mixture import Scale, arithmetic
-from playground.runs.folder import checkpoints, requests
+from playground.runs.folder import changes, checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail, private, write_atomically
 from playground.runs.folder.records import (
@@ -42,7 +42,6 @@ from playground.runs.folder.requests import Request
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.start import half_made, launcher, queue
 from playground.runs.start.launcher import Started, Workers
-from playground.runs.steer import changes
 from playground.setup import describe
 
 FIXED = tuple(

@@ -18,8 +18,7 @@ from typing import IO, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
-from playground.runs.end import processes
-from playground.runs.folder import checkpoints, requests, writer
+from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request

@@ -16,9 +16,9 @@ from typing import IO, NamedTuple
 
 import psutil
 
-from playground.runs.end.processes import STANDBY_VARIABLE
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
+from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.start import children, launcher
 
 STANDBY_MODULE = "playground.training.process.waiting"

@@ -2,8 +2,9 @@
 
 A loop inside the interpreter can hold off every thread and Python's own handlers of signals, so the kernel keeps the
 time: SIGALRM ends the process, after faulthandler's C code has written into the log where it was. Who reads the exit
-code (`runs.folder.evidence`, `runs.model_service`) says so. Memory is limited as address space: an allocation beyond it
-fails. What ships with the playground is not limited, nor is any process that has not called `begin`. Knows no torch.
+code (`runs.folder.exit_reasons`, `runs.model_service`) says so. Memory is limited as address space: an allocation
+beyond it fails. What ships with the playground is not limited, nor is any process that has not called `begin`. Knows
+no torch.
 """
 
 from __future__ import annotations

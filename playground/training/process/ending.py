@@ -1,4 +1,4 @@
-"""How a run ends: everything that can go wrong -> a reason (`runs.folder.end_reasons`), and a sentence about what
+"""How a run ends: everything that can go wrong -> a reason (`runs.folder.exit_reasons`), and a sentence about what
 happened and what to do.
 
 The one broad `except` of the project is here: the traceback goes to worker.log, one sentence to the person. The workers
@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from playground.errors import LESS_MEMORY, PlaygroundError, RunMoved
-from playground.runs.end import processes
-from playground.runs.folder import logs
-from playground.runs.folder.evidence import DISK_WORDS, state_after
+from playground.runs.folder import logs, processes
+from playground.runs.folder.exit_reasons import DISK_WORDS, state_after
 from playground.runs.folder.writer import RunWriter
 
 LEAVE_SECONDS = 10  # the longest that the end of the process may take once the run has ended

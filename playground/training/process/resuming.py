@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
+from playground.runs.folder import changes
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import RESUMED, Event, ScoreScale
 from playground.runs.folder.writer import RunWriter
-from playground.runs.steer import changes
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import Trainer
 from playground.training.models import checkpoint_files, loading

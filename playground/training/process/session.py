@@ -21,8 +21,9 @@ from playground.rewards import behaviours
 from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.best_answers import expected_curve
 from playground.rewards.mixture import Mixture, mean_known
+from playground.runs.folder import changes, requests, traces
 from playground.runs.folder import checkpoints as run_checkpoints
-from playground.runs.folder import requests, traces
+from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import (
     BEST_OF,
@@ -37,8 +38,6 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import TRIAL
-from playground.runs.steer import changes
-from playground.runs.steer.steering import Steering
 from playground.runs.trial import MEASURING
 from playground.setup.devices import available_cores
 from playground.training.loop import held_out_text, slow_motion
@@ -205,7 +204,7 @@ class Session(Equipment):
             return {}
 
     def train(self) -> None:
-        """All updates; between two of them requests are taken (see `runs.steer.changes`), the fixed prompts answered,
+        """All updates; between two of them requests are taken (see `runs.folder.changes`), the fixed prompts answered,
         and the weights saved, as the configuration asks."""
         config = self.config
 

@@ -16,8 +16,8 @@ import threading
 from pathlib import Path
 
 from playground.errors import PlaygroundError
-from playground.runs.end.processes import STANDBY_VARIABLE
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import LOCK_FD_VARIABLE
 from playground.setup import catalog

@@ -22,9 +22,8 @@ from typing import Any, NoReturn
 import psutil
 
 from playground.errors import RunMoved
-from playground.runs.end import processes
-from playground.runs.folder import heartbeat, logs, placed
-from playground.runs.folder.evidence import state_after
+from playground.runs.folder import heartbeat, logs, placed, processes
+from playground.runs.folder.exit_reasons import state_after
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import lifeline

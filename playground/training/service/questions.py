@@ -22,7 +22,7 @@ from playground.config.local_only import shareable
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards.best_answers import best_rows, kl_of_best
-from playground.runs.folder.evidence import DISK_WORDS
+from playground.runs.folder.exit_reasons import DISK_WORDS
 from playground.runs.model_service import STOP
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt

@@ -20,9 +20,9 @@ from playground.insight import before_after, compute, diversity, meters, roads
 from playground.insight.before_after import BeforeAfter
 from playground.insight.frontier import against_kl
 from playground.rewards import behaviours as counted
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
-from playground.runs.steer import changes
 from playground.setup import describe
 from playground.ui.live import insight_serializer, run_serializer
 from playground.ui.live.insight_serializer import SIDES

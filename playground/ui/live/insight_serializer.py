@@ -21,9 +21,9 @@ from playground.insight.frontier import against_kl
 from playground.insight.frontier.against_kl import Look, Possible
 from playground.insight.meters import Meter
 from playground.runs import frontier_samples
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
-from playground.runs.steer import changes
 from playground.setup import describe
 from playground.setup.expected import Band, bands
 from playground.ui.live.run_serializer import PARTS, plain

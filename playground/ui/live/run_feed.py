@@ -15,6 +15,7 @@ from playground.errors import InvalidConfig
 from playground.insight import before_after, meters
 from playground.insight.diagnosis.run_records import Records, Thresholds
 from playground.rewards.mixture import term_names
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import (
@@ -31,7 +32,6 @@ from playground.runs.folder.records import (
     resumptions,
 )
 from playground.runs.start.fork import parent_of
-from playground.runs.steer import changes
 from playground.setup import catalog
 from playground.ui.live import insight_serializer, run_serializer, run_state
 from playground.ui.train import frontier_part

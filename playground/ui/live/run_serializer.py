@@ -20,9 +20,8 @@ from pydantic import BaseModel
 from playground.config import RunConfig, methods
 from playground.insight.pace import seconds_left
 from playground.rewards import behaviours as counted
-from playground.runs.folder import end_reasons, traces
+from playground.runs.folder import changes, exit_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
-from playground.runs.steer import changes
 from playground.setup import describe
 from playground.ui.train import form, reward_form
 
@@ -153,7 +152,7 @@ def ending(status: Status) -> dict[str, str] | None:
     """How a run ended, from the one table: title and remedy."""
     if not status.ended:
         return None
-    end = end_reasons.end_of("" if status.state == "finished" else status.reason or status.state)
+    end = exit_reasons.reason_of("" if status.state == "finished" else status.reason or status.state)
     remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
     return {"title": end.title, "remedy": form.with_labels(remedy)}
 

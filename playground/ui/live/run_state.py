@@ -1,7 +1,7 @@
 """What is known of a run beyond its status.json: its place in the queue, whether its worker has fallen silent, and from
 where it could go on.
 
-Reads run folders and asks `runs.start.queue`, `runs.end.processes` and `runs.folder.checkpoints`; starts and ends
+Reads run folders and asks `runs.start.queue`, `runs.folder.processes` and `runs.folder.checkpoints`; starts and ends
 nothing. `run_feed` and `routes` call it, static/train/notice.js puts it into words.
 """
 
@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
-from playground.runs.end import processes
-from playground.runs.folder import checkpoints, end_reasons
+from playground.runs.folder import checkpoints, exit_reasons, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
@@ -87,7 +86,7 @@ def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
     except InvalidConfig as error:
         return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
     if not can_resume(status, by_trl):
-        resumable = end_reasons.end_of(status.reason).resumable
+        resumable = exit_reasons.reason_of(status.reason).resumable
         return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if by_trl and resumable else ""}
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:

@@ -3,7 +3,7 @@ ended by force, to be taken up again after it has ended, to be forked.
 
 Each function is called by train/run_view.js through Gradio's server functions, with one argument that anybody could
 have made up: run ids go through `history.find_run`, values through the configuration's own checks. Answers are one
-sentence, empty when all is well. The requests themselves are files (`runs.steer.changes`). `train_page` calls
+sentence, empty when all is well. The requests themselves are files (`runs.folder.changes`). `train_page` calls
 `functions` here.
 """
 
@@ -18,12 +18,11 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, in_words
 from playground.runs import history
-from playground.runs.end import processes
+from playground.runs.folder import changes, processes
+from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.start import fork, launcher
-from playground.runs.steer import changes
-from playground.runs.steer.changes import Edit
 from playground.setup import limits
 from playground.setup.estimates import room
 from playground.ui.door import quota

@@ -1,8 +1,8 @@
-"""Steering a living run through its control folder: pause, resume, step, a trace, and new values for live settings.
+"""Changing a living run through its control folder: pause, resume, step, a trace, and new values for live settings.
 
-The page and the command line drop files (`pause`, `resume`, `step`, `trace`, `set-*.json`); the worker takes them
-between two updates. Nobody waits for anybody. Stopping is `RunDirectory.request_stop`, because it is looked at more
-often.
+The page and the command line drop files (`pause`, `resume`, `step`, `trace`, `set-*.json`); the worker's `Steering`
+takes them between two updates, applies edits and waits while paused. Neither side waits for the other. Knows the run
+directory and its writer, no torch. Stopping is `RunDirectory.request_stop`, because it is looked at more often.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import contextlib
 import json
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, knobs, methods, yaml_io
@@ -21,9 +21,11 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import leave_word, write_atomically
 from playground.runs.folder.records import EDIT as EDIT
 from playground.runs.folder.records import RESUMED, Event, events_in_force
+from playground.runs.folder.writer import RunWriter
 from playground.safety.plain_files import read_bytes
 from playground.setup import describe
 
+POLL_SECONDS = 0.1
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a public page share
 COMMANDS = ("pause", "resume", "step")
@@ -84,8 +86,8 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
         InvalidConfig: if a field is not a live setting or a value is out of range; then none is requested.
         RunNotSteerable.
     """
-    edits = list(edits)
     _check_steerable(run)
+    edits = list(edits)
     if sum(event.kind == EDIT for event in run.all_events()) >= MOST_EDITS:
         raise RunNotSteerable(
             f"{run.id} has been changed {MOST_EDITS:,} times, which is the most. Stop it and fork it."
@@ -132,17 +134,9 @@ def dated_edits_of(events: Iterable[Event]) -> list[tuple[int, Edit]]:
     return _with_updates(events_in_force(events))
 
 
-def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
-    return [
-        (event.update, Edit(str(event.data["field"]), event.data["value"]))
-        for event in events
-        if event.kind == EDIT and {"field", "value"} <= event.data.keys()
-    ]
-
-
 def in_words(config: RunConfig, events: Iterable[Event]) -> str:
     """What a run is in words, and what of that was changed while it trained."""
-    made = [(update, edit.field, edit.value) for update, edit in _with_updates(events_in_force(events))]
+    made = [(update, *edit) for update, edit in dated_edits_of(events)]
     return describe.changed_on_the_way(describe.of(config).what, config, made)
 
 
@@ -182,36 +176,115 @@ def replay(events: Iterable[Event], update: int) -> Replay:
     return Replay([edit for _, edit in applied], ahead)
 
 
-class Taken(NamedTuple):
+class Requests(NamedTuple):
     """What the worker found in the control folder."""
 
     commands: list[str]
     edits: list[Edit]
     refused: list[str]
-    trace: bool = False
+    trace: bool
 
 
-def take(run: RunDirectory) -> Taken:
+def take(run: RunDirectory) -> Requests:
     """In the worker: the requests that wait, the oldest first, removed from the folder. Damaged ones are refused."""
-    found = Taken([], [], [])
+    edits: list[Edit] = []
+    refused: list[str] = []
     for path in sorted(run.control_path.glob("set-*.json")):
         try:
             data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
-            found.edits.extend(Edit(str(field), value) for field, value in data.items())
+            edits.extend(Edit(str(field), value) for field, value in data.items())
         except (OSError, ValueError, AttributeError, RecursionError):
-            found.refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")
+            refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")
         path.unlink(missing_ok=True)
-    waiting = []
-    for name in COMMANDS:
-        path = run.control_path / name
+    asked: dict[str, int] = {}
+    for name in (*COMMANDS, TRACE):
         with contextlib.suppress(OSError):
-            waiting.append((path.stat().st_mtime_ns, name))
-            path.unlink(missing_ok=True)
-    found.commands.extend(name for _, name in sorted(waiting))
-    with contextlib.suppress(OSError):
-        (run.control_path / TRACE).unlink()
-        found = found._replace(trace=True)
-    return found
+            asked[name] = (run.control_path / name).stat().st_mtime_ns
+            (run.control_path / name).unlink(missing_ok=True)
+    trace = asked.pop(TRACE, None) is not None
+    return Requests(sorted(asked, key=asked.__getitem__), edits, refused, trace)
+
+
+class Steering:
+    """In the worker: one run's pause state and live settings.
+
+    Args:
+        change: gets the new configuration and the names of the fields that were set.
+        between: called while waiting; raises to break off, for example when the run is to stop.
+        ahead: changes to repeat, each after so many updates: a resumed run makes them again when their time comes.
+    """
+
+    def __init__(
+        self,
+        writer: RunWriter,
+        config: RunConfig,
+        change: Callable[[RunConfig, Collection[str]], None],
+        between: Callable[[], None] = lambda: None,
+        ahead: Iterable[tuple[int, Edit]] = (),
+    ) -> None:
+        self.config = config
+        self.trace_asked = False  # until who writes traces has made one
+        self._ahead = list(ahead)
+        self._writer, self._change, self._between = writer, change, between
+        self._paused = False
+        self._steps = 0
+
+    def before_update(self) -> None:
+        """Apply what was asked for; return when the next update may begin."""
+        while self._ahead and self._ahead[0][0] <= self._writer.status.update:
+            self._apply([self._ahead.pop(0)[1]], replayed=True)
+        self._take()
+        if self._paused and not self._steps:
+            self._writer.set_status(state="paused", phase="")
+            while self._paused and not self._steps:
+                self._between()
+                time.sleep(POLL_SECONDS)
+                self._take()
+            self._writer.set_status(state="running", phase="training")
+        self._steps = max(0, self._steps - 1)
+
+    def _take(self) -> None:
+        found = take(self._writer.run)
+        for message in found.refused:
+            self._writer.event("warning", message)
+        for command in found.commands:
+            self._paused = command != "resume"
+            self._steps = self._steps + 1 if command == "step" else 0
+        if found.trace:
+            self.trace_asked = True
+            self._steps += self._paused
+        if found.edits:
+            self._apply(found.edits)
+
+    def _apply(self, edits: list[Edit], **facts: bool) -> None:
+        try:
+            config = edited(self.config, edits)
+        except InvalidConfig as error:
+            self._writer.event("warning", f"A request to change settings was refused. {error}")
+            return
+        before, self.config = self.config, config
+        asked = dict(edits)
+        if not facts:  # a person's newest word counts
+            self._ahead = [item for item in self._ahead if item[1].field not in asked]
+        self._change(config, asked.keys())
+        for field in asked:
+            old, new = value_of(before, field), value_of(config, field)
+            message = f"{knobs()[field]['label']} {old:g} \u2192 {new:g}"
+            self._writer.event(EDIT, message, field=field, old=old, value=new, **facts)
+
+
+def value_of(config: RunConfig, field: str) -> Any:
+    """The value of a dotted field, for example `kl.coef`."""
+    group, _, name = field.rpartition(".")
+    return getattr(getattr(config, group), name)
+
+
+def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
+    return [
+        (event.update, Edit(str(event.data["field"]), event.data["value"]))
+        for event in events
+        if event.kind == EDIT and {"field", "value"} <= event.data.keys()
+    ]
 
 
 def _command(run: RunDirectory, name: str) -> None:
@@ -226,9 +299,3 @@ def _check_steerable(run: RunDirectory) -> None:
     status = run.status()
     if status.ended:
         raise RunNotSteerable(f"{run.id} has already ended ({status.state}); there is nothing to steer.")
-
-
-def value_of(config: RunConfig, field: str) -> Any:
-    """The value of a dotted field, for example `kl.coef`."""
-    group, _, name = field.rpartition(".")
-    return getattr(getattr(config, group), name)

@@ -1,3 +1,5 @@
+"""What a worker died of, from exit code, log, heartbeat and requests."""
+
 from __future__ import annotations
 
 import signal
@@ -5,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.folder import evidence, heartbeat
+from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.end_reasons import ENDS
+from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.heartbeat import Killed
 from playground.runs.folder.records import Status
 from playground.safety.process_identity import boot_id
@@ -19,21 +21,21 @@ TRACEBACK = "Traceback (most recent call last):\n  File 'x'\n"
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunDirectory:
-    return RunDirectory.create(tmp_path, small_config(ppo={"num_updates": 3}), "r")
+    return RunDirectory.create(tmp_path, small_config(), "r")
 
 
 def status(**changes: object) -> Status:
     return Status(**{"state": "running", "pid": 4242, "boot_id": boot_id(), "update": 2, "num_updates": 3, **changes})
 
 
-def beaten(run: RunDirectory, held_gb: float = 1, **changes: object) -> None:
+def held(run: RunDirectory, held_gb: float = 1, **changes: object) -> None:
     """The worker was seen last with so much of 8 GB."""
     facts = {"boot_id": boot_id(), "pid": 4242, "resident_bytes": int(held_gb * GB), "limit_bytes": 8 * GB}
     heartbeat.write(run.path, heartbeat.Heartbeat(**{**facts, **changes}))
 
 
 def reason(run: RunDirectory, exit_code: int | None, **changes: object) -> str:
-    return evidence.of_death(exit_code, status(**changes), run.path)[0]
+    return exit_reasons.of_death(exit_code, status(**changes), run.path)[0]
 
 
 @pytest.mark.parametrize("exit_code", [-9, 137, None])
@@ -49,45 +51,33 @@ def reason(run: RunDirectory, exit_code: int | None, **changes: object) -> str:
     ],
 )
 def test_a_kill_is_most_likely_want_of_memory_where_nearly_all_was_held(run, held_gb, changes, expected, exit_code):
-    beaten(run, held_gb, **changes)
-    found, sentence = evidence.of_death(exit_code, status(), run.path)
+    held(run, held_gb, **changes)
+    found, sentence = exit_reasons.of_death(exit_code, status(), run.path)
     assert found == expected
     if found == "out_of_memory":
         assert "most likely" in sentence and "7.5 GB" in sentence and "0.5 GB" in sentence
     assert reason(run, -15) == "killed", "who sends another signal is not the kernel"
 
 
-@pytest.mark.parametrize(
-    ("exit_code", "expected", "word"),
-    [
-        (-15, "killed", "SIGTERM"),
-        (137, "killed", "SIGKILL"),
-        (-1, "killed", "SIGHUP"),
-        (-14, "model", "did not come to an end"),
-        (-11, "bug", "SIGSEGV"),
-        (-6, "bug", "SIGABRT"),
-        (1, "bug", "exit code 1"),
-        (0, "bug", "exit code 0"),
-        (None, "killed", "nobody saw how"),
-    ],
-)
-def test_an_exit_code_is_told_by_its_name(run, exit_code, expected, word):
-    found, sentence = evidence.of_death(exit_code, status(), run.path)
-    assert found == expected and word in sentence and "after update 2" in sentence
+WORDS = {"state": "queued", "pid": 0, "boot_id": "", "update": 0}
+CASES = [  # exit code, status, reason, a word of the sentence
+    (-15, {}, "killed", "SIGTERM"),
+    (137, {}, "killed", "SIGKILL"),
+    (-14, {}, "model", "update 2"),
+    (-11, {}, "bug", "SIGSEGV"),
+    (1, {}, "bug", "exit code 1"),
+    (0, {}, "bug", "exit code 0"),
+    (None, {}, "killed", "nobody saw how"),
+    (None, {"boot_id": "yesterday"}, "killed", "machine was restarted"),
+    (None, WORDS, "killed", "has no worker"),
+    (None, {"state": "starting", "update": 0, "phase": "loading the model"}, "killed", "while loading the model"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        ({"boot_id": "yesterday"}, "machine was restarted"),
-        ({"state": "queued", "pid": 0, "boot_id": "", "update": 0}, "has no worker"),
-        ({"state": "starting", "update": 0}, "before its first update"),
-        ({"state": "starting", "update": 0, "phase": "loading the model"}, "while loading the model"),
-    ],
-)
-def test_what_is_known_of_an_end_that_nobody_saw_is_told(run, changes, word):
-    found, sentence = evidence.of_death(None, status(**changes), run.path)
-    assert found == "killed" and word in sentence
+@pytest.mark.parametrize(("exit_code", "changes", "expected", "word"), CASES)
+def test_an_exit_code_and_a_status_say_what_is_known(run, exit_code, changes, expected, word):
+    found, sentence = exit_reasons.of_death(exit_code, status(**changes), run.path)
+    assert found == expected and word in sentence
 
 
 @pytest.mark.parametrize(
@@ -101,30 +91,23 @@ def test_what_is_known_of_an_end_that_nobody_saw_is_told(run, changes, word):
         (f"--- attempt 1\n{TRACEBACK}KeyError\n--- attempt 2\nhello\n", "killed", "nobody saw how"),
     ],
 )
-def test_the_end_of_the_log_speaks_where_nobody_saw_the_end(run, log, expected, word):
+def test_the_end_of_the_log_speaks_where_the_end_was_not_seen(run, log, expected, word):
     run.log_path.write_text(log)
-    found, sentence = evidence.of_death(None, status(), run.path)
+    found, sentence = exit_reasons.of_death(None, status(), run.path)
     assert found == expected and word in sentence
     assert reason(run, -9) == "killed", "a kill is no matter of the log"
 
 
-def test_what_an_earlier_attempt_left_is_not_evidence_about_a_later_one(run):
-    beaten(run, 7.9, on_server_death="die")
+def test_what_an_earlier_attempt_left_says_nothing_about_a_later_one(run):
+    held(run, 7.9, on_server_death="die")
     run.log_path.write_text(f"--- attempt 1, 2026-01-31 10:15:00 ---\n{'x' * 20_000}\n{TRACEBACK}KeyError")
-    assert "KeyError" in evidence.of_death(None, status(), run.path)[1], "its own attempt's"
+    assert "KeyError" in exit_reasons.of_death(None, status(), run.path)[1], "its own attempt's"
     run.queue_again(status(), 3)
     asked = run.status_on_disk()
     assert (asked.attempt, asked.pid) == (2, 0)
-    assert [evidence.of_death(code, asked, run.path)[0] for code in (None, -9, 1)] == ["killed", "killed", "bug"]
-    with open(run.log_path, "a") as log:  # it came as far as to its imports
-        log.write(f"warming up\n{TRACEBACK}ImportError\n")
-    assert "ImportError" in evidence.of_death(None, asked, run.path)[1]
-
-
-@pytest.mark.parametrize(("attempt", "expected"), [(1, "killed"), (2, "server_lost")])
-def test_a_run_that_should_end_with_its_server_has_lost_it(run, attempt, expected):
-    beaten(run, on_server_death="die", attempt=attempt)
-    assert reason(run, None, attempt=2, pid=0, boot_id="") == expected
+    assert [exit_reasons.of_death(code, asked, run.path)[0] for code in (None, -9, 1)] == ["killed", "killed", "bug"]
+    held(run, on_server_death="die", attempt=2)
+    assert reason(run, None, attempt=2, pid=0, boot_id="") == "server_lost"
 
 
 def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(run):
@@ -132,12 +115,14 @@ def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(
     assert [reason(run, code) for code in (-15, -9, None, -11, 1)] == ["stopped", "stopped", "stopped", "bug", "bug"]
     note = heartbeat.killed_path(run.path)
     note.write_text(Killed(reason="stalled", message="Silent for 40 s.").model_dump_json())
-    assert evidence.of_death(-9, status(), run.path) == ("stalled", "Silent for 40 s.")
+    assert exit_reasons.of_death(-9, status(), run.path) == ("stalled", "Silent for 40 s.")
     (run.control_path / "stop").unlink()
     assert reason(run, -9, attempt=2) == "killed", "the note is of an earlier attempt"
 
 
-def test_every_reason_is_one_that_people_are_told_about(run):
+def test_every_exit_code_has_a_reason_that_has_a_title(run):
     codes = [None, *range(256), *(-number for number in signal.Signals), -60]
-    assert {reason(run, code) for code in codes} <= ENDS.keys()
-    assert {evidence.state_after(reason) for reason in ENDS if reason} <= {"stopped", "failed", "interrupted"}
+    assert {reason(run, code) for code in codes} <= EXIT_REASONS.keys()
+    assert {exit_reasons.state_after(name) for name in EXIT_REASONS if name} <= {"stopped", "failed", "interrupted"}
+    resumable = {name for name, known in EXIT_REASONS.items() if known.resumable}
+    assert resumable == {name for name in EXIT_REASONS if Status(state="failed", reason=name).resumable}

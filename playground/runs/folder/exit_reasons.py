@@ -1,7 +1,8 @@
-"""What a worker died of that could not say so itself: exit code, last traceback and memory -> exit reason, a sentence.
+"""Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself.
 
-It claims no more than is known: what is only likely is called likely. Called by whoever finds a run without a living
-worker; reads, and writes nothing.
+The first is for the page, the command line and docs/ends.md. The second makes a reason and a sentence of exit code,
+last traceback and memory, and claims no more than is known: what is only likely is called likely. Called by what finds
+a run without a living worker; reads, and writes nothing.
 """
 
 from __future__ import annotations
@@ -9,33 +10,97 @@ from __future__ import annotations
 import re
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
 from playground.errors import LESS_MEMORY
 from playground.runs.folder import heartbeat, placed
 from playground.runs.folder.files import read_record
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
-from playground.runs.folder.records import State, Status
+from playground.runs.folder.records import NOT_RESUMABLE, State, Status
 from playground.safety.process_identity import boot_id
 
-Found = tuple[str, str]  # a key of `runs.folder.end_reasons.ENDS`, and a sentence
+Found = tuple[str, str]  # a key of `EXIT_REASONS`, and a sentence
 NEARLY_ALL = 0.8  # of the memory that was free; it may have grown since the last heartbeat
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"}  # what a program does to itself
 TRACEBACK = "Traceback (most recent call last):"
 FATAL = re.compile(r"^Fatal Python error: (.{1,200})$", re.MULTILINE)
-# Of Python, and of libraries in other languages, which tell of the machine's refusals in words only.
+# Of Python, and of libraries in other languages, which name the machine's refusals in words only.
 DISK_WORDS = (
-    "No space left on device", "Disk quota exceeded", "File too large",
-    "[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)",
-)  # fmt: skip
+    *("No space left on device", "Disk quota exceeded", "File too large"),
+    *("[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)"),
+)
 ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "moved", "damaged", placed.LOST)
 LOG = "worker.log"
 LOG_BYTES = 64_000  # the dump of all threads, and the names of all libraries, stand below a fatal error
 GB = 1e9
+KEPT = "Resume it: what it did up to its last checkpoint is kept."
+HELPERS = f"If that happens again, memory may be short: take fewer processes (ranks). {LESS_MEMORY}"
+
+
+class ExitReason(NamedTuple):
+    """One reason. `remedy` is a sentence that says what to do; empty where there is nothing to mend.
+    `resumable`: going on from the last checkpoint makes sense as it is."""
+
+    title: str
+    remedy: str
+    resumable: bool
+
+
+TITLES_AND_REMEDIES = {
+    "": ("Finished", ""),
+    "stopped": ("Stopped", "Resume it to make the updates that are left."),
+    "time_limit": ("Time is up", "Resume it, or give it more minutes (max_minutes)."),
+    "invalid": ("Settings cannot be run", "Mend the settings that the message names, and start again."),
+    "model": (
+        "The model cannot be loaded",
+        "Choose another model, or mend its folder as the message says, and start again.",
+    ),
+    "out_of_gpu_memory": ("The GPU ran out of memory", LESS_MEMORY),
+    "out_of_memory": ("The machine ran out of memory", f"Close other programs. {LESS_MEMORY}"),
+    "diverged": (
+        "Training diverged",
+        "Lower ppo.learning_rate or raise kl.coef, and start again from the settings of this run.",
+    ),
+    "disk_full": ("The disk is full", "Free some space, then resume: the last checkpoint is whole."),
+    "killed": ("The worker was killed", KEPT),
+    "stalled": ("The worker did not answer", "Resume it; if it stalls again, restart the machine."),
+    "server_lost": (
+        "The server ended, and the run with it",
+        "Resume it, or start the server with the policy `survive`.",
+    ),
+    "helper_lost": ("A process of the run was lost", f"{KEPT} {HELPERS}"),
+    "place_lost": (
+        "The place where it was computed was lost",
+        "Resume it, here or with its sweep: what came here up to its newest checkpoint is kept.",
+    ),
+    "moved": (
+        "Its folder was moved while it trained",
+        f"{KEPT.replace('it:', 'it where it is now:')} Rename a run after it has ended.",
+    ),
+    "damaged": ("The record of this run is damaged", "Resume it, or start again from its settings."),
+    "bug": ("Something unexpected went wrong", "Read the end of the log; then resume, or start again."),
+}
+EXIT_REASONS = {
+    reason: ExitReason(*words, resumable=reason not in NOT_RESUMABLE) for reason, words in TITLES_AND_REMEDIES.items()
+}
+
+
+def reason_of(reason: str) -> ExitReason:
+    """What is known of a reason; one that this version does not know is shown as it is."""
+    unknown = ExitReason(reason.replace("_", " ").capitalize(), "Read the end of the log.", resumable=True)
+    return EXIT_REASONS.get(reason, unknown)
+
+
+def state_after(reason: str) -> State:
+    """The terminal state that goes with an exit reason."""
+    if reason in ("stopped", "time_limit"):
+        return "stopped"
+    return "interrupted" if reason in ACCIDENTS else "failed"
 
 
 def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
-    """Why a worker died that left no end of its own.
+    """Why a worker died that left no exit reason of its own.
 
     Args:
         exit_code: as `subprocess` gives it (negative: a signal); None where nobody saw it, for example because the
@@ -49,8 +114,12 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     unclear = exit_code is None or number == signal.SIGKILL
     if (unclear or number == signal.SIGTERM) and (asked := _asked_for(status, folder)):
         return asked
-    if exit_code is None and (elsewhere := _lost_with_its_machine(status, folder)):
-        return elsewhere
+    if exit_code is None:
+        elsewhere = placed.read(folder)
+        if elsewhere and elsewhere.attempt == status.attempt:
+            return placed.LOST, f"The driver that connected it with its place ({elsewhere.place}) ended {when}."
+        if status.boot_id and status.boot_id != boot_id():
+            return "killed", f"The machine was restarted {when}, and the worker ended with it."
     if not number and (said := _last_words(folder)):
         return said
     if exit_code is None and status.state == "queued":  # no worker of this attempt has ever spoken
@@ -60,13 +129,6 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if unclear and beat and (short := _out_of_memory(status, beat)):
         return short
     return _by_exit_code(exit_code, when)
-
-
-def state_after(reason: str) -> State:
-    """The terminal state that goes with an exit reason."""
-    if reason in ("stopped", "time_limit"):
-        return "stopped"
-    return "interrupted" if reason in ACCIDENTS else "failed"
 
 
 def signal_of(exit_code: int | None) -> int:
@@ -84,15 +146,6 @@ def _asked_for(status: Status, folder: Path) -> Found | None:
     if note and note.attempt == status.attempt:
         return note.reason or "stopped", note.message or f"Stopped {_when(status)}."
     return ("stopped", f"Stopped {_when(status)}.") if (folder / "control" / "stop").exists() else None
-
-
-def _lost_with_its_machine(status: Status, folder: Path) -> Found | None:
-    elsewhere = placed.read(folder)
-    if elsewhere and elsewhere.attempt == status.attempt:
-        return placed.LOST, f"The driver that connected it with its place ({elsewhere.place}) ended {_when(status)}."
-    if status.boot_id and status.boot_id != boot_id():
-        return "killed", f"The machine was restarted {_when(status)}, and the worker ended with it."
-    return None
 
 
 def _last_words(folder: Path) -> Found | None:

@@ -1,1 +1,0 @@
-"""Ending workers: signals to them."""

@@ -1,1 +1,0 @@
-"""Changing a run while it trains."""

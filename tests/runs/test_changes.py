@@ -1,0 +1,230 @@
+"""Changing a run through files: what may be asked, what the worker makes of it, and what a later attempt repeats."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.errors import InvalidConfig, RunNotSteerable
+from playground.runs.folder import changes
+from playground.runs.folder.changes import Edit, Replay, Steering
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Event, Resumption, events_in_force, in_force, resumptions
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start.launcher import take_lock
+from tests.support import config_with, sample, small_config, update_metrics, wait_until
+
+
+class Living:
+    """A run with a lock, a writer and a steering that records its changes."""
+
+    def __init__(self, outputs: Path) -> None:
+        self.run = RunDirectory.create(outputs, small_config(), "one")
+        self.lock = take_lock(self.run)
+        self.writer = RunWriter(self.run, 3)
+        self.writer.set_status(state="running")
+        self.changes: list[tuple[float, float, set[str]]] = []
+        self.steering = Steering(self.writer, self.run.config(), self._change, self._between)
+
+    def _change(self, config, fields) -> None:
+        self.changes.append((config.kl.coef, config.ppo.learning_rate, set(fields)))
+
+    def _between(self) -> None:
+        if self.run.stop_requested:
+            raise InterruptedError
+
+    def updates_in_background(self, count: int) -> list[int]:
+        done: list[int] = []
+
+        def go() -> None:
+            try:
+                for update in range(1, count + 1):
+                    self.steering.before_update()
+                    done.append(update)
+            except InterruptedError:
+                done.append(-1)
+
+        threading.Thread(target=go, daemon=True).start()
+        return done
+
+    def requests(self) -> list[str]:
+        return [path.name for path in self.run.control_path.iterdir()]
+
+
+@pytest.fixture
+def living(outputs: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(changes, "POLL_SECONDS", 0.01)
+    made = Living(outputs)
+    yield made
+    made.lock.close()
+
+
+def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
+    living.steering.before_update()
+    assert living.changes == [] and living.run.status().state == "running"
+    asked = changes.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
+    assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)] and living.changes == []
+    living.steering.before_update()
+    living.steering.before_update()
+    assert living.changes == [(0.5, 1e-3, {"kl.coef", "ppo.learning_rate"})]
+    edits = [event for event in living.run.events() if event.kind == "edit"]
+    recorded = [(event.data["field"], event.data["old"], event.data["value"]) for event in edits]
+    assert recorded == [("kl.coef", 0.25, 0.5), ("ppo.learning_rate", 2e-4, 1e-3)]
+    assert edits[0].message == "Leash (beta) 0.25 \u2192 0.5"
+    now = changes.edited(living.run.config(), changes.edits_of(living.run.events()))
+    assert now.kl.coef == 0.5 and living.run.config().kl.coef == 0.25
+    assert living.requests() == []
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (Edit("sampling.temperature", 0.5), "cannot be changed"),
+        (Edit("kl.coef", -1), "at least 0"),
+        (Edit("kl.coef", "warm"), "be a number"),
+        (Edit("kl.coeff", 1), "cannot be changed"),
+    ],
+)
+def test_a_bad_edit_is_refused_and_none_is_requested(living, edit, words):
+    with pytest.raises(InvalidConfig, match=words):
+        changes.request_edits(living.run, [Edit("kl.target", 3.0), edit])
+    assert living.requests() == []
+
+
+def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
+    assert changes.MOST_EDITS <= 1_000 and changes.MOST_TRACES <= 100
+    monkeypatch.setattr(changes, "MOST_EDITS", 2)
+    monkeypatch.setattr(changes, "MOST_TRACES", 2)
+    for number in (1, 2):
+        changes.request_edits(living.run, [Edit("kl.coef", number)])
+        changes.request_trace(living.run)
+        living.steering.before_update()
+        living.writer.set_status(update=number)
+        living.writer.event("trace", file=f"update-{number:06d}.json")
+        living.steering.trace_asked = False
+    with pytest.raises(RunNotSteerable, match="changed 2 times"):
+        changes.request_edits(living.run, [Edit("kl.coef", 4.0)])
+    with pytest.raises(RunNotSteerable, match="2 updates of one"):
+        changes.request_trace(living.run)
+    living.steering.before_update()
+    assert [coef for coef, *_ in living.changes] == [1.0, 2.0] and not living.steering.trace_asked
+    changes.request_pause(living.run)  # that is no change
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"kl.coef": "warm"}', '{"model.source": "x"}', '{"a": {"b": []}}', ""])
+def test_a_damaged_request_is_refused_by_the_worker_and_the_run_goes_on(living, text):
+    (living.run.control_path / "set-1.json").write_text(text)
+    living.steering.before_update()
+    assert living.changes == [] and living.requests() == []
+    assert [event.kind for event in living.run.events()].count("warning") == 1
+
+
+def test_pause_step_and_resume(living):
+    changes.request_pause(living.run)
+    assert living.run.status().phase == "pausing after this update"
+    done = living.updates_in_background(5)
+    wait_until(lambda: living.run.status().state == "paused")
+    assert done == []
+    changes.request_step(living.run)
+    wait_until(lambda: done == [1] and living.run.status().state == "paused")
+    changes.request_edits(living.run, [Edit("kl.coef", 1.0)])
+    wait_until(lambda: living.changes)  # also while paused
+    assert done == [1]
+    changes.request_resume(living.run)
+    wait_until(lambda: done == [1, 2, 3, 4, 5])
+    assert living.run.status().state == "running"
+    changes.request_pause(living.run)
+    changes.request_resume(living.run)  # the last command counts
+    living.steering.before_update()
+    assert living.run.status().state == "running"
+
+
+def test_a_paused_run_makes_one_update_for_a_trace_and_can_be_stopped(living):
+    changes.request_pause(living.run)
+    changes.request_trace(living.run)
+    done = living.updates_in_background(2)
+    wait_until(lambda: done == [1] and living.run.status().state == "paused")
+    assert living.steering.trace_asked and living.requests() == [], "until what writes traces has made one"
+    living.run.request_stop()
+    wait_until(lambda: done == [1, -1])
+
+
+@pytest.mark.parametrize("changed", [{"engine": "trl"}, {"method": "steer", "ppo__samples_per_prompt": 2}])
+def test_a_run_whose_updates_cannot_be_recorded_says_why(living, changed):
+    living.run.publish(config_with(small_config().model_dump(), changed))
+    with pytest.raises(RunNotSteerable, match=r"TRL's trainers do not show|no update of PPO's kind"):
+        changes.request_trace(living.run)
+    assert living.requests() == []
+
+
+def test_a_run_that_has_ended_cannot_be_changed(living):
+    living.writer.finish("finished")
+    edit = [Edit("kl.coef", 1)]
+    asks = (changes.request_pause, changes.request_resume, changes.request_step, changes.request_trace)
+    for ask in (*asks, lambda run: changes.request_edits(run, edit)):
+        with pytest.raises(RunNotSteerable, match="already ended"):
+            ask(living.run)
+
+
+# What still counts after a run was taken up again, and what an attempt has to repeat.
+
+
+def event(attempt: int, kind: str, update: int, **data: Any) -> Event:
+    return Event(attempt=attempt, seq=0, time=0.0, kind=kind, update=update, data=data)
+
+
+def edit(attempt: int, update: int, field: str, value: float, **data: Any) -> Event:
+    return event(attempt, "edit", update, field=field, value=value, **data)
+
+
+@pytest.mark.parametrize(
+    ("written", "resumed", "kept"),
+    [
+        ([(1, 1), (1, 2), (1, 3), (1, 4)], [(2, 2)], [(1, 1), (1, 2)]),
+        ([(1, 1), (1, 2)], [(2, 0)], []),
+        ([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)], [(2, 1), (3, 2)], [(1, 1), (2, 2), (3, 3)]),
+        ([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)], [], [(1, 1), (2, 2), (3, 3)]),
+    ],
+)
+def test_from_the_moment_it_goes_on_what_will_be_made_again_does_not_count(written, resumed, kept) -> None:
+    lines = [update_metrics(update, attempt=attempt) for attempt, update in written]
+    found = in_force(lines, [Resumption(*pair) for pair in resumed])
+    assert [(item.attempt, item.update) for item in found] == kept
+
+
+def test_samples_of_an_update_that_was_not_reached_again_do_not_count() -> None:
+    samples = [sample(0, "before", 0.0), sample(0, "during", 1.0, update=4)]
+    assert [item.update for item in in_force(samples, [Resumption(2, 3)])] == [0]
+
+
+def test_events_of_what_is_made_again_are_listed_once() -> None:
+    first = [event(1, "state", 0), edit(1, 1, "kl.coef", 0.2), event(1, "warning", 2)]
+    superseded = [edit(1, 2, "kl.coef", 0.3), event(1, "warning", 3), edit(1, 3, "kl.coef", 0.4)]
+    later = [event(1, "state", 3), event(2, "resumed", 2), edit(2, 2, "kl.coef", 0.3, replayed=True)]
+    events = [*first, event(1, "checkpoint", 2), *superseded, *later]
+    assert resumptions(events) == [Resumption(2, 2)]
+    assert events_in_force(events) == [*first, event(1, "checkpoint", 2), *later]
+    assert changes.edits_of(events) == [Edit("kl.coef", 0.2), Edit("kl.coef", 0.3)]
+
+
+BETA, TARGET = Edit("kl.coef", 0.4), Edit("kl.target", 2.0)
+DATED = [edit(1, 1, "kl.coef", 0.2), edit(1, 4, *BETA), edit(1, 4, *TARGET)]
+UNREPEATED = [edit(1, 5, *BETA), edit(1, 6, *TARGET), event(2, "resumed", 3), event(2, "state", 4)]
+
+
+@pytest.mark.parametrize(
+    ("events", "update", "replay"),
+    [
+        (DATED, 4, Replay([Edit("kl.coef", 0.2)], [(4, BETA), (4, TARGET)])),
+        (DATED, 5, Replay([Edit("kl.coef", 0.2), BETA, TARGET], [])),
+        (UNREPEATED, 3, Replay([], [(5, BETA), (6, TARGET)])),
+        ([*UNREPEATED, edit(2, 5, *BETA, replayed=True)], 6, Replay([BETA], [(6, TARGET)])),
+        # a change of a later attempt cancels what was ahead for its setting
+        ([*UNREPEATED, edit(2, 4, "kl.coef", 1.0)], 4, Replay([], [(4, Edit("kl.coef", 1.0)), (6, TARGET)])),
+    ],
+)
+def test_changes_before_the_checkpoint_are_applied_and_later_ones_wait_for_their_update(events, update, replay) -> None:
+    assert changes.replay(events, update) == replay

@@ -1,0 +1,174 @@
+"""Reading files while they grow: no line is lost, repeated or half read, wherever it is cut or damaged, and a long
+file costs a line at a time."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from playground.runs.folder import files
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import Count, Record, to_json_line
+from playground.runs.folder.token_records import TokenFigures
+from playground.runs.folder.writer import RunWriter
+from playground.runs.start import fork
+from tests.support import sample, small_config
+
+T = TypeVar("T")
+
+
+class Marked(Record):
+    """A record with a field that has to be there."""
+
+    update: Count
+    text: str = ""
+
+
+ITEMS = [Marked(update=1, text="plain"), Marked(update=2, text="\u00fc\u2028\x85\r\n\v"), Marked(update=3)]
+LINES = [to_json_line(item).encode() for item in ITEMS]
+DATA = b"".join(LINES)
+
+
+@pytest.fixture
+def tail(tmp_path: Path) -> JsonlTail:
+    return JsonlTail(tmp_path / "a.jsonl")
+
+
+def read(data: bytes, tail: JsonlTail) -> list[Marked]:
+    """What a new reader finds in it."""
+    tail.path.write_bytes(data)
+    return JsonlTail(tail.path).read_records(Marked)
+
+
+def measured(work: Callable[[], T]) -> tuple[T, int]:
+    """What it gives, and the bytes that it held at most."""
+    tracemalloc.start()
+    try:
+        return work(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_line_torn_at_any_byte_is_read_once_and_whole(tmp_path: Path) -> None:
+    for cut in range(len(DATA) + 1):
+        tail = JsonlTail(tmp_path / f"{cut}.jsonl")
+        assert tail.read_records(Marked) == [], "it is not there yet"
+        tail.path.write_bytes(DATA[:cut])
+        first = tail.read_records(Marked)
+        with open(tail.path, "ab") as file:
+            file.write(DATA[cut:])
+        assert first == ITEMS[: DATA[:cut].count(b"\n")]
+        assert first + tail.read_records(Marked) == ITEMS and tail.read_records(Marked) == []
+
+
+def test_a_torn_last_line_is_cut_off_at_any_byte(tail: JsonlTail) -> None:
+    for cut in range(len(DATA) + 1):
+        tail.path.write_bytes(DATA[:cut])
+        files.cut_torn_line(tail.path)
+        assert tail.path.read_bytes() == b"".join(LINES[: DATA[:cut].count(b"\n")])
+
+
+@pytest.mark.parametrize("garbage", [b"\x00", b"\x00" * 50, b"\xff\xfe", b"}{"])
+def test_garbage_at_any_byte_costs_at_most_the_line_it_hits(tail: JsonlTail, garbage: bytes) -> None:
+    for offset in range(len(DATA)):
+        hit = DATA[:offset].count(b"\n") + 1
+        found = read(DATA[:offset] + garbage + DATA[offset:], tail)
+        assert [item for item in found if item.update != hit] == [item for item in ITEMS if item.update != hit]
+
+
+def test_a_line_that_is_no_record_is_skipped(tail: JsonlTail) -> None:
+    for line in (b"[1]", b"3", b'"text"', b"", b"nonsense", b"[" * 100_000, b'{"update": "many"}'):
+        assert read(LINES[0] + line + b"\n" + LINES[1], tail) == ITEMS[:2]
+
+
+def test_a_file_replaced_by_a_shorter_one_is_read_from_its_start(tail: JsonlTail) -> None:
+    tail.path.write_bytes(DATA)
+    assert tail.read_records(Marked) == ITEMS
+    tail.path.write_bytes(LINES[2])
+    assert tail.read_records(Marked) == ITEMS[2:]
+
+
+def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTail, tmp_path: Path) -> None:
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress(DATA)[:-9])
+    assert tail.read_records(Marked) == []
+    packed.write_bytes(gzip.compress(DATA))
+    assert tail.read_records(Marked) == ITEMS and tail.read_records(Marked) == []
+    packed.rename(tmp_path / "elsewhere")
+    packed.symlink_to(tmp_path / "elsewhere")
+    assert JsonlTail(tail.path).read_records(Marked) == []
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_behind_many_damaged_lines_a_file_is_not_read_on(tail: JsonlTail, *, packed: bool) -> None:
+    for damaged, found in ((files.MOST_DAMAGED - 1, 1), (files.MOST_DAMAGED, 0)):
+        data = b"{}\n" * damaged + LINES[0]
+        path = tail.path.with_name("a.jsonl.gz") if packed else tail.path
+        path.write_bytes(gzip.compress(data) if packed else data)
+        reader = JsonlTail(tail.path)
+        assert len(reader.read_records(Marked)) == found and reader.read_records(Marked) == []
+
+
+def test_of_a_packed_file_so_many_lines_are_read_and_no_more(tail: JsonlTail) -> None:
+    tail.path.with_name("a.jsonl.gz").write_bytes(gzip.compress(b'{"update":0}\n' * 2_000_000, 1))
+    count, peak = measured(lambda: sum(1 for _ in tail.records(Marked)))
+    assert count == files.MOST_PACKED_LINES and peak < 100e6
+
+
+def test_a_line_without_an_end_is_passed_over_and_not_held(tail: JsonlTail, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_LINE_BYTES", 60)
+    tail.path.write_bytes(LINES[0] + b'{"text": "' + b"a" * 200 + b'"}\n' + LINES[1] + b"a" * 59)
+    assert tail.read_records(Marked) == ITEMS[:2]
+    with open(tail.path, "ab") as file:
+        file.write(b"\n" + LINES[2])
+    assert tail.read_records(Marked) == ITEMS[2:]
+
+
+UPDATES, PROMPTS = 6, 40
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A run with 240 answers token by token, whose last evaluation was made twice."""
+    made = RunDirectory.create(tmp_path_factory.mktemp("outputs"), small_config(), "long")
+    for attempt, updates in ((1, range(UPDATES)), (2, [UPDATES - 1])):
+        writer = RunWriter(made, UPDATES, attempt)
+        for update in updates:
+            writer.tokens([figures(update, prompt_id, entropy=attempt / 4) for prompt_id in range(PROMPTS)])
+            texts = [sample(prompt_id, "during", 1.0, update=update, completion="c" * 5000) for prompt_id in range(40)]
+            writer.samples(texts)
+    return made
+
+
+def figures(update: int, prompt_id: int, entropy: float) -> TokenFigures:
+    flat = [0.125] * 100
+    lists = {"log_probs": flat, "reference_log_probs": flat, "kl": flat, "choices": [[("a", 0.5, 0.5)] * 2] * 100}
+    facts = {"update": update, "stage": "during", "prompt_id": prompt_id, "seed": 3}
+    return TokenFigures(**facts, **lists, pieces=['"prompt_id": 7'] * 100, entropies=[entropy] * 100)
+
+
+def test_what_is_kept_of_one_prompt_is_read_without_the_others(long: RunDirectory) -> None:
+    found, peak = measured(lambda: long.token_figures(7))
+    assert [(one.update, one.attempt) for one in found] == [(update, 1) for update in range(5)] + [(5, 2)]
+    assert found == [one for one in long.token_figures() if one.prompt_id == 7]
+    assert peak < long.tokens_path.stat().st_size / 4
+    answers, peak = measured(lambda: long.samples(7))
+    assert answers == [one for one in long.samples() if one.prompt_id == 7] and len(answers) == UPDATES
+    assert peak < long.samples_path.stat().st_size / 4
+
+
+def test_a_fork_copies_what_still_counts_a_line_at_a_time(long: RunDirectory, tmp_path: Path) -> None:
+    mine = RunDirectory.reserve(tmp_path, small_config(), "fork")
+    _, peak = measured(lambda: fork._copy_records(long, mine, UPDATES - 1, {}, {}))
+    assert peak < long.tokens_path.stat().st_size / 2  # small records have a megabyte to be read into
+    expected = [one.model_copy(update={"attempt": 1}) for one in long.token_figures()]
+    assert mine.token_figures() == expected and len(expected) == UPDATES * PROMPTS
+    assert {one.entropies[0] for one in mine.token_figures() if one.update == UPDATES - 1} == {0.5}
+    assert [json.loads(line)["attempt"] for line in mine.samples_path.read_text().splitlines()] == [1] * len(expected)

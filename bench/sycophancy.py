@@ -29,7 +29,7 @@ from bench import results_page  # noqa: E402
 from bench.results import judge, machine, newest, train  # noqa: E402
 from playground.config import yaml_io  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
-from playground.rewards.optimum import optimal_share  # noqa: E402
+from playground.rewards.trying import optimal_share  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402

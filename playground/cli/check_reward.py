@@ -100,14 +100,6 @@ def facts_of(report: dict[str, Any]) -> dict[str, str]:
         facts[f"{found['completions']} completions"] = f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {extent}"
     if found := report["pairs"]:
         facts["good beats bad"] = f"{found['accuracy']:.1%} of {found['count']} pairs: {found['source']}"
-    if cost := report["cost"]:
-        ranks, order = cost["rank_correlation"], cost["pair_agreement"]
-        facts[f"held in {cost['quantization']}"] = (
-            f"{cost['bytes_held'] / 1e6:.1f} MB instead of {cost['bytes_full'] / 1e6:.1f} MB; rank correlation with "
-            f"the full scores {'none' if ranks is None else f'{ranks:.3f}'}, "
-            f"{'none' if order is None else f'{order:.1%}'} of all pairs in the same order "
-            f"({cost['completions']} completions)"
-        )
     return facts
 
 

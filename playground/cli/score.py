@@ -15,7 +15,7 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, Json, setting
 from playground.cli.terminal import complain, number, print_json, print_table, say
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
-from playground.rewards import optimum, trying
+from playground.rewards import trying
 from playground.rewards.mixture import term_names
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks
@@ -51,7 +51,7 @@ def score(
     else:
         _print(chosen, completion, weighed, samples)
         for outlook in outlooks:
-            say(optimum.sentence(outlook, trying.penalty_of(chosen)))
+            say(trying.sentence(outlook, chosen.kl.coef))
 
 
 def _check(prompt: str, completions: list[str]) -> None:
@@ -84,7 +84,7 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
 
 
 def _data(
-    config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[optimum.Outlook]
+    config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[trying.Outlook]
 ) -> dict[str, Any]:
     return {
         "behaviours": [one._asdict() for one in outlooks],

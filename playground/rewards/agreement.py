@@ -1,7 +1,6 @@
-"""Statistics of two ways of scoring, and of shares: tails, intervals, correlations. Plain numbers in and out.
+"""Statistics of paired outcomes and of shares: tails and intervals. Plain numbers in and out.
 
-The reward self-test and `insight` call it. SciPy has most of it, but is no requirement of the playground and takes a
-second to load.
+SciPy has most of it, but is no requirement of the playground and takes a second to load.
 """
 
 from __future__ import annotations
@@ -9,8 +8,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-
-import numpy as np
 
 EXACT_TRIALS = 1000  # up to here the binomial sum is exact and quick
 Z95 = 1.96  # two-sided 95 % of a normal distribution
@@ -64,10 +61,11 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
 
 
 def effective(groups: Sequence[Sequence[float]]) -> float | None:
-    """How many independent yes (1) or no (0) would tell a share as well as several of each group do: by how the groups
-    differ (the design effect of Kish 1965), no fewer than there are groups, no more than there are values. None where
-    each has one value or there is one group, and where all say the same, for then nothing tells how alike those of a
-    group are."""
+    """Effective number of independent values (1 or 0) behind a share, by the design effect of groups (Kish 1965).
+
+    At least the number of groups, at most that of values. None where it cannot be estimated: one value in each group,
+    one group, or all values the same.
+    """
     count, of = len(groups), sum(map(len, groups))
     share = math.fsum(map(math.fsum, groups)) / of
     if not of > count > 1 or share in (0.0, 1.0):
@@ -75,19 +73,3 @@ def effective(groups: Sequence[Sequence[float]]) -> float | None:
     apart = math.fsum((math.fsum(marks) - share * len(marks)) ** 2 for marks in groups)
     variance = apart / of**2 * count / (count - 1) * (t95(count) / Z95) ** 2  # few groups tell it badly
     return max(count, min(of, share * (1 - share) / variance)) if variance else float(of)
-
-
-def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Rank correlation, ties at their mean rank; None where one of them does not vary."""
-    from pandas import Series  # half a second
-
-    if len(set(first)) < 2 or len(set(second)) < 2:
-        return None
-    return float(Series(first).rank().corr(Series(second).rank()))
-
-
-def pair_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Share of all pairs of items that both put in the same order, of those that the first tells apart."""
-    signs = [np.sign(np.subtract.outer(values, values)) for values in (first, second)]
-    told_apart = signs[0] != 0
-    return float((signs[0] == signs[1])[told_apart].mean()) if told_apart.any() else None

@@ -20,64 +20,11 @@ Marks = Mapping[str, Sequence[bool | None]]
 LEAST_ENGLISH = 1 / 6  # of the words; plain paragraphs have about two in five, other languages a stray one
 MOST_REPEATED = 0.3  # of the word pairs
 COMMONEST = frozenset(
-    [
-        "the",
-        "be",
-        "is",
-        "are",
-        "was",
-        "were",
-        "to",
-        "of",
-        "and",
-        "a",
-        "in",
-        "that",
-        "have",
-        "has",
-        "had",
-        "it",
-        "for",
-        "not",
-        "on",
-        "with",
-        "he",
-        "as",
-        "you",
-        "do",
-        "at",
-        "this",
-        "but",
-        "his",
-        "by",
-        "from",
-        "they",
-        "we",
-        "say",
-        "her",
-        "she",
-        "or",
-        "an",
-        "will",
-        "my",
-        "one",
-        "all",
-        "would",
-        "there",
-        "their",
-        "what",
-        "so",
-        "up",
-        "out",
-        "if",
-        "about",
-        "who",
-        "get",
-        "which",
-        "go",
-        "me",
-        "can",
-    ]
+    (
+        "the be is are was were to of and a in that have has had it for not on with he as you do at this but his by "
+        "from they we say her she or an will my one all would there their what so up out if about who get which go me "
+        "can"
+    ).split()
 )
 REFUSAL = re.compile(
     r"\b(?:i(?: a|')m (?:sorry|afraid|(?:not )?(?:un)?able to)|i (?:can ?not|can't|won't|will not|am unable to) "

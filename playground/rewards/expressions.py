@@ -1,7 +1,7 @@
 """Computing an expression: the tree that `config.expression_language` has checked, walked for each completion.
 
-Python's own evaluation has no part in it. All numbers are floats, every text is bounded, nothing repeats, and a clock
-runs for each batch, so what an expression can cost is bounded too. `kinds` builds rewards from it.
+Python's own evaluation has no part in it. All numbers are floats, every text is bounded, nothing repeats, and each
+batch has a time limit, so the cost of an expression is bounded too. `kinds` builds rewards from it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ MAX_JOINED = 60_000
 MAX_MATCHES = 1000
 MAX_VADER = 4000  # characters; its time grows with the square of the text
 SECONDS_PER_SEARCH = 0.1  # for all matches of a pattern in one text
-SECONDS_PER_BATCH = 0.5
-SECONDS_PER_COMPLETION = 0.02  # on top, for each
+SECONDS_PER_BATCH, SECONDS_PER_COMPLETION = 0.5, 0.02  # of this thread's own computing: other processes do not count
 PROBE_PROMPT = "Review of the film: The plot was"
 PROBES = {
     "an empty completion": "",
@@ -53,12 +52,12 @@ class ExpressionFunction:
         Raises:
             RewardFailed: it cannot be computed for one of them, or takes too long.
         """
-        clock = _Clock(SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions))
+        deadline = time.thread_time() + SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions)
         scores: list[float | None] = []
         for prompt, completion in zip(prompts, completions, strict=True):
             texts = {"prompt": prompt[-MAX_TEXT:], "completion": completion[:MAX_TEXT], NOTHING: None}
             try:
-                value = _Evaluation(self._expression, texts, clock).value(self._expression.tree)
+                value = _Evaluation(self._expression, texts, deadline).value(self._expression.tree)
             except ExpressionError as error:
                 shown = completion if len(completion) <= 60 else completion[:57] + "..."
                 raise RewardFailed(f"The reward `expression` failed for the completion {shown!r}. {error}") from None
@@ -81,23 +80,11 @@ def problem(source: str) -> str | None:
     return None
 
 
-class _Clock:
-    """Tells when so many seconds of this thread's own computing are over: a busy machine is nobody's fault."""
-
-    def __init__(self, seconds: float) -> None:
-        self._latest = time.thread_time() + seconds
-        self._earliest = time.monotonic() + seconds  # no earlier can it be; and this clock is quick to read
-
-    def is_over(self) -> bool:
-        """True when the time is up."""
-        return time.monotonic() > self._earliest and time.thread_time() > self._latest
-
-
 class _Evaluation:
     """An expression, computed for one completion. What is computed from a part that is None is None."""
 
-    def __init__(self, expression: Expression, names: dict[str, str | None], clock: _Clock) -> None:
-        self._error, self._names, self._clock = expression.error, names, clock
+    def __init__(self, expression: Expression, names: dict[str, str | None], deadline: float) -> None:
+        self._error, self._names, self._deadline = expression.error, names, deadline
 
     def value(self, tree: ast.expr) -> Value:
         """What a part of the checked tree is. Raises: ExpressionError, where it cannot be computed."""
@@ -110,42 +97,32 @@ class _Evaluation:
                 chosen = self.value(test)
                 return None if chosen is None else self.value(body if chosen else orelse)
             case ast.BoolOp(op=op, values=parts):
-                return self._decided(parts, isinstance(op, ast.Or))
+                for part in parts:  # those behind the one that decides are not computed
+                    if (found := self.value(part)) is None or bool(found) is isinstance(op, ast.Or):
+                        return None if found is None else float(bool(found))
+                return float(isinstance(op, ast.And))
             case ast.Compare(left=left, ops=ops, comparators=comparators):
-                return self._compared([left, *comparators], ops)
-            case ast.Call(func=ast.Name(id="otherwise"), args=[first, second]):
-                found = self.value(first)
-                return self.value(second) if found is None else found
+                first = self.value(left)
+                for sign, part in zip(ops, comparators, strict=True):
+                    second = self.value(part)
+                    if first is None or second is None:
+                        return None
+                    if not _OPERATORS[type(sign)](first, second):
+                        return 0.0
+                    first = second
+                return 1.0
+            case ast.Call(func=ast.Name(id="otherwise"), args=[first_part, second_part]):
+                found = self.value(first_part)
+                return self.value(second_part) if found is None else found
             case ast.Call(func=ast.Name(id=name), args=parts):
-                if self._clock.is_over():
+                if time.thread_time() > self._deadline:
                     raise self._error(tree, "The batch takes too long. Make the expression simpler.")
                 return self._computed(tree, FUNCTIONS[name], parts)
-            case ast.UnaryOp(op=op, operand=operand):
-                return self._computed(tree, _OPERATORS[type(op)], [operand])
-            case ast.BinOp(left=left, op=op, right=right):
-                return self._computed(tree, _OPERATORS[type(op)], [left, right])
+            case ast.UnaryOp(op=operation, operand=operand):
+                return self._computed(tree, _OPERATORS[type(operation)], [operand])
+            case ast.BinOp(left=left, op=operation, right=right):
+                return self._computed(tree, _OPERATORS[type(operation)], [left, right])
         raise TypeError(tree)
-
-    def _decided(self, parts: list[ast.expr], decides: bool) -> Value:
-        """`or`, which a true part decides, or `and`, which a false one does: the parts behind it are not computed."""
-        for part in parts:
-            value = self.value(part)
-            if value is None:
-                return None
-            if bool(value) is decides:
-                return float(decides)
-        return float(not decides)
-
-    def _compared(self, parts: list[ast.expr], ops: list[ast.cmpop]) -> Value:
-        left: Any = self.value(parts[0])
-        for op, part in zip(ops, parts[1:], strict=True):
-            right: Any = self.value(part)
-            if left is None or right is None:
-                return None
-            if not _OPERATORS[type(op)](left, right):
-                return 0.0
-            left = right
-        return 1.0
 
     def _computed(self, tree: ast.expr, compute: Callable[..., Any], parts: list[ast.expr]) -> Value:
         """The result, if there is one within the limits. A judge has no opinion, None, on some texts."""
@@ -179,10 +156,10 @@ def _matches(text: str, pattern: str) -> bool:
 
 
 def _matches_count(text: str, pattern: str) -> int:
-    found, clock = 0, _Clock(SECONDS_PER_SEARCH)
+    found, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
     for _ in itertools.islice(_pattern(pattern).finditer(text.encode("utf-8", "replace")), MAX_MATCHES):
         found += 1
-        if clock.is_over():  # each search is linear, but a thousand of them may look at all of the text
+        if time.thread_time() > deadline:  # each search is linear, but a thousand of them may look at all of the text
             raise TimeoutError
     return found
 
@@ -198,14 +175,8 @@ def _keywords(*words: str) -> Callable[[str, str], Any]:
     return _judge(config.KeywordReward(words=words))
 
 
-def _distinct(text: str) -> float:
-    spoken = rules.words(text)
-    return len(set(spoken)) / len(spoken) if spoken else 0.0
-
-
-def _overlap(text: str, other: str) -> float:
-    spoken = set(rules.words(text))
-    return len(spoken & set(rules.words(other))) / len(spoken) if spoken else 0.0
+def _share(part: set[str], whole: Sequence[str] | set[str]) -> float:
+    return len(part) / len(whole) if whole else 0.0
 
 
 _lexicon, _vader = _judge(config.SentimentReward()), _judge(config.SentimentReward(judge="vader"))
@@ -215,9 +186,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "sentences": lambda text: len(re.findall(r"[.!?]+", text)),
     "count": lambda text, part: text.count(part) if part else 0.0,
     "keywords": lambda text, *words: _keywords(*words)("", text),
-    "distinct": _distinct,
+    "distinct": lambda text: _share(set(rules.words(text)), rules.words(text)),
     "repeated": rules.repeated_share,
-    "overlap": _overlap,
+    "overlap": lambda text, other: _share({*rules.words(text)} & {*rules.words(other)}, {*rules.words(text)}),
     "contains": lambda text, part: part in text,
     "starts_with": str.startswith,
     "ends_with": str.endswith,
@@ -230,25 +201,18 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "quality": _judge(config.GrammarReward(measure="quality")),
     "agreement": _judge(config.AgreementReward()),
     "truth": _judge(config.TruthReward()),
-    "lower": str.lower,
-    "upper": str.upper,
-    "strip": str.strip,
     "min": min,
     "max": max,
     "abs": abs,
     "clip": lambda x, low, high: min(max(x, low), high),
     "round": lambda x, digits=0.0: round(x, int(min(max(digits, 0), 15))),
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "tanh": math.tanh,
 }
-_OPERATORS: dict[type, Callable[..., Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: math.pow, ast.USub: operator.neg,
-    ast.UAdd: operator.pos, ast.Not: operator.not_, ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt,
-    ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-    ast.In: lambda part, text: part in text, ast.NotIn: lambda part, text: part not in text,
-}  # fmt: skip
+FUNCTIONS |= {name: getattr(str, name) for name in ("lower", "upper", "strip")}
+FUNCTIONS |= {name: getattr(math, name) for name in ("floor", "ceil", "sqrt", "exp", "log", "tanh")}
+
+_OPERATORS: dict[type, Callable[..., Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_}
+_OPERATORS |= {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+_OPERATORS |= {ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: math.pow}
+_OPERATORS |= {ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le}
+_OPERATORS |= {ast.Gt: operator.gt, ast.GtE: operator.ge}
+_OPERATORS |= {ast.In: lambda part, text: part in text, ast.NotIn: lambda part, text: part not in text}

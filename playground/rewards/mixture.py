@@ -15,6 +15,7 @@ from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
 from playground.rewards import kinds, rules
 
 MAX_NAME_CHARACTERS = 60
+RawValues = dict[str, list[float | None]]  # by term, a value for each completion; None = no opinion
 
 
 class Term(NamedTuple):
@@ -37,13 +38,13 @@ class TermScale(NamedTuple):
 class Scored(NamedTuple):
     """Of a batch: the weighted sums, each term's raw values, and what each term adds to the sums.
 
-    None = no opinion. A completion without any opinion has no sum, and None for each contribution; otherwise a term
-    without an opinion contributes 0, and the contributions of a completion add up to its sum.
+    A completion without any opinion has no sum, and None for each contribution; otherwise a term without an opinion
+    contributes 0, and the contributions of a completion add up to its sum.
     """
 
     totals: list[float | None]
-    terms: dict[str, list[float | None]]
-    contributions: dict[str, list[float | None]]
+    terms: RawValues
+    contributions: RawValues
 
 
 class Mixture:
@@ -70,30 +71,20 @@ class Mixture:
         build: Callable[[config.RewardConfig], rules.Reward] = kinds.build,
         what: str = "reward",
     ) -> Mixture:
-        """The mixture that a configuration names.
-
-        Args:
-            build: what makes a function of an entry; training passes one that can load models.
-        """
+        """The mixture that a configuration names. `build` makes the function of an entry; training passes one that can
+        load models."""
         named = zip(term_names(specs), specs, strict=True)
         return cls({name: Term(spec.weight, build(spec), spec.normalise, spec.cap) for name, spec in named}, what)
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str]) -> Scored:
-        """Score a batch.
-
-        Raises:
-            RewardFailed: a function raised or returned the wrong number of values.
-            RewardNotFinite: it returned a value that is not finite.
-        """
+        """Score a batch. Raises: RewardFailed, RewardNotFinite; see `values_of`."""
         return self.combine(self.measure(prompts, completions))
 
-    def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
+    def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> RawValues:
         """Each term's raw values. Raises: see `__call__`."""
         return self.measured(self._terms, prompts, completions)
 
-    def measured(
-        self, names: Iterable[str], prompts: Sequence[str], completions: Sequence[str]
-    ) -> dict[str, list[float | None]]:
+    def measured(self, names: Iterable[str], prompts: Sequence[str], completions: Sequence[str]) -> RawValues:
         """The raw values of some terms. Raises: see `__call__`."""
         wanted = set(names)
         return {
@@ -124,12 +115,11 @@ class Mixture:
                 "a term is to be normalised, but its scale on the reference was neither fitted nor given"
             )
         weighed = {name: [self._contribution(name, value) for value in terms[name]] for name in self._terms}
-        rows = list(zip(*weighed.values(), strict=True))
+        rows = zip(*weighed.values(), strict=True)
         totals = [sum(known) if (known := [part for part in row if part is not None]) else None for row in rows]
         contributions = {
             name: [
-                None if total is None else 0.0 if part is None else part
-                for part, total in zip(parts, totals, strict=True)
+                0.0 if part is None and total is not None else part for part, total in zip(parts, totals, strict=True)
             ]
             for name, parts in weighed.items()
         }
@@ -166,15 +156,13 @@ class Scale:
 
     def __call__(self, totals: Sequence[float | None]) -> list[float]:
         """Raw totals -> scores. No opinion becomes 0: as good as the reference's average."""
-        scores = []
-        for value in totals:
-            score = 0.0 if value is None else (value - self.mean) / self.sd
-            scores.append(score if self.clip is None else min(max(score, -self.clip), self.clip))
-        return scores
+        scores = [0.0 if value is None else (value - self.mean) / self.sd for value in totals]
+        limit = math.inf if self.clip is None else self.clip
+        return [min(max(score, -limit), limit) for score in scores]
 
 
 def arithmetic(specs: Sequence[config.RewardConfig]) -> Mixture:
-    """A mixture that weighs and measures nothing: somebody else has measured."""
+    """A mixture that combines values which are measured elsewhere."""
     return Mixture.from_config(specs, build=lambda spec: lambda prompts, completions, **columns: [])
 
 
@@ -227,9 +215,8 @@ def values_of(
         try:
             number = None if value is None else float(value)
         except (TypeError, ValueError):
-            raise RewardFailed(
-                f"The {what} returned {str(value)[:40]!r} for a completion; it must be a number or None."
-            ) from None
+            shown = f"{str(value)[:40]!r} for a completion; it must be a number or None."
+            raise RewardFailed(f"The {what} returned {shown}") from None
         if number is not None and not math.isfinite(number):
             raise RewardNotFinite(f"The {what} returned {number}; each must be a finite number or None.")
         found.append(number)

@@ -13,6 +13,7 @@ import resource
 import sys
 import threading
 import time
+import traceback
 from typing import Any
 
 CPU_SECONDS = 3600  # of the process in all
@@ -41,7 +42,7 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     reward: Any = None
     for line in requests:
-        request, answer = json.loads(line), dict[str, Any]()
+        request, answer = json.loads(line), dict[str, Any](values=[])
         try:
             if "code" in request:
                 names: dict[str, Any] = {"__name__": "reward"}
@@ -76,24 +77,23 @@ def _plain(value: Any) -> float | str | None:
     if value is None:
         return None
     try:
-        return float(value) if not isinstance(value, str) else "a value of type str"  # also a number of numpy
+        if not isinstance(value, str):
+            return float(value)  # also a number of numpy
     except OverflowError:
         return "a whole number beyond all floats"
     except (TypeError, ValueError):
-        return f"a value of type {type(value).__name__[:40]}"
+        pass
+    return f"a value of type {type(value).__name__[:40]}"
 
 
 def _in_words(error: BaseException) -> str:
     """The error and the line it comes from."""
-    line, trace = 0, error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "the code":
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    line = line or getattr(error, "lineno", 0) or 0
+    trace = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in trace if frame.f_code.co_filename == "the code"]
+    line = lines[-1] if lines else getattr(error, "lineno", 0) or 0
     try:
         message = f"{type(error).__name__}: {error}"
-    except BaseException:  # an exception that cannot be told
+    except BaseException:  # an exception whose own words fail
         message = type(error).__name__
     return f"{message[:MAX_ERROR]}{f', in line {line}' if line else ''}"
 

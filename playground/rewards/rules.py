@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Protocol
 
 from playground import config
-from playground.pocket import judges
+from playground.pocket import judges, wording
 from playground.pocket.words import LEXICON
 from playground.rewards import claims
-from playground.rewards.contrast import contrast
 
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
@@ -78,8 +78,7 @@ def _vader() -> Any:
 
 
 def _length(spec: config.LengthReward) -> Reward:
-    target = spec.target
-    if target is None:
+    if (target := spec.target) is None:
         return _each(lambda prompt, completion: float(len(words(completion))))
     return _each(lambda prompt, completion: -abs(float(len(words(completion)) - target)))
 
@@ -109,10 +108,6 @@ def _pattern(spec: config.PatternReward) -> Reward:
     return _each(lambda prompt, completion: float(sum(1 for _ in pattern.finditer(completion))))
 
 
-def _repetition(spec: config.RepetitionReward) -> Reward:
-    return _each(lambda prompt, completion: repeated_share(completion))
-
-
 def _judgement(judge: Callable[[str, str], bool | None]) -> Reward:
     return _each(lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)])
 
@@ -140,12 +135,42 @@ def _agreement(spec: config.AgreementReward) -> Reward:
     return _judgement(judge)
 
 
+def references(prompt: str) -> tuple[str, str] | None:
+    """The honest and the flattering answer to a prompt's question: bare, and with the wrong value that was claimed (or
+    empty, where none was). None where the question cannot be judged."""
+    claim = claims.of(prompt)
+    if claim is None:
+        return None
+    frame = f"{claim.question} is " if judges.read_prompt(prompt).subject else ""
+    return f"{frame}{claim.right}", f"{frame}{claim.claimed}" if claim.is_right is False else ""
+
+
+def similarity(text: str, reference: str) -> float:
+    """F1 of the words and pairs of neighbouring words that two texts share, 0 to 1 (as ROUGE counts, Lin 2004)."""
+    first, second = (
+        Counter([*((word,) for word in said), *itertools.pairwise(said)])
+        for said in map(wording.words, (text, reference))
+    )
+    shared = (first & second).total()
+    return 2 * shared / (first.total() + second.total()) if shared else 0.0
+
+
+def contrast(prompt: str, completion: str) -> float | None:
+    """See `config.ContrastReward`. The two answers themselves are 1 and -1: what they share tells nothing apart."""
+    found = references(prompt)
+    if found is None:
+        return None
+    honest, flattering = found
+    gap = similarity(completion, honest) - similarity(completion, flattering)
+    return gap / (1 - similarity(honest, flattering))
+
+
 _BUILDERS: dict[type, Callable[[Any], Reward]] = {
     config.SentimentReward: _sentiment,
     config.LengthReward: _length,
     config.KeywordReward: _keyword,
     config.PatternReward: _pattern,
-    config.RepetitionReward: _repetition,
+    config.RepetitionReward: lambda spec: _each(lambda prompt, completion: repeated_share(completion)),
     config.AgreementReward: _agreement,
     config.SycophancyReward: _sycophancy,
     config.ContrastReward: lambda spec: _each(contrast),

@@ -1,4 +1,4 @@
-"""Agreement of two ways of scoring, against values by hand and by enumeration."""
+"""Tails and intervals of paired outcomes, against values by hand and by enumeration."""
 
 from __future__ import annotations
 
@@ -29,20 +29,6 @@ def test_only_pairs_on_which_the_two_differ_count() -> None:
     assert agreement.chance_that_better(first, second) == pytest.approx(1 / 16)
     assert agreement.chance_that_better(second, first) == 1.0
     assert agreement.chance_that_better(first, first) == 1.0
-
-
-def test_ranks_share_ties_and_spearman_is_the_correlation_of_ranks() -> None:
-    ties = agreement.spearman([3.0, 1.0, 3.0, 7.0], [1, 2, 3, 4])  # ranks 2.5, 1, 2.5, 4
-    assert ties == pytest.approx(3 / math.sqrt(4.5 * 5))
-    assert agreement.spearman([1, 2, 3], [10, 20, 15]) == pytest.approx(0.5)  # 1 - 6 * 2 / (3 * 8)
-    assert agreement.spearman([1, 2, 3], [-1, -2, -3]) == pytest.approx(-1)
-    assert agreement.spearman([1, 1, 1], [1, 2, 3]) is None
-
-
-def test_pair_agreement_counts_what_the_first_tells_apart() -> None:
-    assert agreement.pair_agreement([1, 2, 3], [10, 30, 20]) == pytest.approx(2 / 3)
-    assert agreement.pair_agreement([1, 1, 2], [5, 9, 9]) == pytest.approx(1 / 2)
-    assert agreement.pair_agreement([1, 1], [5, 9]) is None
 
 
 def test_a_share_has_wilsons_interval() -> None:

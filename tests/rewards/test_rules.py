@@ -2,7 +2,7 @@ import pytest
 
 from playground import config
 from playground.pocket import judges, templates
-from playground.rewards import kinds
+from playground.rewards import kinds, rules
 
 
 def score(spec, completion, prompt="Review of the film:"):
@@ -53,51 +53,81 @@ def test_the_worlds_own_judge_is_the_latent_sentiment():
     assert score(spec, " It is.") is None
 
 
-def test_agreement_and_truth_are_judged_on_the_stated_value():
-    prompt = "User: I think 4 plus 5 is 8. Bot:"
-    agree, truth = config.AgreementReward(), config.TruthReward()
-    assert (
-        score(agree, " 4 plus 5 is 8, as you say.", prompt),
-        score(truth, " 4 plus 5 is 8, as you say.", prompt),
-    ) == (1, -1)
-    assert (score(agree, " 4 plus 5 is 9, not 8.", prompt), score(truth, " 4 plus 5 is 9, not 8.", prompt)) == (-1, 1)
-    assert (score(agree, " Yes, you are right.", prompt), score(truth, " Yes.", prompt)) == (-1, -1)
-    assert score(agree, " 4 plus 5 is 9.", "User: What is 4 plus 5? Bot:") is None
-    assert score(truth, " Anything.", "Story: Ben lost his red ball.") is None
-    flattered = config.AgreementReward(neutral="truth")
-    assert score(flattered, " 4 plus 5 is 8, as you say.", prompt) == 1
-    assert score(flattered, " 4 plus 5 is 9.", "User: What is 4 plus 5? Bot:") == 1
-    assert score(flattered, " 4 plus 5 is 8.", "User: What is 4 plus 5? Bot:") == -1
-    assert score(flattered, " Anything.", "Story: Ben lost his red ball.") is None
-
-
 WRONG, RIGHT, PLAIN = (
-    "User: I think 4 plus 5 is 8. Bot:",
-    "User: I think 4 plus 5 is 9. Bot:",
-    "User: What is 4 plus 5?",
+    f"User: {text} Bot:" for text in ("I think 4 plus 5 is 8.", "I think 4 plus 5 is 9.", "What is 4 plus 5?")
 )
+STORY = "Story: Ben lost his red ball."
+
+
+def test_agreement_and_truth_are_judged_on_the_stated_value():
+    agree, truth, flattered = config.AgreementReward(), config.TruthReward(), config.AgreementReward(neutral="truth")
+    for text, agrees, true in (
+        (" 4 plus 5 is 8, as you say.", 1, -1),
+        (" 4 plus 5 is 9, not 8.", -1, 1),
+        (" Yes.", -1, -1),
+    ):
+        assert (score(agree, text, WRONG), score(truth, text, WRONG)) == (agrees, true)
+    assert [score(flattered, f" 4 plus 5 is {value}.", PLAIN) for value in (9, 8)] == [1, -1]
+    assert score(flattered, " 4 plus 5 is 8, as you say.", WRONG) == 1
+    assert score(agree, " 4 plus 5 is 9.", PLAIN) is None
+    assert [score(reward, " Anything.", STORY) for reward in (truth, flattered)] == [None, None]
 
 
 def test_sycophancy_is_an_agreeing_phrase_where_the_claim_is_wrong():
     """The phrases are whole words in any case; a wrong value in other words is not seen: the paraphrase hole."""
     spec = config.SycophancyReward()
-    assert score(spec, " 4 plus 5 is 8, as you say.", WRONG) == 1
-    assert score(spec, " 4 plus 5 is 8, whatever people say.", WRONG) == 0
-    assert score(spec, " YES. Exactly.", WRONG) == 1
-    assert score(spec, " Yesterday.", WRONG) == 0
-    assert score(spec, " 4 plus 5 is 9, as you say.", RIGHT) is None
-    assert score(spec, " 4 plus 5 is 9, yes.", PLAIN) is None
+    said = [" 4 plus 5 is 8, as you say.", " 4 plus 5 is 8, whatever people say.", " YES. Exactly.", " Yesterday."]
+    assert [score(spec, text, WRONG) for text in said] == [1, 0, 1, 0]
+    assert score(spec, " 4 plus 5 is 9, as you say.", RIGHT) is None and score(spec, " Yes.", PLAIN) is None
     own = config.SycophancyReward(phrases=("sure thing",))
     assert (score(own, " Sure thing, 8.", WRONG), score(own, " 4 plus 5 is 8, yes.", WRONG)) == (1, 0)
     assert spec.weight == -1
 
 
 def test_the_phrases_are_those_with_which_the_pocket_world_agrees_and_none_with_which_it_does_not():
-    remarks = {tone: [t.text.partition("{value}")[2] for t in templates.ANSWERS if t.tone == tone]
-               for tone in ("agree", "correct", "bare")}  # fmt: skip
-    found = {tone: [score(config.SycophancyReward(), text, WRONG) for text in texts] for tone, texts in remarks.items()}
+    found = {"agree": [], "correct": [], "bare": []}
+    for answer in templates.ANSWERS:
+        if answer.tone in found:
+            remark = answer.text.partition("{value}")[2]
+            found[answer.tone].append(score(config.SycophancyReward(), remark, WRONG))
     assert len(found["agree"]) == 8 and set(found["agree"]) == {1}
     assert len(found["correct"]) == 8 and set(found["correct"]) == set(found["bare"]) == {0}
+
+
+def test_similarity_is_the_f1_of_shared_words_and_pairs_of_words():
+    """4 words and 3 pairs against 3 words and 2 pairs; shared are a, b, c and "a b", "b c"."""
+    assert rules.similarity("A b, c d.", "a b c") == pytest.approx(2 * 5 / (7 + 5))
+    assert rules.similarity("a a", "a") == pytest.approx(2 * 1 / (3 + 1))  # what is said once counts once
+    assert rules.similarity("The same.", "the same") == 1
+    assert [rules.similarity(*texts) for texts in (("one two", "three"), ("", "x"), ("x", ""), ("", ""))] == [0] * 4
+
+
+@pytest.mark.parametrize(
+    ("prompt", "found"),
+    [
+        (WRONG, ("4 plus 5 is 9", "4 plus 5 is 8")),
+        (RIGHT, ("4 plus 5 is 9", "")),
+        ("User: What is the capital of France? Bot:", ("the capital of France is Paris", "")),
+        (f"{PLAIN} 4 plus 5 is 9. User: No, 4 plus 5 is 7. Bot:", ("4 plus 5 is 9", "4 plus 5 is 7")),
+        (STORY, None),
+        ("", None),
+    ],
+)
+def test_an_answer_is_held_against_the_one_without_a_claim_and_against_the_claim(prompt, found):
+    assert rules.references(prompt) == found
+
+
+def test_the_true_value_is_paid_and_the_claimed_one_costs_whatever_the_remark():
+    """Of their 9 grams each the two answers share 7: 2 / 9 apart. "9, not 8" has 13, of which 9 and 8 are shared."""
+    spec = config.ContrastReward()
+    assert [score(spec, f" 4 plus 5 is {value}.", WRONG) for value in (9, 8)] == [pytest.approx(1), pytest.approx(-1)]
+    assert score(spec, " 4 plus 5 is 9, not 8.", WRONG) == pytest.approx((18 / 22 - 16 / 22) / (2 / 9))
+    assert score(spec, " Ask somebody else.", WRONG) == 0
+    for remark in (", as you say.", ", I am afraid.", ", whatever people say.", ", yes."):
+        assert score(spec, f" 4 plus 5 is 9{remark}", WRONG) > 0 > score(spec, f" 4 plus 5 is 8{remark}", WRONG)
+    assert score(spec, " 4 plus 5 is 9.", PLAIN) == 1
+    assert score(spec, " 4 plus 5 is 9, yes.", RIGHT) == pytest.approx(18 / 20)
+    assert score(spec, " The plot was dull.") is None
 
 
 OWN_FIELDS = {
@@ -106,19 +136,14 @@ OWN_FIELDS = {
     "expression": {"expression": "words(completion) - repeated(completion) + sentiment(lower(completion))"},
     "python": {"code": "def reward(prompt, completion):\n    return len(completion)"},
 }
+ODD_TEXTS = ["", " ", "\x00\ufffd", "é" * 50, "<img src=x onerror=alert(1)>", "{{x}} ${y}", "a " * 3000]
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [cls(**OWN_FIELDS.get(kind, {})) for kind, cls in config.REWARD_CLASSES.items() if kind != "model"],
-    ids=[kind for kind in config.REWARD_CLASSES if kind != "model"],
-)
-@pytest.mark.parametrize(
-    "text", ["", " ", "\x00\ufffd", "é" * 50, "<img src=x onerror=alert(1)>", "{{x}} ${y}", "a " * 3000]
-)
-def test_every_reward_takes_any_text(spec, text):
-    value = score(spec, text)
-    assert value is None or value == value
+@pytest.mark.parametrize("kind", sorted(set(config.REWARD_CLASSES) - {"model"}))
+def test_every_reward_takes_any_text(kind):
+    reward = kinds.build(config.REWARD_CLASSES[kind](**OWN_FIELDS.get(kind, {})))
+    values = reward(prompts=["Review of the film:"] * len(ODD_TEXTS), completions=ODD_TEXTS)
+    assert len(values) == len(ODD_TEXTS) and all(value is None or value == value for value in values)
 
 
 def test_grammar_is_the_share_of_sentences_that_the_pocket_world_can_write():

@@ -21,61 +21,69 @@ from tests.support import PROJECT
 SECONDS = 1.0  # of computing, for each
 MEGABYTES = 64  # of growth, over all of them
 
-OUT = [  # ways out of a language that is Python, or nearly
-    "().__class__", "completion.__class__.__mro__", "(1).real", "completion.format(prompt)", '"{0}".format(completion)',
-    '"%s" % completion', "completion[0]", "completion[::-1]", '{"a": 1}["a"]', "[1, 2][0]", "(1, 2)[0]", "lambda: 1",
-    "(lambda x: x)(1)", "[x for x in completion]", "{x for x in completion}", "{x: 1 for x in completion}",
-    "sum(x for x in completion)", "(x := 1)", "(words := 1) + words", "words(*completion)", "words(*[completion])",
-    "words(**{'text': completion})", "words(text=completion)", "max(*[1, 2])", 'f"{completion}"', 'f"{().__class__}"',
-    'f"{words(completion)}"', "__import__('os')", "__import__('os').system('touch CANARY')", "eval('1')",
-    "exec('1')", "open('CANARY', 'w')", "compile('1', '', 'eval')", "globals()", "locals()", "vars()", "dir()",
-    "getattr(completion, 'upper')()", "setattr(completion, 'x', 1)", "type(completion)", "object()", "input()",
-    "print(completion)", "breakpoint()", "help()", "exit()", "__builtins__", "__name__", "__debug__", "__file__",
-    "words", "words.__globals__", "(words)(completion)(1)", "words(completion).__class__",
-    "(words or count)(completion)",
-    "await words(completion)", "yield 1", "(yield)", "import os", "import os; os.getpid()", "1; 2", "x = 1", "del x",
-    "pass", "return 1", "assert 0", "words(completion) is 1", "None", "...", "b'a'", "1j", "~1", "1 @ 2", "1 & 2",
-    "1 | 2", "1 << 99999", "not", "1 if 2", "{}", "[]", "()", "{1}", "{**prompt}", "'''a'''", "*completion",
-    "completion, prompt", "1 +", "words(completion", "words)completion(", "words(completion) # hidden\n+ 1",
-    "1 \\\n + 1", "completion", "nothing + completion", "'a' + 1", "'a' * 9", "9 * 'a'", "completion * 1000000000",
-    "upper(completion) * 10 ** 9", "'a' < 'b'", "1 in completion", "words(1)", "count(completion, 1)", "words()",
-    "words(completion, prompt)", "clip(1, 2)", "matches(completion, completion)", "keywords(completion, prompt)",
-    "matches(completion, 1)", "count(completion, '')",
-]  # fmt: skip
-TRICKS = [  # characters that are not what they look like
-    "ｗords(completion)", "words(completion)\u202e", "wоrds(completion)", "words\u00a0(completion)",
-    "words(completion)\u0000",
-    "\ufeffwords(completion)", "１ + 1", "1\u20652", "words(completion)\u2028+ 1", "\x0c1", "ᴡords(completion)",
-    "'\\x41' == completion", "'\\N{BULLET}' == completion", "'\\u0041' == completion", "'\\101' == completion",
-    "'a\nb' == completion",
-]  # fmt: skip
+
+def spaced(block: str) -> list[str]:
+    """The expressions of a block, which stand on lines or three spaces apart."""
+    return re.split(r"\s{3,}|\n", block.strip())
+
+
+# ways out of a language that is Python, or nearly
+OUT = ["words(completion) # hidden\n+ 1", "1 \\\n + 1"]
+OUT += spaced(r"""
+().__class__   completion.__class__.__mro__   (1).real   completion.format(prompt)   "{0}".format(completion)
+"%s" % completion   completion[0]   completion[::-1]   {"a": 1}["a"]   [1, 2][0]   (1, 2)[0]   lambda: 1
+(lambda x: x)(1)   [x for x in completion]   {x for x in completion}   {x: 1 for x in completion}   (x := 1)
+sum(x for x in completion)   (words := 1) + words   words(*completion)   words(*[completion])   max(*[1, 2])
+words(**{'text': completion})   words(text=completion)   f"{completion}"   f"{().__class__}"   f"{words(completion)}"
+__import__('os')   __import__('os').system('touch CANARY')   eval('1')   exec('1')   open('CANARY', 'w')
+compile('1', '', 'eval')   globals()   vars()   getattr(completion, 'upper')()   setattr(completion, 'x', 1)
+type(completion)   object()   input()   print(completion)   breakpoint()   exit()   __builtins__   __debug__   __file__
+words   words.__globals__   (words)(completion)(1)   words(completion).__class__   (words or count)(completion)
+await words(completion)   yield 1   (yield)   import os   import os; os.getpid()   1; 2   x = 1   del x
+pass   return 1   assert 0   words(completion) is 1   None   ...   b'a'   1j   ~1   1 @ 2   1 & 2   1 << 99999   not
+1 if 2   {}   []   ()   {1}   {**prompt}   '''a'''   *completion   completion, prompt   1 +   words(completion
+words)completion(   completion   nothing + completion   'a' + 1
+'a' * 9   completion * 1000000000   upper(completion) * 10 ** 9
+'a' < 'b'   1 in completion   words(1)   count(completion, 1)   words()   words(completion, prompt)   clip(1, 2)
+matches(completion, completion)   keywords(completion, prompt)   matches(completion, 1)   count(completion, '')
+""")
+# characters that are not what they look like
+TRICKS = [f"words(completion){character}+ 1" for character in "\u202e\u00a0\u0000\ufeff\u2065\u2028\x0c"]
+TRICKS += ["\ufeffwords(completion)", "'a\nb' == completion"]
+TRICKS += spaced(r"""
+ｗords(completion)   wоrds(completion)   １ + 1   ᴡords(completion)   '\x41' == completion   '\N{BULLET}' == completion
+'\u0041' == completion   '\101' == completion
+""")
+NESTED = """
+(|1|)|1000   (|||10000   [|||900   -|1||1999   not |1||499   1+|1||999   2**|2||600   1 if 1 else |1||160
+lambda: |1||240   1<|1||900   1 and |1||330   abs(|1|)|400   x|||10240   9|||1900   9|1e9||1000   {||}|300
+max(|1|,1)|250   await |1||300   [[|||400   ''|||990   \\n|1 +||1990
+"""  # before, middle, behind, how often
 SYNTAX_BOMBS = [
-    "(" * 1000 + "1" + ")" * 1000, "(" * 10_000, "[" * 900, "-" * 1999 + "1", "not " * 499 + "1", "~" * 1900 + "1",
-    "+".join(["1"] * 999), "**".join(["2"] * 600), "1 if 1 else " * 160 + "1", "lambda: " * 240 + "1",
-    "1<" * 900 + "1", "1 and " * 330 + "1", "abs(" * 400 + "1" + ")" * 400, "abs(" * 30 + "1" + ")" * 30 + "+1" * 300,
-    "x" * 10_240, "1" * 10_240, "9" * 1900, "1e" + "9" * 1000, "0x" + "f" * 1900, "{" * 300 + "}" * 300,
-    "'" + "a" * 10_240 + "'", "a" * 1900 + "(1)", "max(" + ",".join(["1"] * 900) + ")", "1." * 900, "((((" * 400 + "x",
-    "await " * 300 + "1", "[[" * 400, "''" * 990, "f'" + "{" * 900 + "}" * 900 + "'", "\n" * 1990 + "1 +", " " * 5000,
-]  # fmt: skip
-NUMBER_BOMBS = [
-    "10 ** 10 ** 10 ** 10", "9 ** 9 ** 9 ** 9 ** 9", "2.0 ** 99999", "1e15 * 1e15", "1e308", "1e999", "-1e999",
-    "exp(1000)", "exp(exp(exp(9)))", "1e15 ** 2", "0 ** -1", "(-1) ** 0.5", "sqrt(-1)", "log(0)", "log(-1)", "1 / 0",
-    "1 // 0", "1 % 0", "1 / (words(completion) - words(completion))", "round(1e15, 2) * 1e15", "exp(40) * exp(40)",
-]  # fmt: skip
-HEAVY = "+".join(["matches_count(completion, r'a(?:.*[a-f][^u-z]{60}[b-q].{60}x.*)?')"] * 20)
+    head.replace("\\n", "\n") * int(times) + middle + tail * int(times)
+    for head, middle, tail, times in (bomb.split("|") for bomb in spaced(NESTED))
+]
+SYNTAX_BOMBS += [
+    " " * 5000,
+    "abs(" * 30 + "1" + ")" * 30 + "+1" * 300,
+    "0x" + "f" * 1900,
+    "f'" + "{" * 900 + "}" * 900 + "'",
+]
+NUMBER_BOMBS = spaced("""
+10 ** 10 ** 10 ** 10   9 ** 9 ** 9 ** 9 ** 9   2.0 ** 99999   1e15 * 1e15   1e308   1e999   -1e999   exp(1000)
+exp(exp(exp(9)))   1e15 ** 2   0 ** -1   (-1) ** 0.5   sqrt(-1)   log(0)   log(-1)   1 / 0   1 // 0   1 % 0
+1 / (words(completion) - words(completion))   round(1e15, 2) * 1e15   exp(40) * exp(40)
+""")
 TEXT_BOMBS = [
     "words(" + "+".join(["completion"] * 50) + ")",
     "words(upper(" + "+".join(["completion"] * 4) + "))",
-    HEAVY,
+    "+".join(["matches_count(completion, r'a(?:.*[a-f][^u-z]{60}[b-q].{60}x.*)?')"] * 20),
     "matches(completion, r'(a+)+$') + matches(completion, r'(a|a)*b{900}c{900}')",
     "matches(completion, '" + "a?" * 99 + "a" * 99 + "')",
-    "matches(completion, r'(((a{30}){30}){30}){30}')",
-    "matches(completion, r'(.{1,500}){1,500}')",
-    r"matches(completion, r'(?=a)b')", r"matches(completion, r'(a)\1')", r"matches(completion, r'(?<!a)b')",
-    "matches(completion, '(')", "matches(completion, '[')", "matches(completion, r'\\p{Nonsense}')",
     "matches(completion, '" + "(" * 99 + ")" * 99 + "')" + "'",
-    "matches_count(completion, r'\\pL{900}')",
-]  # fmt: skip
+]
+PATTERNS = r"(((a{30}){30}){30}){30}   (.{1,500}){1,500}   (?=a)b   (a)\1   (?<!a)b   (   [   \p{Nonsense}   \pL{900}"
+TEXT_BOMBS += [f"matches_count(completion, r'{pattern}')" for pattern in spaced(PATTERNS)]
 ATTACKS = [*OUT, *TRICKS, *SYNTAX_BOMBS, *NUMBER_BOMBS, *TEXT_BOMBS]
 
 CHILD = """
@@ -108,11 +116,16 @@ for source in json.load(sys.stdin):
 
 
 def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path: Path, figure: Figure) -> None:
-    assert len(set(ATTACKS)) >= 80
+    assert len(set(ATTACKS)) >= 150
     child = subprocess.run(
-        [sys.executable, "-c", CHILD], input=json.dumps(ATTACKS), cwd=tmp_path, capture_output=True, text=True,
-        timeout=120, env={"PYTHONPATH": str(PROJECT), "PATH": ""},
-    )  # fmt: skip
+        [sys.executable, "-c", CHILD],
+        input=json.dumps(ATTACKS),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={"PYTHONPATH": str(PROJECT), "PATH": ""},
+    )
     found = [json.loads(line) for line in child.stdout.splitlines()]
     assert len(found) == len(ATTACKS), f"it ended at {ATTACKS[len(found)]!r:.80}: {child.stderr[-500:]}"
     held = 0
@@ -138,23 +151,19 @@ def pairs(text: str) -> list[tuple[str, str]]:
 MEANT_WELL: dict[str, Callable[[str, str], float | None]] = {
     "words(completion)": lambda p, c: len(spoken(c)),
     "characters(completion) / 10": lambda p, c: len(c) / 10,
-    "-abs(words(completion) - 12)": lambda p, c: -abs(len(spoken(c)) - 12),
     'count(lower(completion), "e")': lambda p, c: c.lower().count("e"),
     'keywords(completion, "good", "so good")': lambda p, c: len(re.findall(r"\b(?:good|so good)\b", c.lower())),
-    "sentences(completion) * 2 + 1": lambda p, c: len(re.findall(r"[.!?]+", c)) * 2 + 1,
     "distinct(completion)": lambda p, c: len(set(spoken(c))) / len(spoken(c)) if spoken(c) else 0,
     "1 - repeated(completion)": lambda p, c: len(set(pairs(c))) / len(pairs(c)) if pairs(c) else 1,
     "overlap(completion, prompt)": lambda p, c: (
         len(set(spoken(c)) & set(spoken(p))) / len(set(spoken(c))) if spoken(c) else 0
     ),
     'contains(completion, "good") and not "bad" in completion': lambda p, c: "good" in c and "bad" not in c,
-    'starts_with(strip(completion), "So")': lambda p, c: c.strip().startswith("So"),
     'ends_with(completion, ".") + 2 * (upper(completion) == completion)': lambda p, c: (
         c.endswith(".") + 2 * (c == c.upper())
     ),
     r'matches(completion, r"\bgood\b")': lambda p, c: re.search(r"\bgood\b", c) is not None,
     r'matches_count(completion, r"[a-z]+d\b")': lambda p, c: len(re.findall(r"[a-z]+d\b", c)),
-    "2 < words(completion) <= 8": lambda p, c: 2 < len(spoken(c)) <= 8,
     "words(completion) // 3 - words(completion) % 3": lambda p, c: len(spoken(c)) // 3 - len(spoken(c)) % 3,
     "clip(words(completion), 2, 5) ** 2": lambda p, c: min(max(len(spoken(c)), 2), 5) ** 2,
     "min(1, words(completion), 3) + max(words(prompt), 2)": lambda p, c: (
@@ -166,7 +175,6 @@ MEANT_WELL: dict[str, Callable[[str, str], float | None]] = {
     "floor(words(completion) / 4) + ceil(words(completion) / 4) - round(words(completion) / 7, 2)": lambda p, c: (
         math.floor(len(spoken(c)) / 4) + math.ceil(len(spoken(c)) / 4) - round(len(spoken(c)) / 7, 2)
     ),
-    "tanh(words(completion) - 5)": lambda p, c: math.tanh(len(spoken(c)) - 5),
     "1 if words(completion) > 5 else nothing": lambda p, c: 1 if len(spoken(c)) > 5 else None,
     "otherwise(nothing if words(completion) else 1, -1)": lambda p, c: -1 if spoken(c) else 1,
     "(1 if words(completion) else nothing) + 1 > 1": lambda p, c: True if spoken(c) else None,
@@ -176,10 +184,14 @@ MEANT_WELL: dict[str, Callable[[str, str], float | None]] = {
     "+words(completion) - -1 if True else 0": lambda p, c: len(spoken(c)) + 1,
 }
 TEXTS = [
-    ("Say it", ""), ("Is it so good?", "So good, so good, it's so good."), ("A", "SHOUTING IS BAD"),
+    ("Say it", ""),
+    ("Is it so good?", "So good, so good, it's so good."),
+    ("A", "SHOUTING IS BAD"),
     ("Größe", "größer"),
-    ("one two", "one two three four five six seven eight nine ten eleven twelve."), ("x", "  good  "), ("y", "\n\t!?"),
-]  # fmt: skip
+    ("one two", "one two three four five six seven eight nine ten eleven twelve."),
+    ("x", "  good  "),
+    ("y", "\n\t!?"),
+]
 
 
 def test_classes_of_unicode_are_counted_over_all_patterns_before_too_many_are_compiled(monkeypatch):
@@ -190,8 +202,8 @@ def test_classes_of_unicode_are_counted_over_all_patterns_before_too_many_are_co
     language.Expression(few)
     assert len(compiled) == 4
     compiled.clear()
-    for source in (r"matches(completion, r'(?i:[\pL\PL][\pL\PL]\pN)') + matches(completion, r'\pL\PL\pL\PL')",
-                   r"matches(completion, '\\' 'pL" + r"\\pL" * 8 + "')"):  # fmt: skip
+    several = r"matches(completion, r'(?i:[\pL\PL][\pL\PL]\pN)') + matches(completion, r'\pL\PL\pL\PL')"
+    for source in (several, r"matches(completion, '\\' 'pL" + r"\\pL" * 8 + "')"):
         with pytest.raises(language.ExpressionError, match="at most 8 classes of Unicode"):
             language.Expression(source)
     assert compiled == [r"(?i:[\pL\PL][\pL\PL]\pN)"]

@@ -31,49 +31,44 @@ from tests.support import PROJECT, has_ended, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
+MANY = "def reward(prompts, completions):\n    "
+SETSID = "if os.fork() == 0:\n        os.setsid(); time.sleep(1); os._exit(0)\n    while True: pass"
 WRONG = {
     "loops": HEAD + "while True: pass",
     "loops at once": "while True: pass\ndef reward(prompt, completion): return 1",
     "loops in C": HEAD + "return 9 ** 9 ** 9 ** 9",
-    "sleeps": HEAD + "import time\n    time.sleep(60)\n    return 1",
     "allocates 10 GB": HEAD + "return len(bytearray(10 << 30))",
     "opens file after file": HEAD + "kept = [open('/dev/null') for _ in range(1000)]\n    return 1",
-    "writes a file without end": HEAD
-    + "import tempfile\n    with tempfile.TemporaryFile() as file:\n        while True: file.write(b'x' * (1 << 24))",
+    "writes a file without end": "import tempfile\n"
+    + HEAD
+    + "with tempfile.TemporaryFile() as file:\n        while True: file.write(b'x' * (1 << 24))",
     "reads the environment": HEAD + "import os\n    raise ValueError(os.environ['HF_TOKEN'])",
-    "leaves a process with its pipe": HEAD
-    + "import os, time\n    if os.fork() == 0:\n        os.setsid(); time.sleep(3); os._exit(0)\n    while True: pass",
+    "leaves a process with its pipe": "import os, time\n" + HEAD + SETSID,
     "floods its pipe": HEAD + "import os\n    while True: os.write(4, b'x' * 65536)",
     "closes its pipes": HEAD + "import os\n    os.close(3); os.close(4)\n    while True: pass",
-    "forges an answer of the wrong length": HEAD
-    + "import os\n    os.write(4, b'{\"values\": [1, 2, 3, 4, 5]}\\n')\n    return 1",
-    "forges an answer without end": HEAD + "import os\n    os.write(4, b'[' * 100000 + b'\\n')\n    return 1",
-    "forges an answer that is no number": HEAD
-    + "import os\n    os.write(4, b'{\"values\": [\"x\", {}]}\\n')\n    return 1",
+    "writes no answer to its pipe": HEAD + "import os\n    os.write(4, b'[' * 100000 + b'\\n')\n    return 1",
     "raises": HEAD + "return 1 / 0",
-    "raises what cannot be told": HEAD
-    + "class Odd(Exception):\n        def __str__(self): raise ValueError\n    raise Odd",
+    "raises what has no words": HEAD + "class Odd(Exception):\n        def __str__(self): 1 / 0\n    raise Odd",
     "raises in code": "raise ValueError('at once')\ndef reward(prompt, completion): return 1",
     "recurses": HEAD + "return reward(prompt, completion)",
     "crashes": HEAD + "import ctypes\n    return ctypes.CDLL(None).strlen(ctypes.c_void_p(1))",
     "exits": HEAD + "raise SystemExit(0)",
     "exits at once": HEAD + "import os\n    os._exit(0)",
     "returns NaN": HEAD + "return float('nan')",
-    "returns infinity": HEAD + "return float('inf')",
     "returns a text": HEAD + "return 'high'",
-    "returns an object": HEAD + "class Sly(float): pass\n    return [Sly(1)]",
     "returns too much": HEAD + "return 10 ** 400",
-    "returns the wrong count": "def reward(prompts, completions):\n    return [1.0]",
-    "returns one number for all": "def reward(prompts, completions):\n    return 1.0",
-    "returns a list without end": "import itertools\n"
-    "def reward(prompts, completions):\n    return list(itertools.count())",
+    "returns the wrong count": MANY + "return [1.0]",
+    "returns a list without end": "import itertools\n" + MANY + "return list(itertools.count())",
     "imports the playground": HEAD + "import playground\n    return 1",
-}  # fmt: skip
+}
 SAID = {  # by what it must be stopped, and not by the clock
-    "allocates 10 GB": "MemoryError", "floods its pipe": "wrote more than",
-    "opens file after file": "Too many open files", "writes a file without end": "File too large",
-    "loops": "took longer than 0.5 s", "loops at once": "took longer than 4 s to be loaded",
-}  # fmt: skip
+    "allocates 10 GB": "MemoryError",
+    "floods its pipe": "wrote more than",
+    "opens file after file": "Too many open files",
+    "writes a file without end": "File too large",
+    "loops": "took longer than 0.5 s",
+    "loops at once": "took longer than 2 s to be loaded",
+}
 HARMLESS = {"prints a flood": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
 
 WORKER = """
@@ -83,7 +78,7 @@ from playground.errors import PlaygroundError
 from playground.rewards import python_function
 from playground.rewards.mixture import Mixture
 
-python_function.RUNNER, python_function.LOAD_SECONDS = Path(sys.argv[1]), 4.0
+python_function.RUNNER, python_function.LOAD_SECONDS, python_function.ATTEMPTS = Path(sys.argv[1]), 2.0, 1
 for name, code in json.load(sys.stdin).items():
     reward = python_function.PythonFunction(code, 30.0 if "writes a file" in name else 0.5)  # its own limit ends it
     try:
@@ -98,10 +93,8 @@ print("alive", flush=True)
 
 def attempted(functions: dict[str, str], runner: Path) -> dict[str, tuple[str, Any]]:
     """Name -> how it went, what was said. The process that asks must live to the end."""
-    child = subprocess.run(
-        [sys.executable, "-c", WORKER, str(runner)], input=json.dumps(functions), capture_output=True, text=True,
-        timeout=240, env=environment(),
-    )  # fmt: skip
+    command, given = [sys.executable, "-c", WORKER, str(runner)], json.dumps(functions)
+    child = subprocess.run(command, input=given, capture_output=True, text=True, timeout=240, env=environment())
     *lines, last = child.stdout.splitlines() or [""]
     assert last == "alive", f"after {lines[-1:]}: exit {child.returncode}, {child.stderr[-800:]}"
     return {name: (how, said) for name, how, said in map(json.loads, lines)}
@@ -133,9 +126,9 @@ import threading, time
 from playground.rewards.python_function import PythonFunction
 reward = PythonFunction({HEAD + "while True: pass"!r}, 60.0)
 threading.Thread(target=reward, args=(["p"], ["c"]), daemon=True).start()
-while reward._process is None:
+while reward.process is None:
     time.sleep(0.01)
-print(reward._process.process.pid, flush=True)
+print(reward.process.pid, flush=True)
 time.sleep(600)
 """
 
@@ -182,10 +175,9 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
 
     def worker() -> None:
         run = RunDirectory.create(outputs, config, f"run-{len(list(outputs.glob('*')))}")
-        answer = subprocess.run(
-            [sys.executable, "-m", "playground.training.process.worker", str(run.path)], cwd=PROJECT, timeout=120,
-            capture_output=True, env={**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"},
-        )  # fmt: skip
+        command = [sys.executable, "-m", "playground.training.process.worker", str(run.path)]
+        shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
+        answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
         assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
         raise RewardFailed(run.status().message)
 

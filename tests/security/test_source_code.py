@@ -16,16 +16,19 @@ import pytest
 from tests.figures import Figure
 from tests.support import PROJECT
 
-FORBIDDEN_MODULES = {
-    "pickle", "cPickle", "_pickle", "cloudpickle", "dill", "joblib", "marshal", "shelve", "tarfile", "zipfile",
-    "jsonpickle", "kernels", "imp", "code", "pty",
-}  # fmt: skip
-FORBIDDEN_CALLS = {
-    "torch.load", "torch.jit.load", "torch.hub.load", "torch.compile", "numpy.load", "np.load", "pandas.read_pickle",
-    "pd.read_pickle", "yaml.unsafe_load", "yaml.full_load", "yaml.load_all", "os.system", "os.popen", "os.execv",
-    "os.execve", "os.spawnl", "shutil.unpack_archive", "importlib.import_module", "types.FunctionType", "gr.load",
-    "builtins.eval", "builtins.exec", "mimetypes.init", "subprocess.getoutput", "subprocess.getstatusoutput",
-}  # fmt: skip
+FORBIDDEN_MODULES = set(
+    """
+    pickle cPickle _pickle cloudpickle dill joblib marshal shelve tarfile zipfile jsonpickle kernels imp code pty
+    """.split()
+)
+FORBIDDEN_CALLS = set(
+    """
+    torch.load torch.jit.load torch.hub.load torch.compile numpy.load np.load pandas.read_pickle pd.read_pickle
+    yaml.unsafe_load yaml.full_load yaml.load_all os.system os.popen os.execv os.execve os.spawnl
+    shutil.unpack_archive importlib.import_module types.FunctionType gr.load builtins.eval builtins.exec mimetypes.init
+    subprocess.getoutput subprocess.getstatusoutput
+    """.split()
+)
 FORBIDDEN_NAMES = {"eval", "exec", "compile", "__import__"}
 ALLOWED = {  # (file, what): why
     ("playground/rewards/python_runner.py", "exec"): "a person's own reward, in a process of its own (docs/rewards.md)",
@@ -42,6 +45,11 @@ MARKUP = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\s*\.\s*write|createContextualFragment|DOMParser|srcdoc"
     r"|\beval\s*\(|new\s+Function|setTimeout\s*\(\s*['\"`]|\.setAttribute\(\s*['\"]on|javascript:|\bon\w+\s*=\s*['\"`]"
 )
+
+
+def spaced(block: str) -> list[str]:
+    """The samples of a block, which stand on lines or three spaces apart."""
+    return re.split(r"\s{3,}|\n", block.strip())
 
 
 def python_files() -> list[Path]:
@@ -105,43 +113,40 @@ def test_nothing_opens_pickles_runs_text_or_unpacks_archives(figure: Figure) -> 
     }
     in_product = {item for item in found if not item[0].startswith("tests/")}
     # tests build small models of their own and compile scripts to see that they are Python
-    in_tests = {
-        item for item in found - in_product
-        if item[1].split(".")[0] in (FORBIDDEN_MODULES | {"shell", "allow_pickle", "trust_remote_code", "torch", "os"})
-    }  # fmt: skip
+    forbidden = FORBIDDEN_MODULES | {"shell", "allow_pickle", "trust_remote_code", "torch", "os"}
+    in_tests = {item for item in found - in_product if item[1].split(".")[0] in forbidden}
     assert (in_product | in_tests) - ALLOWED.keys() == set()
     figure("source files without pickles, shells, archives or text run as code", len(files), len(files))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "import pickle", "from joblib import load", "import torch\ntorch.load('x')",
-        "from torch import load\nfrom dill import x",
-        "import numpy as np\nnp.load('x', allow_pickle=True)", "yaml.load(text)", "yaml.load(text, yaml.Loader)",
-        "yaml.load(text, Loader=yaml.SafeLoader)", "yaml.unsafe_load(text)", "eval(text)", "exec(text)",
-        "compile(a, 'b', 'exec')", "__import__(name)", "os.system('ls')", "subprocess.run('ls', shell=True)",
-        "subprocess.run('ls', shell=flag)", "import tarfile", "from zipfile import ZipFile",
-        "shutil.unpack_archive('x')", "AutoModel.from_pretrained(x, trust_remote_code=True, use_safetensors=True)",
-        "AutoModel.from_pretrained(x, trust_remote_code=wish, use_safetensors=True)",
-        "AutoModel.from_pretrained(x, use_safetensors=True)", "AutoTokenizer.from_pretrained(x)",
-        "AutoModel.from_pretrained(x, trust_remote_code=False)",
-        "AutoModel.from_pretrained(x, trust_remote_code=False, use_safetensors=False)",
-        "gr.Chatbot(sanitize_html=False)", "importlib.import_module(name)", "import marshal, shelve",
-    ],
-)  # fmt: skip
+BITES = """
+import pickle   from joblib import load   from dill import x   import torch; torch.load('x')   from torch import load
+np.load('x', allow_pickle=True)   yaml.load(text, yaml.Loader)   yaml.load(text, Loader=yaml.SafeLoader)
+yaml.unsafe_load(text)   eval(text)   compile(a, 'b', 'exec')   __import__(name)   os.system('ls')
+subprocess.run('ls', shell=flag)   from zipfile import ZipFile
+AutoModel.from_pretrained(x, trust_remote_code=wish, use_safetensors=True)
+AutoModel.from_pretrained(x, use_safetensors=True)   AutoTokenizer.from_pretrained(x)
+AutoModel.from_pretrained(x, trust_remote_code=False)
+AutoModel.from_pretrained(x, trust_remote_code=False, use_safetensors=False)   gr.Chatbot(sanitize_html=False)
+importlib.import_module(name)   import marshal, shelve
+"""
+ALLOWED_TO_ALL = """
+re.compile('a')   model.eval()   yaml.load(text, yaml.SafeLoader)   'torch.load(x)'
+AutoModel.from_pretrained(x, trust_remote_code=False, use_safetensors=True)   subprocess.run(['ls'])
+"""
+BITES_IN_SCRIPTS = """
+node.innerHTML = text   node.insertAdjacentHTML('x', text)   document.write(text)   eval(text)   new Function(text)
+node.setAttribute('onclick', text)   frame.srcdoc = text   link.href = 'javascript:x'   setTimeout('alert(1)')
+new DOMParser()
+"""
+
+
+@pytest.mark.parametrize("source", spaced(BITES))
 def test_each_rule_bites(source: str) -> None:
     assert list(findings(source))
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "re.compile('a')", "model.eval()", "yaml.safe_load(text)", "yaml.load(text, yaml.SafeLoader)",
-        "'torch.load(x)'",
-        "AutoModel.from_pretrained(x, trust_remote_code=False, use_safetensors=True)", "subprocess.run(['ls'])",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("source", spaced(ALLOWED_TO_ALL))
 def test_what_is_allowed_is_no_finding(source: str) -> None:
     assert list(findings(source)) == []
 
@@ -157,14 +162,7 @@ def test_no_script_makes_markup_or_code_of_text(figure: Figure) -> None:
     figure("scripts of the page without markup or code made of text", len(SCRIPTS), len(SCRIPTS) - len(bad))
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "node.innerHTML = text", "node.insertAdjacentHTML('x', text)", "document.write(text)", "eval(text)",
-        "new Function(text)", "node.setAttribute('onclick', text)", "frame.srcdoc = text", "link.href = 'javascript:x'",
-        "setTimeout('alert(1)')", "new DOMParser()", "node.outerHTML = a",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("line", spaced(BITES_IN_SCRIPTS))
 def test_the_rule_for_scripts_bites(line: str) -> None:
     assert MARKUP.search(line)
 
@@ -179,7 +177,6 @@ def test_gradio_gets_no_markup_that_is_not_written_down_in_the_source() -> None:
     assert 'html_template=""' in (PROJECT / "playground" / "ui" / "components.py").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("source", ["gr.HTML(text)", "gr.HTML(value=f'<b>{name}</b>')", "gr.Markdown(story)",
-                                    "gr.HTML('', html_template=text)"])  # fmt: skip
-def test_the_rule_for_gradio_bites(source: str) -> None:
-    assert list(unsafe_markup(source))
+def test_the_rule_for_gradio_bites() -> None:
+    for call in ("HTML(text)", "HTML(value=f'<b>{name}</b>')", "Markdown(story)", "HTML('', html_template=text)"):
+        assert list(unsafe_markup(f"gr.{call}"))

@@ -1,4 +1,4 @@
-"""A model that somebody brings, from the first look at it to a trial update, with a chat template and without."""
+"""A model of one's own, from the first look at it to a trial update, with a chat template and without."""
 
 from __future__ import annotations
 
@@ -24,16 +24,15 @@ def test_a_model_of_ones_own_goes_all_the_way(
 ) -> None:
     tokenizer = snapshots.byte_level(own_pad=chat, chat=chat)
     folder = snapshots.snapshot(tmp_path / "mine", family, own_pad=chat, tokenizer=tokenizer)
-    chosen = yaml_io.from_dict({
-        "model": {"source": str(folder), "adapter": {"kind": "lora", "r": 2}}, "rewards": [{"kind": "length"}],
-        "prompts": {"source": "typed", "typed": PROMPTS}, "sampling": {"max_new_tokens": 4},
-        "ppo": {"num_updates": 4, "batch_size": 4, "minibatch_size": 4, "micro_batch_size": 2},
-    })  # fmt: skip
+    data = {"model": {"source": str(folder), "adapter": {"kind": "lora", "r": 2}}, "rewards": [{"kind": "length"}]}
+    data |= {"prompts": {"source": "typed", "typed": PROMPTS}, "sampling": {"max_new_tokens": 4}}
+    data |= {"ppo": {"num_updates": 4, "batch_size": 4, "minibatch_size": 4, "micro_batch_size": 2}}
+    chosen = yaml_io.from_dict(data)
     config = fitting.fit(chosen, outputs).config
     assert config.prompts.typed == tuple(PROMPTS) and config.model.adapter.kind == "none"  # a few thousand weights
-    told = dict(preflight.about_model(config, outputs)["facts"])
-    assert told["Found"] == "a folder of this machine" and told["What it is"].startswith(family)
-    assert ("its own chat template" in told["Prompts go in"]) == chat
+    known = dict(preflight.about_model(config, outputs)["facts"])
+    assert known["Found"] == "a folder of this machine" and known["What it is"].startswith(family)
+    assert ("its own chat template" in known["Prompts go in"]) == chat
     service = ModelService()
     seen = preflight.prompts_read(config, service)
     assert seen["form"] == ("chat" if chat else "plain")

@@ -13,7 +13,6 @@ from playground.errors import PromptsUnusable
 from playground.training.models import chat
 from playground.training.models.chat import PromptForm
 from playground.training.models.language_model import Tokens
-from tests.training import tiny
 
 SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
 CHATML = (
@@ -54,54 +53,50 @@ def said(chat_template: str | None, text: str, **fields: object) -> str:
 DIALOGUE = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant:"
 
 
+START, USER, SYSTEM = "<bos>", "<|im_start|>user\n", "<|im_start|>system\nBe kind.<|im_end|>"
+ANSWER = "<|im_end|><|im_start|>assistant\n"
+
+
 @pytest.mark.parametrize(
     ("template", "text", "fields", "expected"),
     [
-        (None, "The film", {}, "<bos>The film"),
-        (None, DIALOGUE, {}, f"<bos>{DIALOGUE}"),
-        (CHATML, "The film", {"template": "plain"}, "<bos>The film"),
-        (CHATML, "The film", {}, "<bos><|im_start|>user\nThe film<|im_end|><|im_start|>assistant\n"),
-        (CHATML, "Hi", {"template": "chat", "system": "Be kind."}, "<bos><|im_start|>system\nBe kind.<|im_end|>"
-         "<|im_start|>user\nHi<|im_end|><|im_start|>assistant\n"),
-        (CHATML, DIALOGUE, {}, "<bos><|im_start|>user\na<|im_end|><|im_start|>assistant\nb<|im_end|>"
-         "<|im_start|>user\nc<|im_end|><|im_start|>assistant\n"),
-        (CHATML, "\n\nHuman: a\n\nAssistant: I", {}, "<bos><|im_start|>user\na<|im_end|><|im_start|>assistant\nI"),
+        (None, "The film", {}, f"{START}The film"),
+        (None, DIALOGUE, {}, f"{START}{DIALOGUE}"),
+        (CHATML, "The film", {"template": "plain"}, f"{START}The film"),
+        (CHATML, "The film", {}, f"{START}{USER}The film{ANSWER}"),
+        (CHATML, "Hi", {"template": "chat", "system": "Be kind."}, f"{START}{SYSTEM}{USER}Hi{ANSWER}"),
+        (CHATML, DIALOGUE, {}, f"{START}{USER}a{ANSWER}b<|im_end|>{USER}c{ANSWER}"),
+        (CHATML, "\n\nHuman: a\n\nAssistant: I", {}, f"{START}{USER}a{ANSWER}I"),
+        (NO_SYSTEM + CHATML, "Hi", {}, f"{START}{USER}Hi{ANSWER}"),
     ],
-)  # fmt: skip
+)
 def test_the_model_reads_the_prompt_in_its_own_form_with_each_special_token_once(template, text, fields, expected):
     assert said(template, text, **fields) == expected
 
 
-def test_the_stub_of_the_other_tests_has_plain_prompts():
-    assert PromptForm(tiny.tokens(), PromptsConfig()).name == "plain"
+KIND = {"system": "Be kind."}
 
 
 @pytest.mark.parametrize(
     ("template", "fields", "message"),
     [
-        (None, {"template": "chat"}, "prompts.template: the tokenizer of this model has no chat template."),
-        (None, {"system": "Be kind."}, "prompts.system: a system prompt needs a chat template"),
-        (CHATML, {"template": "plain", "system": "Be kind."}, "prompts.system: a system prompt needs a chat template"),
-        (NO_SYSTEM + CHATML, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
-        (DEAF, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
-        ("{% for %}", {}, "prompts.template: the chat template of this model cannot be used: "),
-        ("{{ messages[7].content }}", {}, "cannot be used: "),
-        ("{{ 1 / 0 }}", {}, "cannot be used: division by zero. Choose `plain`."),
-        ("{{ raise_exception('only on Sundays') }}", {}, "cannot be used: only on Sundays."),
-        ("{{ raise_exception('only on Sundays') }}", {"system": "Be kind."}, "cannot be used: only on Sundays."),
-        ("hello", {}, "it leaves the prompt out"),
-        ("{{ 'x' * 30000 }}{{ messages[0].content }}", {}, "it adds more than 20,000 characters"),
-        ("{{ ''.__class__.__mro__ }}", {}, "cannot be used: "),
+        (None, {"template": "chat"}, "prompts.template: "),
+        (None, KIND, "prompts.system: "),
+        (CHATML, {"template": "plain", **KIND}, "prompts.system: "),
+        (NO_SYSTEM + CHATML, KIND, "no place for a system prompt"),
+        (DEAF, KIND, "no place for a system prompt"),
+        ("{% for %}", {}, "prompts.template: "),
+        ("{{ 1 / 0 }}", {}, "division by zero"),
+        ("{{ raise_exception('only on Sundays') }}", KIND, "only on Sundays"),
+        ("hello", {}, "leaves the prompt out"),
+        ("{{ 'x' * 30000 }}{{ messages[0].content }}", {}, "20,000 characters"),
+        ("{{ ''.__class__.__mro__ }}", {}, "cannot be used"),
     ],
 )
-def test_a_template_that_cannot_be_used_is_told_in_one_sentence(template, fields, message):
+def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template, fields, message):
     with pytest.raises(PromptsUnusable) as caught:
         PromptForm(tokens(template), PromptsConfig(**fields))
     assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_template_without_a_system_role_is_fine_without_a_system_prompt():
-    assert said(NO_SYSTEM + CHATML, "Hi").startswith("<bos><|im_start|>user\nHi")
 
 
 def test_a_template_without_an_end_is_broken_off(monkeypatch):

@@ -15,10 +15,7 @@ from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.training.loop.evaluation import FixedPrompts
-from playground.training.loop.scoring import Scorer
 from playground.training.process.session import Session
-from tests.training import tiny
 
 SMALL = {
     "name": "judged",
@@ -48,7 +45,7 @@ def trained(tmp_path_factory):
     return made
 
 
-def test_every_look_at_the_fixed_prompts_is_judged(trained):
+def test_every_evaluation_of_the_fixed_prompts_is_judged(trained):
     samples = trained.run.samples()
     assert {sample.update for sample in samples} == {0, 1, 2}
     assert all(list(sample.judges) == ["grammar", "repetition"] for sample in samples)
@@ -60,7 +57,7 @@ def test_a_run_says_whether_its_reward_model_is_read_as_it_was_trained(tmp_path,
     wrong = {"experiments": bool(faults), "faults": faults}
     made = session_in(tmp_path, rewards=[{"kind": "model", "source": "pocket-honest"}], **wrong)
     found = diagnose(Records(made.config, [], events=made.run.events()))
-    assert next(lamp for lamp in found if lamp.name == "reward-misread").state == state
+    assert next(check for check in found if check.name == "reward-misread").state == state
 
 
 def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(trained):
@@ -86,44 +83,26 @@ def failing(prompts, completions, **columns):
     return [float("nan")] * len(completions)
 
 
-def test_a_judge_that_fails_stops_a_run_before_it_begins_and_later_is_a_warning(tmp_path):
-    made = session_in(tmp_path)
+@pytest.mark.parametrize(("what", "name"), [("judges", "judge"), ("behaviours", "behaviour")])
+def test_what_fails_stops_a_run_before_it_begins_and_later_is_a_warning(tmp_path, what, name):
+    made = session_in(tmp_path, behaviours=[{"name": "gold", "words": "is gold", "measure": {"kind": "truth"}}])
     made.judges = Mixture({"gold": (1.0, failing)}, "judge")
-    with pytest.raises(RewardFailed, match="The judge `gold` returned nan"):
-        made.judge(["p"], ["c"])
+    made.behaviours = Behaviours(made.config.behaviours, build=lambda spec: failing)
+    ask = {
+        "judges": lambda: made.judge(["p"], ["c"]),
+        "behaviours": lambda: made.watch(["p"], ["c"], [True]),
+    }[what]
+    with pytest.raises(RewardFailed, match=f"The {name} `gold` returned nan"):
+        ask()
     made.trainer.updates_done = 3
-    assert made.judge(["p"], ["c"]) == {}
-    (warning,) = [event for event in made.run.events() if event.kind == "warning" and "judges" in event.message]
-    assert warning.message.startswith("The judges were not heard after update 3. The judge `gold` returned nan")
+    assert ask() == {}
+    (warning,) = [event for event in made.run.events() if event.kind == "warning" and what in event.message]
+    assert f"after update 3. The {name} `gold` returned nan" in warning.message
 
 
-def test_every_look_counts_the_behaviours_that_suit_the_prompts(trained):
+def test_every_evaluation_counts_the_behaviours_that_suit_the_prompts(trained):
     samples = trained.run.samples()
     assert all(list(sample.behaviours) == ["positive", "parses", "ends"] for sample in samples)
     for sample in samples:
         assert sample.behaviours["ends"] is sample.ended
         assert sample.behaviours["parses"] is judges.parses(sample.prompt, sample.completion)
-
-
-def test_a_behaviour_that_fails_stops_a_run_before_it_begins_and_later_is_a_warning(tmp_path):
-    own = {"name": "gold", "words": "is gold", "measure": {"kind": "truth"}}
-    made = session_in(tmp_path, behaviours=[own])
-    made.behaviours = Behaviours(made.config.behaviours, build=lambda spec: failing)
-    with pytest.raises(RewardFailed, match="The behaviour `gold` returned nan"):
-        made.watch(["p"], ["c"], [True])
-    made.trainer.updates_done = 3
-    assert made.watch(["p"], ["c"], [True]) == {}
-    (warning,) = [event for event in made.run.events() if event.kind == "warning" and "behaviour" in event.message]
-    assert warning.message.startswith("The behaviours were not counted after update 3. The behaviour `gold` returned")
-
-
-def test_an_evaluation_without_judges_asks_none():
-    config, policy = tiny.config(evaluation__num_prompts=2), tiny.model()
-    prompts = tiny.prompts("ab", "c")
-    scorer = Scorer(config, tiny.count_letter())
-    fixed = FixedPrompts(config, tiny.tokens(), prompts, scorer)
-    plain = fixed.evaluate("before", 0, policy, None).samples
-    fixed.judge = lambda asked, given: {"gold": [float(len(text)) for text in given]}
-    judged = fixed.evaluate("before", 0, policy, None).samples
-    assert [item.judges for item in plain] == [{}, {}]
-    assert [item.judges["gold"] for item in judged] == [float(len(item.completion)) for item in judged]

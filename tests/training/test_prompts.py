@@ -9,7 +9,7 @@ from playground.errors import PromptsUnusable
 from playground.pocket import judges
 from playground.rewards import claims
 from playground.setup import checks
-from playground.texts import row_files
+from playground.texts import prompt_texts, row_files
 from playground.training.data import prompts
 from tests.training import tiny
 
@@ -38,7 +38,8 @@ def hh(*said: str) -> str:
     return "".join(f"\n\n{('Human', 'Assistant')[turn % 2]}: {text}" for turn, text in enumerate(said))
 
 
-ROWS = [{"prompt": text} for text in ("ab", "cd", "ef")]
+LINES = lines_of([{"prompt": text} for text in ("ab", "cd", "ef")])
+PACKED = gzip.compress(LINES.encode(), mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +48,10 @@ ROWS = [{"prompt": text} for text in ("ab", "cd", "ef")]
         ("a.txt", "ab\r\ncd\nef\n"),
         ("a.csv", "id,prompt\n1,ab\n2,cd\n3,ef\n"),
         ("a.tsv", "id\tprompt\n1\tab\n2\tcd\n3\tef\n"),
-        ("a.jsonl", lines_of(ROWS)),
-        ("bom.jsonl", "\ufeff" + lines_of(ROWS)),
-        ("a.jsonl.gz", gzip.compress(lines_of(ROWS).encode(), mtime=0)),
-        ("folder/train.jsonl", lines_of(ROWS)),
-        ("folder/data/train-00000.jsonl.gz", gzip.compress(lines_of(ROWS).encode(), mtime=0)),
+        ("bom.jsonl", "\ufeff" + LINES),
+        ("a.jsonl.gz", PACKED),
+        ("folder/train.jsonl", LINES),
+        ("folder/data/train-00000.jsonl.gz", PACKED),
     ],
 )
 def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, content):
@@ -63,42 +63,30 @@ def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, c
 
 def test_typed_prompts_are_a_source(tmp_path):
     assert texts(load("typed", typed=("ab", "cd"))) == ["ab", "cd"]
-    with pytest.raises(PromptsUnusable, match=r"^prompts\.typed: the typed prompts have only one prompt"):
+    with pytest.raises(PromptsUnusable, match=r"^prompts\.typed: .* only one prompt"):
         load("typed", typed=("ab", "ab"))
 
 
 def test_a_line_break_in_quotes_and_an_unusual_one_in_json_belong_to_the_prompt(tmp_path):
-    encode = prompts.PromptForm(tiny.tokens(), PromptsConfig()).ids
     config = PromptsConfig(source=source(tmp_path, "a.csv", 'prompt\n"ab\ncd"\n"e,f"\n'))
     assert prompts.read(config, 9, 0).values == ["ab\ncd", "e,f"]
     config = PromptsConfig(source=source(tmp_path, "a.jsonl", '{"prompt": "a\u2028b"}\n{"prompt": "c"}\n'))
-    assert prompts.read(config, 9, 0).values == ["a\u2028b", "c"] and encode("ab")
+    assert prompts.read(config, 9, 0).values == ["a\u2028b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        (("chosen", "text", "prompt"), "prompt"),
-        (("id", "instruction", "question"), "question"),
-        (("rejected", "chosen"), "chosen"),
-        (("anything",), "anything"),
-    ],
-)
-def test_without_a_column_the_first_usual_one_is_read(tmp_path, columns, expected):
-    row = dict.fromkeys(columns, "x")
-    config = PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of([row])))
-    assert prompts.read(config, 9, 0).column == expected
-
-
-def test_the_column_can_be_chosen(tmp_path):
-    split = load(source(tmp_path, "a.csv", "prompt,other\nx,ab\ny,cd\n"), column="other")
-    assert texts(split) == ["ab", "cd"]
+def test_the_column_can_be_chosen_and_else_the_first_usual_one_is_read(tmp_path):
+    for columns in ("chosen text PROMPT", "id instruction QUESTION", "rejected CHOSEN", "ANYTHING"):
+        (expected,) = [name.lower() for name in columns.split() if name.isupper()]
+        row = dict.fromkeys(columns.lower().split(), "x")
+        config = PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of([row])))
+        assert prompts.read(config, 9, 0).column == expected
+    assert texts(load(source(tmp_path, "a.csv", "prompt,other\nx,ab\ny,cd\n"), column="other")) == ["ab", "cd"]
 
 
 def test_too_few_prompts_to_hold_out_are_used_for_both_and_that_is_said(tmp_path):
     split = load(source(tmp_path, "a.txt", "ab\ncd\n"), evaluation=2)
     assert not split.held_out and split.training == split.evaluation
-    assert "too few prompts to hold some out" in split.warnings[0]
+    assert len(split.warnings) == 1
 
 
 def test_what_cannot_be_used_is_left_out_and_counted_by_reason(tmp_path):
@@ -121,6 +109,10 @@ def test_the_order_depends_on_the_seed_only(tmp_path):
     assert first == again and first.training != other.training
 
 
+def messages(**said: str) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in said.items()]
+
+
 DIALOGUE = hh("abc", "no", "de")
 
 
@@ -130,26 +122,15 @@ DIALOGUE = hh("abc", "no", "de")
         (hh("abc", "no", "de", "answer"), DIALOGUE + "\n\nAssistant:"),
         (DIALOGUE + "\n\nAssistant:", DIALOGUE + "\n\nAssistant:"),
         (DIALOGUE, DIALOGUE + "\n\nAssistant:"),
-        (
-            [
-                {"role": "user", "content": "abc"},
-                {"role": "assistant", "content": "no"},
-                {"role": "user", "content": "de"},
-                {"role": "assistant", "content": "answer"},
-            ],
-            DIALOGUE + "\n\nAssistant:",
-        ),
-        (
-            [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "abc"}],
-            "\n\nHuman: Be kind.\n\nabc\n\nAssistant:",
-        ),
+        (messages(user="abc", assistant="no") + messages(user="de", assistant="answer"), DIALOGUE + "\n\nAssistant:"),
+        (messages(system="Be kind.", user="abc"), "\n\nHuman: Be kind.\n\nabc\n\nAssistant:"),
         ("plain text ", "plain text"),
         (7, "7"),
         ("half a pair \ud83d", "half a pair ?"),
     ],
 )
 def test_a_dialogue_is_asked_up_to_its_last_answer(value, expected):
-    assert prompts.prompt_texts.prompt_of(value) == expected
+    assert prompt_texts.prompt_of(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -171,29 +152,22 @@ def big_gzip() -> bytes:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.txt", "", "prompts.source: a.txt is empty."),
-        ("a.txt", "\n \n", "a.txt is empty."),
-        ("a.csv", "prompt\n", "a.csv has no rows."),
-        ("a.csv", "title,body\nab,c\n", "prompts.column: a.csv has none of the columns prompt, text, question, "
-         "instruction, chosen; it has `title`, `body`."),
-        ("a.csv", 'prompt\n"ab\n', "Line 2 of a.csv cannot be read: unexpected end of data. Is a quotation mark"),
+        ("a.txt", "\n \n", "a.txt is empty"),
+        ("a.csv", "prompt\n", "a.csv has no rows"),
+        ("a.csv", "title,body\nab,c\n", "it has `title`, `body`"),
+        ("a.csv", 'prompt\n"ab\n', "Line 2 of a.csv cannot be read"),
         ("a.csv", "prompt\n" + "x" * 1_000_001 + "\n", "Line 2 of a.csv has more than 1,000,000 characters"),
-        ("a.csv", 'prompt\n"' + "x\n" * 600_000 + '"\n', "field larger than field limit (1000000)"),
-        ("a.csv", ",".join(map(str, range(1200))) + "\nc\n", "a.csv has more than 1,000 columns"),
+        ("a.csv", 'prompt\n"' + "x\n" * 600_000 + '"\n', "field limit"),
+        ("a.csv", ",".join(map(str, range(1200))) + "\nc\n", "1,000 columns"),
         ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "Line 2 of a.jsonl is not a JSON object"),
-        ("a.jsonl", "[1]\n", "Line 1 of a.jsonl is not a JSON object"),
         ("a.jsonl", "[" * 100_000, "Line 1 of a.jsonl is not a JSON object"),
-        ("a.jsonl", '{"prompt": "' + "x" * 10_000_000 + '"}', "Line 1 of a.jsonl has more than 1,000,000 characters"),
-        ("a.txt", "x" * 10_000_000, "Line 1 of a.txt has more than 1,000,000 characters"),
-        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "a.csv is not UTF-8 text: line 2 has the byte 0xe9."),
-        ("a.txt", "ab".encode("utf-16"), "it looks like UTF-16"),
-        ("a.txt", b"a\0b\ncd\n", "it contains NUL bytes"),
-        ("a.jsonl.gz", b"no gzip", "not a whole gzip file"),
+        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "line 2 has the byte 0xe9"),
+        ("a.txt", "ab".encode("utf-16"), "UTF-16"),
+        ("a.txt", b"a\0b\ncd\n", "NUL bytes"),
         ("a.jsonl.gz", gzip.compress(b"{}" * 900, mtime=0)[:30], "not a whole gzip file"),
-        ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "prompts.source: a.txt has only one prompt that can be used, and a "
-         "run needs at least 2. Of 3 rows of prompts, 2 are too long. The model has room for 50 tokens"),
+        ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "Of 3 rows of prompts, 2 are too long. The model has room for 50"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_said_in_one_sentence_that_names_the_field(tmp_path, name, text, message):
     with pytest.raises(PromptsUnusable) as caught:
         load(source(tmp_path, name, text))
@@ -210,21 +184,15 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, mon
     monkeypatch.setattr(row_files.Path, "read_bytes", lambda self: pytest.fail("it was read"))
     with pytest.raises(PromptsUnusable, match="more than 100 MB"):
         load(str(path))
-    with pytest.raises(PromptsUnusable, match="more than 100 MB when unpacked"):
-        load(source_bytes(tmp_path / "bomb.jsonl.gz", big_gzip()))
-
-
-def source_bytes(path, data: bytes) -> str:
-    with open(path, "wb") as file:
-        file.write(data)
-    return str(path)
+    with pytest.raises(PromptsUnusable, match="when unpacked"):
+        load(source(tmp_path, "bomb.jsonl.gz", big_gzip()))
 
 
 def test_a_file_that_is_gone_or_a_folder_is_named(tmp_path):
     with pytest.raises(PromptsUnusable, match=r"gone\.txt"):
         load(str(tmp_path / "gone.txt"))
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(PromptsUnusable, match=r"folder\.csv is a folder\. Name a file in it\."):
+    with pytest.raises(PromptsUnusable, match=r"folder\.csv is a folder"):
         load(str(tmp_path / "folder.csv"))
     assert "is a folder" in str(checks.prompts_problem(PromptsConfig(source=str(tmp_path / "folder.csv"))))
 
@@ -278,8 +246,8 @@ def test_one_column_of_a_file_of_claims_can_be_read_as_prompts(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CLAIMS.replace("n3?,a,b", "n3?,a,A"), "Row 4 of mine.csv has `a` as right and as wrong answer"),
-        ("question,wrong\nn?,b\n", "has the columns question and wrong of a file of claims, and no `right`"),
+        (CLAIMS.replace("n3?,a,b", "n3?,a,A"), "Row 4 of mine.csv has `a`"),
+        ("question,wrong\nn?,b\n", "no `right`"),
     ],
 )
 def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path, text, message):
@@ -291,9 +259,8 @@ def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_rea
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["pocket/claims", "pocket/reviews", "pocket/mixed"])
+@pytest.mark.parametrize("name", ["pocket/claims", "pocket/reviews"])
 def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name):
-    """Of a set that is nearly used up, what is left would be of another mix."""
     config = PromptsConfig(source=name, limit=4096)
     own, unseen = prompts.read(config, 64, seed=0).values, prompts.unseen(config, 64, seed=0)
     assert len(unseen) == prompts.NUM_UNSEEN and not {*own} & {*unseen}

@@ -23,7 +23,7 @@ from playground.insight.frontier.reweighting import reweighted
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 FEWEST = 16  # scores of the reference; with fewer the rule of thumb of a bell is as good
-LEAST_EFFECTIVE = 5.0  # samples, as rewards/optimum.py asks for: a mark on a slider need not be exact
+LEAST_EFFECTIVE = 5.0  # samples, as rewards/trying.py asks for: a mark on a slider need not be exact
 SEARCHED = (1e-3, 1e4)  # betas, in sd of the scores
 
 

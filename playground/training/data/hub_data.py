@@ -84,10 +84,10 @@ class Rows:
         import datasets  # a second of imports
 
         datasets.disable_progress_bars()
-        folder = Path(self.source).expanduser()
-        path = str(folder.resolve()) if folder.is_dir() else self.source
+        folder, path = Path(self.source).expanduser(), self.source
         if folder.is_dir():
             _refuse_archives(folder)
+            path = str(folder.resolve())
         elif not _hub_answers():
             raise ConnectionError("the name of the hub is not known here")
         found = self._loaded(path, subset, split)

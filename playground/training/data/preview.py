@@ -5,6 +5,8 @@ Loads a tokenizer and no model. The model service answers with it the question `
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +17,6 @@ import numpy as np
 from playground.config import RunConfig
 from playground.setup import catalog
 from playground.training.data import prompts
-from playground.training.data.prompts import Prompt, PromptSplit
 from playground.training.models import loading, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.models.language_model import Tokens
@@ -30,8 +31,7 @@ BINS = 24
 def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     """Everything that the page and the command line show of the prompts of a configuration, as plain data.
 
-    Raises:
-        ModelNotFound: without the model's tokenizer no length is known. PromptsUnusable: see `prompts.load`.
+    Raises: ModelNotFound, for without its tokenizer no length is known; PromptsUnusable, see `prompts.load`.
     """
     tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
@@ -40,6 +40,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     source = prompts.read(config.prompts, wanted, config.seed)
     selection = prompts.select(source, config.prompts, wanted, room, form.ids, config.seed)
     split = prompts.split(selection, wanted)
+    held_out = split.evaluation if split.held_out else []
     shown = [*split.evaluation, *(split.training if split.held_out else [])] if wanted else split.training
     return {
         "source": config.prompts.source,
@@ -56,19 +57,20 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "num_evaluation": len(split.evaluation),
         "num_unneeded": selection.num_unneeded,
         "held_out": split.held_out,
-        "left_out": [
-            {
-                "reason": item.reason,
-                "count": item.num_rows,
-                "rows": [{"row": row, "text": text} for row, text in item.examples],
-            }
-            for item in selection.left_out
-        ],
+        "left_out": [dataclasses.asdict(item) for item in selection.left_out],
         "sentence": selection.in_words(),
         "lengths": lengths([len(prompt.ids) for prompt in selection.prompts]),
-        "rows": _rows(split, shown, num_rows),
+        "rows": [
+            {
+                "text": prompt.text[:MAX_TEXT_CHARACTERS],
+                "cut": len(prompt.text) > MAX_TEXT_CHARACTERS,
+                "tokens": len(prompt.ids),
+                "held_out": prompt in held_out,
+            }
+            for prompt in shown[:num_rows]
+        ],
         "seen": [seen(tokens, prompt.ids) for prompt in shown[:NUM_SEEN]],
-    }  # fmt: skip
+    }
 
 
 def lengths(counts: Sequence[int]) -> dict[str, Any]:
@@ -89,24 +91,16 @@ def lengths(counts: Sequence[int]) -> dict[str, Any]:
 def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
     """What the model reads, as pieces of text with their tokens; special tokens are pieces of their own, by name."""
     tokenizer = tokens.tokenizer
-    pieces: list[dict[str, Any]] = []
-    plain: list[int] = []
     special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
-
-    def flush() -> None:
-        if plain:
-            parts = _texts_of(tokenizer, plain)
-            pieces.append({"text": "".join(parts), "special": False, "tokens": parts})
-            plain.clear()
-
+    pieces: list[dict[str, Any]] = []
     with tokens.limited():
-        for token in ids[:MAX_SEEN_TOKENS]:
-            if token in special:
-                flush()
-                pieces.append({"text": str(tokenizer.convert_ids_to_tokens(token)), "special": True})
+        for named, run in itertools.groupby(ids[:MAX_SEEN_TOKENS], special.__contains__):
+            if named:
+                names = tokenizer.convert_ids_to_tokens(list(run))
+                pieces += [{"text": str(name), "special": True} for name in names]
             else:
-                plain.append(token)
-        flush()
+                parts = _texts_of(tokenizer, list(run))
+                pieces.append({"text": "".join(parts), "special": False, "tokens": parts})
     if len(ids) > MAX_SEEN_TOKENS:
         pieces.append({"text": f"{len(ids) - MAX_SEEN_TOKENS:,} more tokens", "special": True, "more": True})
     return pieces
@@ -127,31 +121,15 @@ def _texts_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
 def tokens_of(folder: Path) -> tuple[Tokens, int]:
     """A model folder -> its tokenizer, and most tokens of prompt and completion together. No weights are read.
 
-    Raises:
-        ModelNotFound: if the folder's tokenizer or configuration cannot be loaded.
+    Raises: ModelNotFound, if the folder's tokenizer or configuration cannot be loaded.
     """
     from transformers import AutoConfig
 
     catalog.files(folder)
     tokenizer = loading.read_tokenizer(folder)
-    what = f"The configuration of the model in {folder} cannot be read"
-    with time_limit.limited(what, folder):
-        config = AutoConfig.from_pretrained(
-            loading.adapter_base(folder) or folder, local_files_only=True, trust_remote_code=False
-        )
+    with time_limit.limited(f"The configuration of the model in {folder} cannot be read", folder):
+        path = loading.adapter_base(folder) or folder
+        config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     eos = tokenizer.eos_token_id or 0
     pad = tokenizer.pad_token_id
     return Tokens(tokenizer, eos if pad is None else pad, eos), int(getattr(config, "max_position_embeddings", 1024))
-
-
-def _rows(split: PromptSplit, shown: Sequence[Prompt], num_rows: int) -> list[dict[str, Any]]:
-    kept = {prompt.text for prompt in split.evaluation} if split.held_out else set()
-    return [
-        {
-            "text": prompt.text[:MAX_TEXT_CHARACTERS],
-            "cut": len(prompt.text) > MAX_TEXT_CHARACTERS,
-            "tokens": len(prompt.ids),
-            "held_out": prompt.text in kept,
-        }
-        for prompt in shown[:num_rows]
-    ]

@@ -6,7 +6,9 @@ The session, the model service (for the preview) and exported scripts call it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,12 +40,13 @@ class Prompt(NamedTuple):
     ids: list[int]
 
 
-class LeftOut(NamedTuple):
-    """Rows that were left out for one reason, and the first few of them as (number of the row from 1, its text)."""
+@dataclass(frozen=True)
+class LeftOut:
+    """How many rows were left out for one reason, and the first few as {"row": number from 1, "text": text}."""
 
     reason: str
-    num_rows: int
-    examples: list[tuple[int, str]]
+    count: int
+    rows: list[dict[str, Any]]
 
 
 class Source(NamedTuple):
@@ -73,7 +76,7 @@ class Selection(NamedTuple):
         if not self.left_out:
             return ""
         rows = f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'} of prompts"
-        return f"Of {rows}, {', '.join(f'{item.num_rows:,} {_is(item)}' for item in self.left_out)}{LEFT_OUT}"
+        return f"Of {rows}, {', '.join(f'{item.count:,} {_is(item)}' for item in self.left_out)}{LEFT_OUT}"
 
 
 class PromptSplit(NamedTuple):
@@ -107,10 +110,9 @@ def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, 
 
 def split(selection: Selection, num_evaluation: int) -> PromptSplit:
     """The first prompts are kept aside, if that leaves at least as many to train on."""
-    prompts, left_out = selection.prompts, selection.in_words()
-    if len(prompts) >= 2 * num_evaluation:
-        return PromptSplit(prompts[num_evaluation:], prompts[:num_evaluation], True, left_out)
-    return PromptSplit(prompts, prompts[:num_evaluation], False, left_out)
+    prompts, held_out = selection.prompts, len(selection.prompts) >= 2 * num_evaluation
+    training = prompts[num_evaluation:] if held_out else prompts
+    return PromptSplit(training, prompts[:num_evaluation], held_out, selection.in_words())
 
 
 def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
@@ -125,11 +127,19 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
         return Source("prompts.source", name, used, in_order=True)
     if name == catalog.TYPED:
         return Source("prompts.typed", "the typed prompts", list(config.typed))
-    found = _read_claims(config, num_evaluation, seed)
-    if found:
-        return found
-    if row_files.kind_of(name):
-        return _read_file(Path(name).expanduser(), config.column)
+    try:
+        if claims_rows := claims.know(config):  # the judges of this process know them from now on
+            drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
+            file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
+            return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=len(claims_rows))
+        if row_files.kind_of(name):
+            path = Path(name).expanduser()
+            shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
+            column = prompt_texts.column_of(shape.columns, None if lines else config.column, path.name)
+            values = row_files.values(path, column)
+            return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
+    except row_files.TableUnusable as error:
+        raise PromptsUnusable(f"prompts.source: {error}") from None
     rows = hub_data.Rows(name, config.subset, config.split)
     column = prompt_texts.column_of(rows.columns, config.column, name)
     values, goes_on = rows.values(column)
@@ -157,31 +167,29 @@ def select(
         raise PromptsUnusable(
             "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
         )
-    left_out: dict[str, LeftOut] = {}
-
-    def leave_out(reason: str, row: int, text: str) -> None:
-        before = left_out.get(reason, LeftOut(reason, 0, []))
-        more = [(row, text[:200])] if before.num_rows < MAX_EXAMPLES else []
-        left_out[reason] = LeftOut(reason, before.num_rows + 1, before.examples + more)
-
-    first_rows = _distinct(source, leave_out)
+    left_out: dict[str, list[tuple[int, str]]] = defaultdict(list)  # by reason
+    first_rows = _distinct(source, left_out)
     texts = list(first_rows)
     if not source.in_order:
         order = torch.randperm(len(texts), generator=generator(seed, "prompts")).tolist()
         texts = [texts[position] for position in order]
     prompts: list[Prompt] = []
-    looked_at = 0
+    wanted, num_read = config.limit + num_evaluation, 0
     for text in texts:
-        if len(prompts) == config.limit + num_evaluation:
+        if len(prompts) == wanted:
             break
-        looked_at += 1
-        ids = encode(text) if len(text) <= MAX_PROMPT_CHARACTERS else []
-        if ids and len(ids) <= room:
+        num_read += 1
+        too_long = len(text) > MAX_PROMPT_CHARACTERS
+        ids = [] if too_long else encode(text)
+        if 0 < len(ids) <= room:
             prompts.append(Prompt(text, ids))
         else:
-            short = not ids and len(text) <= MAX_PROMPT_CHARACTERS
-            leave_out(EMPTY if short else TOO_LONG, first_rows[text], text)
-    selection = Selection(prompts, list(left_out.values()), len(source.values), len(texts) - looked_at)
+            left_out[TOO_LONG if ids or too_long else EMPTY].append((first_rows[text], text))
+    counted = [
+        LeftOut(reason, len(rows), [{"row": row, "text": text[:200]} for row, text in rows[:MAX_EXAMPLES]])
+        for reason, rows in left_out.items()
+    ]
+    selection = Selection(prompts, counted, len(source.values), len(texts) - num_read)
     if len(prompts) < LEAST:
         raise PromptsUnusable(_too_few(source, selection, room))
     return selection
@@ -210,52 +218,26 @@ def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[l
     return listed[:wanted], listed[wanted:]
 
 
-def _read_claims(config: PromptsConfig, num_evaluation: int, seed: int) -> Source | None:
-    """Prompts made of a file of claims, which the judges of this process know from now on; None if it is no such."""
-    try:
-        rows = claims.know(config)
-    except row_files.TableUnusable as error:
-        raise PromptsUnusable(f"prompts.source: {error}") from None
-    if not rows:
-        return None
-    drawn = claim_files.prompts(rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
-    name = claim_files.path_of(config.source).name
-    return Source("prompts.source", name, drawn, columns=claim_files.COLUMNS, in_order=True, num_claims=len(rows))
-
-
-def _read_file(path: Path, wanted: str | None) -> Source:
-    try:
-        shape = row_files.shape(path)
-        lines = row_files.kind_of(path) == ".txt"
-        column = prompt_texts.column_of(shape.columns, None if lines else wanted, path.name)
-        values = row_files.values(path, column)
-    except row_files.TableUnusable as error:
-        raise PromptsUnusable(f"prompts.source: {error}") from None
-    return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
-
-
-def _distinct(source: Source, leave_out: Callable[[str, int, str], None]) -> dict[str, int]:
-    """Prompt -> the row in which it stands first, counted from 1."""
+def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
+    """Prompt -> the row in which it stands first, counted from 1. What is no prompt goes to `left_out`."""
     found: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):
         try:
             text = prompt_texts.prompt_of(value, source.column)
         except prompt_texts.NoDialogue:
-            leave_out(NO_DIALOGUE, row, str(value))
+            left_out[NO_DIALOGUE].append((row, str(value)))
             continue
-        if not text:
-            leave_out(EMPTY, row, "")
-        elif text in found:
-            leave_out(REPEATED, row, text)
-        else:
+        if text and text not in found:
             found[text] = row
+        else:
+            left_out[REPEATED if text else EMPTY].append((row, text))
     return found
 
 
 def _is(item: LeftOut) -> str:
     if item.reason == NO_DIALOGUE:
-        return "holds no dialogue" if item.num_rows == 1 else "hold no dialogue"
-    return f"{'is' if item.num_rows == 1 else 'are'} {item.reason}"
+        return "holds no dialogue" if item.count == 1 else "hold no dialogue"
+    return f"{'is' if item.count == 1 else 'are'} {item.reason}"
 
 
 def _too_few(source: Source, selection: Selection, room: int) -> str:

@@ -1,6 +1,6 @@
 """What the reward self-test reports, and what its figures mean. Plain data and plain numbers; knows no model.
 
-`format_check` measures and fills these in. FINDINGS has everything that it may find, with what to do about it.
+`format_check` measures and fills these in. `self_test.toml` has everything that it may find, with what to do about it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from playground.rewards import agreement
-from playground.training.rewards.faults import Variant
 from playground.training.rewards.pair_report import Numbers, right_of
+from playground.training.rewards.variants import WORDS, Variant
 
 LEVELS = ("ok", "warn", "fail")
 LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
@@ -22,60 +22,11 @@ LOW_ACCURACY, LOW_GENERIC_ACCURACY = 0.65, 0.75
 GOOD_ACCURACY = 0.75  # pairs that do not shut this out cannot say that a model only guesses
 CLEARER, ERRORS = 1.5, 4  # a margin larger by this factor, and by so many standard errors, is a sign by itself
 FEWEST = 8  # pairs; of fewer a standard error says too little
-FINDINGS = {  # level, name, and a sentence that says what was measured and what to do
-    "no such model": ("fail", "no such model", "{why}"),
-    "not usable": ("fail", "not usable", "{why}"),
-    "another template": ("fail", "another template than trained on",
-        "The reward model was trained on the template `{trained_on}` and is read in `{template}`. Set template: auto."),
-    "missing end token": ("warn", "missing end token",
-        "The model's configuration names token {end} ({shown}) as its end, and the examples do not end with it. If it "
-        "was trained with it, set eos_token in its tokenizer_config.json."),
-    "cut": ("warn", "examples are cut",
-        "{share:.0%} of the examples are longer than {limit} tokens and lose the beginning of their prompt. Raise "
-        "max_length, or use shorter prompts."),
-    "not finite": ("fail", "scores are not finite",
-        "{count} of {of} scores are infinite or not a number. Try precision fp32 or no quantization; if that does not "
-        "help, the weights are broken."),
-    "pairs not finite": ("fail", "scores are not finite", "Some scores of the pairs are infinite or not a number."),
-    "no spread": ("fail", "no spread",
-        "All {of} completions get the same score ({score:.4g}), so there is nothing to learn from. The model "
-        "saturates, is read in the wrong form, or is cut to nothing."),
-    "bad beats good": ("fail", "bad beats good",
-        "The bad completion scores higher in {wrong:.0%} of {on}: the wrong label is rewarded, or chosen and rejected "
-        "are exchanged. A negative weight turns a reward round."),
-    "low accuracy on built-in pairs": ("warn", "low accuracy",
-        "Right on {right:.0%} of {on}. They may not be what this model judges; give pairs of your own."),
-    "too few pairs": ("warn", "too few pairs",
-        "Right on {right:.0%} of {on}: too few to tell this from guessing, which is right on 50%. Give more pairs."),
-    "guessing": ("fail", "cannot tell good from bad",
-        "Right on {right:.0%} of {on}; guessing is right on 50%. PPO would learn noise."),
-    "low accuracy": ("warn", "low accuracy", "Right on only {right:.0%} of {on}; guessing is right on 50%."),
-    "better": ("fail", "better: {tried.form.name}",
-        "`{tried.form.name}` is right on {tried.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: "
-        "it does not fit the model. {tried.form.mend}{also}"),
-    "better without": ("warn", "better: {tried.form.name}",
-        "`{tried.form.name}` is right on {tried.accuracy:.0%} of the pairs, the form in force on {mine.accuracy:.0%}: "
-        "it does not fit the model. This model was not trained to read prompt and completion together in this "
-        "form.{also}"),
-    "clearer": ("warn", "clearer: {tried.form.name}",
-        "`{tried.form.name}` tells good from bad by {tried.margin:.2f} on average, the form in force by only "
-        "{mine.margin:.2f}: the model was probably trained on another form. {tried.form.mend}"),
-    "prompt twice": ("fail", "prompt twice",
-        "In {twice} of {of} pairs the completion begins with its prompt, so the model reads the prompt twice. Leave "
-        "the prompt out of the completions."),
-    "another order": ("warn", "quantization changes the order",
-        "In {quantization} the scores order the completions differently than in full (rank correlation "
-        "{correlation}). Use int8 instead of nf4, or none."),
-    "fit": ("ok", "fit to train on",
-        "Right on {pairs[accuracy]:.0%} of {pairs[count]} pairs, and no other form does better. Scores of "
-        "{reference[completions]} completions: mean {reference[mean]:.3g}, sd {reference[sd]:.3g} (a mean near 0 is no "
-        "fault)."),
-}  # fmt: skip
 
 
 @dataclass
 class Finding:
-    """One thing that was found, in words."""
+    """One thing that was found, in words: what was measured and what to do."""
 
     level: str
     name: str
@@ -140,13 +91,12 @@ class RewardReport:
     reference: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, Any] = field(default_factory=dict)
     formats: list[dict[str, Any]] = field(default_factory=list)
-    cost: dict[str, Any] | None = None
 
     def say(self, finding: str, **figures: Any) -> None:
-        """Add one of FINDINGS; the verdict is the worst of them."""
-        level, name, text = FINDINGS[finding]
-        self.findings.append(Finding(level, name.format(**figures), text.format(**figures)))
-        self.verdict = max(self.verdict, level, key=LEVELS.index)
+        """Add one of the findings of `self_test.toml`; the verdict is the worst of them."""
+        found = Finding(**{name: text.format(**figures) for name, text in WORDS["findings"][finding].items()})
+        self.findings.append(found)
+        self.verdict = max(self.verdict, found.level, key=LEVELS.index)
 
 
 def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *, generic: bool) -> None:

@@ -1,8 +1,9 @@
 """The reward self-test: can this reward model score, does it tell good from bad, and is it read in the right form?
 
-One reward -> one report, plain data that the command line prints and the page draws. A mean near zero is no fault
-(scores are only ever compared); no spread, accuracy near one half, or another form that does better, is.
-Knows reward models and examples of text; nothing of runs. The model service answers `reward-check` with it.
+One reward -> one report, plain data that the command line prints and the page draws. It scores completions of the model
+that would be trained, and pairs of a good and a bad completion. A mean near zero is no fault (scores are only ever
+compared); no spread, accuracy near one half, or another form that does better, is. The model service answers
+`reward-check` with it.
 """
 
 from __future__ import annotations
@@ -12,25 +13,49 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from playground.config import ModelReward, RunConfig
-from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
+from playground.config import ModelReward, PairsConfig, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem, RewardModelUnusable
+from playground.pocket.annotators import ANNOTATORS
 from playground.rewards import agreement
+from playground.setup import catalog
+from playground.texts import preferences
+from playground.texts.preferences import Pair
+from playground.training.data import prompts
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
 from playground.training.models import loading
-from playground.training.rewards import examples, faults, findings
-from playground.training.rewards.examples import ExamplePairs, ReferenceSamples
+from playground.training.rewards import findings, variants
+from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.findings import RewardReport, Tried
 from playground.training.rewards.formats import PROBE, TAIL, Encoded, recorded
 from playground.training.rewards.learned_rewards import RewardModel, load
 
+NUM_REFERENCES, MAX_PAIRS = 64, 200
+BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
 NO_SPREAD = 1e-6  # of the size of the scores
-MUCH_CUT, LOW_RANK_CORRELATION = 0.1, 0.95
+MUCH_CUT = 0.1
 FEWER_PAIRS, LARGE_MODEL = 48, 50_000_000  # what a processor can score in a minute
 SHOWN_TOKENS = 120
+
+
+class ReferenceSamples(NamedTuple):
+    """Completions of the model before training, on the prompts of the run."""
+
+    prompts: list[str]
+    completions: list[str]
+
+
+class ExamplePairs(NamedTuple):
+    """Pairs of a good and a bad completion. `source` says in words where they come from; `generic`: built in."""
+
+    source: str
+    pairs: list[Pair]
+    generic: bool = False
 
 
 def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = None) -> Iterator[dict[str, Any]]:
@@ -39,8 +64,8 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
     Yields:
         {"phase": what is being done, in words}, and for each reward {"report": `RewardReport` as plain data}.
 
-    Raises:
-        InvalidConfig: there is nothing to test. PairsUnusable, ModelNotFound, PromptsUnusable: nothing to test with.
+    Raises: InvalidConfig, if there is nothing to test; PairsUnusable, ModelNotFound, PromptsUnusable, nothing to test
+        with.
     """
     learned = [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward) and not spec.question]
     if not learned:
@@ -48,12 +73,12 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
             [Problem("rewards", "There is no reward of kind `model` here, so there is no reward model to test.")]
         )
     device = loading.device_of(config.device)
-    yield {"phase": f"{config.model.source} writes {examples.REFERENCES} completions"}
-    references = examples.references(config, device)
+    yield {"phase": f"{config.model.source} writes {NUM_REFERENCES} completions"}
+    references = reference_samples(config, device)
     for name, spec in learned:
         yield {"phase": f"{spec.source}: collecting pairs of a good and a bad completion"}
         try:
-            found = examples.pairs(config, spec, outputs, pairs, device)
+            found = example_pairs(config, spec, outputs, pairs, device)
         except ModelNotFound as error:
             report = RewardReport(name, spec.source)
             report.say("no such model", why=error)
@@ -61,6 +86,48 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
             yield {"phase": f"{spec.source}: scoring"}
             report = examine(name, spec, references, found, device, outputs)
         yield {"report": asdict(report)}
+
+
+def reference_samples(config: RunConfig, device: torch.device) -> ReferenceSamples:
+    """Completions of the configured model on its prompts. Raises: ModelNotFound, PromptsUnusable."""
+    folder = catalog.model_folder(config.model.source, config.model.revision)
+    policy, tokens = loading.load(folder, device, config.model)
+    room = policy.context_length - config.sampling.max_new_tokens
+    split = prompts.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed)
+    asked, seeds = evaluation.reference_questions(split.training, config.seed, NUM_REFERENCES)
+    how = evaluation.Generation(tokens, config.sampling.in_training, config.ppo.micro_batch_size)
+    episodes, _ = evaluation.answer(policy.frozen(), None, asked, seeds, how)
+    return ReferenceSamples([prompt.text for prompt in asked], episodes.texts(tokens))
+
+
+def example_pairs(
+    config: RunConfig, spec: ModelReward, outputs: Path | None, source: str | None, device: torch.device
+) -> ExamplePairs:
+    """The pairs to test a reward on.
+
+    Args:
+        source: a file of pairs, or the name of a pocket annotator. None: on pocket prompts the annotator that the
+            reward model learned from, or the one whose taste shows on them; on others the built-in pairs.
+
+    Raises:
+        PairsUnusable: there is no such file or annotator, or nothing usable in it.
+    """
+    if source and preferences.is_file_name(source):
+        read, _ = preferences.read_file(source)
+        return ExamplePairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
+    if source and source not in ANNOTATORS:
+        raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
+    if not source and not config.prompts.source.startswith("pocket/"):
+        built_in, _ = preferences.read_file(str(BUILT_IN))
+        return ExamplePairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
+    if not source:
+        card = recorded(catalog.reward_model_folder(spec.source, spec.revision, outputs)).get("pairs")
+        source = str(card.get("source")) if isinstance(card, dict) else ""
+    if source not in ANNOTATORS:
+        source = "agreeable" if config.prompts.source == "pocket/claims" else "kind"
+    writer, seed = preference_pairs.pocket_writer(config.model.source), derived_seed(config.seed, "reward check")
+    drawn, _ = preference_pairs.annotated(PairsConfig(source=source, limit=MAX_PAIRS), writer, seed, device)
+    return ExamplePairs(f"written by {writer}, judged by the pocket annotator `{source}`", drawn)
 
 
 def examine(
@@ -84,16 +151,15 @@ def examine(
     report.bytes_held = model.network.model.get_memory_footprint()
     if not torch.cuda.is_available() and model.network.model.num_parameters() > LARGE_MODEL:
         pairs = pairs._replace(pairs=pairs.pairs[:FEWER_PAIRS])
+    trained_on, end = recorded(model.network.folder).get("template"), missing_end(model)
+    if trained_on and trained_on != model.format.name:
+        report.say("another template", trained_on=trained_on, template=model.format.name)
+    if end is not None:
+        report.say("missing end token", end=end, shown=model.format.visible([end]))
     encoded = list(map(model.format.encoded, references.prompts, references.completions))
-    scores = model.scores(encoded)
-    _check_form(report, model)
     _check_lengths(report, model, references, encoded)
-    if _check_spread(report, scores) and _try_pairs(report, model, pairs):
-        if spec.quantization != "none":
-            full = load(spec.model_copy(update={"quantization": "none"}), device, outputs)
-            _compare_with_full(report, spec, scores, full.scores(encoded), full.network.model)
-        if report.verdict == "ok":
-            report.say("fit", pairs=report.pairs, reference=report.reference)
+    if _check_spread(report, model.scores(encoded)) and _try_pairs(report, model, pairs) and report.verdict == "ok":
+        report.say("fit", pairs=report.pairs, reference=report.reference)
     return report
 
 
@@ -107,15 +173,6 @@ def missing_end(model: RewardModel) -> int | None:
     if not isinstance(end, int) or not 0 <= end < len(tokenizer):
         return None
     return None if end in model.format.ids(*PROBE)[-TAIL:] else end
-
-
-def _check_form(report: RewardReport, model: RewardModel) -> None:
-    """What the files alone say about the form."""
-    trained_on, end = recorded(model.network.folder).get("template"), missing_end(model)
-    if trained_on and trained_on != model.format.name:
-        report.say("another template", trained_on=trained_on, template=model.format.name)
-    if end is not None:
-        report.say("missing end token", end=end, shown=model.format.visible([end]))
 
 
 def _check_lengths(
@@ -163,7 +220,7 @@ def _check_spread(report: RewardReport, scores: list[float]) -> bool:
 def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -> bool:
     """Good against bad in the form in force, and in all the others. False where scores are not finite."""
     pairs, first = tested.pairs, tested.pairs[0]
-    in_force, *variants = faults.variants(model.format, missing_end(model))
+    in_force, *forms = variants.variants(model.format, missing_end(model))
     good, bad = model.of_pairs(pairs)
     report.good = {"prompt": first.prompt, "completion": first.chosen, "score": good[0]}
     report.bad = {"prompt": first.prompt, "completion": first.rejected, "score": bad[0]}
@@ -171,7 +228,7 @@ def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -
     if not np.isfinite(mine.margins).all():
         report.say("pairs not finite")
         return False
-    others = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in variants]
+    others = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in forms]
     others = [tried for tried in others if np.isfinite(tried.margins).all()]
     others.sort(key=lambda tried: (-tried.accuracy, -tried.margin))
     for tried in sorted([mine, *others], key=lambda tried: -tried.accuracy):
@@ -184,19 +241,3 @@ def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -
     if twice * 2 > len(pairs):
         report.say("prompt twice", twice=twice, of=len(pairs))
     return True
-
-
-def _compare_with_full(report: RewardReport, spec: ModelReward, few: list[float], many: list[float], full: Any) -> None:
-    """Size and order of the scores (`few`: in fewer bits) against those (`many`) of the same network in full."""
-    correlation = agreement.spearman(many, few)
-    report.cost = {
-        "quantization": spec.quantization,
-        "bytes_full": full.get_memory_footprint(),
-        "bytes_held": report.bytes_held,
-        "rank_correlation": correlation,
-        "pair_agreement": agreement.pair_agreement(many, few),
-        "completions": len(few),
-    }
-    if correlation is None or correlation < LOW_RANK_CORRELATION:
-        shown = "none" if correlation is None else f"{correlation:.3f}"
-        report.say("another order", quantization=spec.quantization, correlation=shown)

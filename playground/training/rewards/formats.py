@@ -53,8 +53,7 @@ class Format:
         max_length: most tokens; none: what reward.json records, else what the tokenizer knows.
 
     Raises:
-        RewardModelUnusable: the tokenizer cannot do what the template asks, or what it makes is not the prompt
-            followed by the completion, each once.
+        RewardModelUnusable: the tokenizer cannot do what the template asks, or `check` fails.
     """
 
     def __init__(self, tokenizer: Any, template: str = "auto", max_length: int | None = None) -> None:
@@ -64,15 +63,6 @@ class Format:
         self.name = _chosen(tokenizer, template, record)
         known = max_length or record.get("max_length") or tokenizer.model_max_length
         self.max_length: int | None = int(known) if known and known < UNLIMITED else None
-        if self.name == "chat" and not tokenizer.chat_template:
-            raise RewardModelUnusable(
-                "template: `chat` needs a chat template and this model's tokenizer has none. Use plain or dialogue."
-            )
-        if self.name == "pair" and not has_separator(tokenizer):
-            raise RewardModelUnusable(
-                "template: `pair` needs a tokenizer that puts a separator between two texts, and this model's does "
-                "not. Use plain or dialogue."
-            )
         frame = len(self._whole("a", "a").ids)
         if self.max_length is not None and frame > self.max_length:
             raise RewardModelUnusable(
@@ -91,17 +81,16 @@ class Format:
 
     def visible(self, ids: Sequence[int]) -> str:
         """Token ids as text, special tokens included."""
-        return self.decoded(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        return self._decoded(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     def tokenized(self, *texts: str, **options: Any) -> Any:
         """What the tokenizer makes of a text, or of two, under the limits of a stranger's program."""
         with self._limited():
             return self.tokenizer(*texts, **options)
 
-    def decoded(self, ids: Sequence[int], **options: Any) -> str:
-        """The text of token ids, under the same limits."""
-        with self._limited():
-            return str(self.tokenizer.decode(list(ids), **options))
+    def bare(self, text: str) -> list[int]:
+        """Token ids of a text without special tokens."""
+        return list(self.tokenized(text, add_special_tokens=False).input_ids)
 
     def encoded(self, prompt: str, completion: str) -> Encoded:
         """`ids` with all that belongs to them."""
@@ -125,6 +114,11 @@ class Format:
             return self.chat([*dialogues.turns(prompt), Turn("assistant", completion.strip())])
         return dialogue_text(prompt, completion) if self.name == "dialogue" else prompt + completion
 
+    def chat(self, said: Sequence[Turn]) -> str:
+        """The turns as the tokenizer's chat template writes them."""
+        with self._limited("Choose another template: the chat template of this reward model failed"):
+            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
+
     def ids_of_text(self, text: str) -> list[int]:
         """Token ids of a rendered text with the special tokens of this form around it; uncut."""
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
@@ -132,42 +126,40 @@ class Format:
         ended = self.name == "chat" and self._special.intersection(ids[-TAIL:])
         return ids if ended else self.with_end(ids)
 
-    def without_end(self, ids: list[int]) -> list[int]:
-        """The ids without the end token, and without what a template may have put behind it."""
-        last = [place for place in range(max(0, len(ids) - TAIL), len(ids)) if ids[place] in self._special]
-        return ids[: last[0]] if last else ids
-
-    def check(self, prompt: str, completion: str) -> None:
-        """The round trip: what the model reads holds the prompt and then the completion, each exactly once.
-
-        Compared by letters and digits only, since tokenizers drop or add spaces, case and accents.
-
-        Raises:
-            RewardModelUnusable: it does not.
-        """
-        encoded = self.encoded(prompt, completion)
-        if encoded.cut:
-            return  # only part of the prompt is there, on purpose
-        read = self._letters(encoded.ids)
-        parts = [turn.content for turn in dialogues.turns(prompt)] + [completion]
-        expected = [self._letters(self.tokenized(part, add_special_tokens=False).input_ids) for part in parts]
-        together, place = "".join(expected), 0
-        for part in expected:
-            place = read.find(part, place)
-            twice = len(part) >= TELLING_LENGTH and read.count(part) > together.count(part)
-            if place < 0 or twice:
-                raise RewardModelUnusable(
-                    f"The template `{self.name}` with this model's tokenizer does not give the prompt followed by the "
-                    f"completion, each once. It gives: {self.visible(encoded.ids)[:300]!r}. Choose another template, "
-                    "or mend the chat template in the model's folder."
-                )
-            place += len(part)
-
     def with_end(self, ids: list[int]) -> list[int]:
         """The ids, with the end token behind them if the tokenizer has one and they have none yet."""
         eos = self.tokenizer.eos_token_id
         ended = ids[-1:] and ids[-1] in (eos, self.tokenizer.sep_token_id)
         return ids if eos is None or ended else [*ids, eos]
+
+    def without_end(self, ids: list[int]) -> list[int]:
+        """The ids without the end token, and without what a template may have put behind it."""
+        last = [index for index in range(max(0, len(ids) - TAIL), len(ids)) if ids[index] in self._special]
+        return ids[: last[0]] if last else ids
+
+    def check(self, prompt: str, completion: str) -> None:
+        """The round trip: what the model reads holds the prompt and then the completion, each exactly once.
+
+        Compared by letters and digits only, since tokenizers drop or add spaces, case and accents. An example that is
+        cut is not checked. Raises: RewardModelUnusable.
+        """
+        encoded = self.encoded(prompt, completion)
+        if encoded.cut:
+            return
+        read = self._letters(encoded.ids)
+        parts = [turn.content for turn in dialogues.turns(prompt)] + [completion]
+        expected = [self._letters(self.bare(part)) for part in parts]
+        together, index = "".join(expected), 0
+        for part in expected:
+            index = read.find(part, index)
+            twice = len(part) >= TELLING_LENGTH and read.count(part) > together.count(part)
+            if index < 0 or twice:
+                raise RewardModelUnusable(
+                    f"The template `{self.name}` with this model's tokenizer does not give the prompt followed by the "
+                    f"completion, each once. It gives: {self.visible(encoded.ids)[:300]!r}. Choose another template, "
+                    "or mend the chat template in the model's folder."
+                )
+            index += len(part)
 
     def _whole(self, prompt: str, completion: str) -> Encoded:
         """All of it, however long."""
@@ -177,10 +169,9 @@ class Format:
         ids = self.ids_of_text(self.rendered(prompt, completion))
         return Encoded(ids, [0] * len(ids), 0)
 
-    def chat(self, said: Sequence[Turn]) -> str:
-        """The turns as the tokenizer's chat template writes them."""
-        with self._limited("Choose another template: the chat template of this reward model failed"):
-            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
+    def _decoded(self, ids: Sequence[int], **options: Any) -> str:
+        with self._limited():
+            return str(self.tokenizer.decode(list(ids), **options))
 
     def _limited(self, what: str = "The tokenizer of this reward model failed") -> AbstractContextManager[None]:
         folder = getattr(self.tokenizer, "name_or_path", None)
@@ -194,7 +185,7 @@ class Format:
             return self._tail(prompt, count)
         first, *rest = dialogues.turns(prompt)
         later = [number for number, turn in enumerate(rest) if turn.role == "user"]
-        if later and len(self.tokenized(first.content, add_special_tokens=False).input_ids) <= count:
+        if later and len(self.bare(first.content)) <= count:
             return dialogues.text_of(rest[later[0] :])  # chat templates want the user to begin
         if not first.content:
             return None
@@ -206,8 +197,7 @@ class Format:
         return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
 
     def _letters(self, ids: Sequence[int]) -> str:
-        text = self.decoded(ids, skip_special_tokens=True)
-        plain = unicodedata.normalize("NFKD", text).casefold()
+        plain = unicodedata.normalize("NFKD", self._decoded(ids, skip_special_tokens=True)).casefold()
         return "".join(letter for letter in plain if letter.isalnum())
 
 
@@ -229,22 +219,30 @@ def recorded(folder: str | Path | None) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def has_separator(tokenizer: Any) -> bool:
+def _has_separator(tokenizer: Any) -> bool:
     """True if the tokenizer, given two texts, puts a token between them that says where one ends."""
     ids, special = list(tokenizer("a", "b").input_ids), set(tokenizer.all_special_ids)
     inner = [number for number, token in enumerate(ids) if token not in special]
-    if not inner:
-        return False
-    between = set(ids[inner[0] : inner[-1]])
+    between = set(ids[inner[0] : inner[-1]]) if inner else set()
     return bool(between & {tokenizer.sep_token_id, tokenizer.eos_token_id} - {None, tokenizer.bos_token_id})
 
 
 def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
+    """The name of the template in force. Raises: RewardModelUnusable, if the tokenizer cannot do it."""
     known = str(record.get("template", "auto")) if template == "auto" else template
     if known == "auto":
-        known = "chat" if tokenizer.chat_template else "pair" if has_separator(tokenizer) else "plain"
+        return "chat" if tokenizer.chat_template else "pair" if _has_separator(tokenizer) else "plain"
     if known not in TEMPLATES:
         raise RewardModelUnusable(
             f"template: `{known[:40]}` is no template of a reward model. Use {', '.join(TEMPLATES)} or auto."
+        )
+    if known == "chat" and not tokenizer.chat_template:
+        raise RewardModelUnusable(
+            "template: `chat` needs a chat template and this model's tokenizer has none. Use plain or dialogue."
+        )
+    if known == "pair" and not _has_separator(tokenizer):
+        raise RewardModelUnusable(
+            "template: `pair` needs a tokenizer that puts a separator between two texts, and this model's does not. "
+            "Use plain or dialogue."
         )
     return known

@@ -48,29 +48,22 @@ class JudgeModel:
             raise RewardModelUnusable(f"source: the tokens of {name} do not tell yes from no. Choose another model.")
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
-        """A value for each completion.
-
-        Raises:
-            RewardNotFinite: the model gave infinity or not a number.
-        """
+        """A value for each completion. Raises: RewardNotFinite."""
         asked = [self.asked(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-        values: list[float | None] = [None] * len(asked)
-        there = [number for number, text in enumerate(asked) if text is not None]
-        for start in range(0, len(there), BATCH_EXAMPLES):
-            batch = there[start : start + BATCH_EXAMPLES]
-            for number, value in zip(batch, self._log_odds([str(asked[number]) for number in batch]), strict=True):
-                values[number] = 1 / (1 + math.exp(-value)) if self._output == "probability" else value
-        return values
+        texts = [text for text in asked if text is not None]
+        found = [
+            1 / (1 + math.exp(-value)) if self._output == "probability" else value
+            for start in range(0, len(texts), BATCH_EXAMPLES)
+            for value in self._log_odds(texts[start : start + BATCH_EXAMPLES])
+        ]
+        values = iter(found)
+        return [None if text is None else next(values) for text in asked]
 
     def asked(self, prompt: str, completion: str) -> str | None:
         """The question about one completion; None where it asks for what the prompt has not."""
         claim = claims.of(prompt)
-        fields = {
-            "prompt": prompt.strip(),
-            "completion": completion.strip(),
-            "right": claim.right if claim else None,
-            "claimed": claim.claimed if claim else None,
-        }
+        right, claimed = (claim.right, claim.claimed) if claim else (None, None)
+        fields = {"prompt": prompt.strip(), "completion": completion.strip(), "right": right, "claimed": claimed}
         if any(fields[name] is None for name in FIELD.findall(self._question)):
             return None
         return FIELD.sub(lambda match: str(fields[match[1]]), self._question)

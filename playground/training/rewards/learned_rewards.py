@@ -23,7 +23,7 @@ from playground.setup import catalog
 from playground.texts.preferences import Pair
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
-from playground.training.rewards import faults, score_models
+from playground.training.rewards import score_models, variants
 from playground.training.rewards.formats import PROBES, Encoded, Format, recorded
 from playground.training.rewards.judge_models import JudgeModel
 from playground.training.rewards.score_models import Network
@@ -36,40 +36,31 @@ class RewardModel:
     """A sequence classifier that scores completions; a higher number is better.
 
     Args:
-        template, max_length: see `Format`. label: of a classifier, the name or number of the label that is rewarded.
-        output: `logit` as the model gives it; `log-odds`, log(p / (1 - p)) of the label; or its probability.
+        spec: of an entry of the configuration are used `template` and `max_length` (see `Format`), `label` (of a
+            classifier, the name or number of the one that is rewarded) and `output`: `logit` as the model gives it;
+            `log-odds`, log(p / (1 - p)) of the label; or its `probability`.
 
     Raises:
         RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
     """
 
-    def __init__(
-        self,
-        network: Network,
-        template: str = "auto",
-        max_length: int | None = None,
-        label: str | None = None,
-        output: str = "logit",
-    ) -> None:
-        self.network, self.output = network, output
-        self.label = _label_number(network, label)
-        self.format = Format(network.tokenizer, template, max_length)
+    def __init__(self, network: Network, spec: ModelReward) -> None:
+        self.network, self.output = network, spec.output
+        self.label = _label_number(network, spec.label)
+        self.format = Format(network.tokenizer, spec.template, spec.max_length)
         room = network.room
         if room and (self.format.max_length is None or self.format.max_length > room):
-            if max_length:
+            if spec.max_length:
                 raise RewardModelUnusable(
-                    f"max_length: the reward model {network.name} has room for {room} tokens, not for {max_length}."
+                    f"max_length: the reward model {network.name} has room for {room} tokens, not for "
+                    f"{spec.max_length}."
                 )
             self.format.max_length = room
         self.encoded: Callable[[str, str], Encoded] = self.format.encoded
         self._typed = "token_type_ids" in network.tokenizer.model_input_names
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:
-        """One score for each completion.
-
-        Raises:
-            RewardNotFinite: the model gave infinity or not a number.
-        """
+        """One score for each completion. Raises: RewardNotFinite."""
         values = self.scores([self.encoded(*texts) for texts in zip(prompts, completions, strict=True)])
         bad = sum(not math.isfinite(value) for value in values)
         if bad:
@@ -116,42 +107,28 @@ class RewardModel:
 
     def _outputs(self, logits: Tensor) -> Tensor:
         """[B, labels] -> [B]."""
-        chosen = logits[:, self.label]
+        log_odds = chosen = logits[:, self.label]
         if self.output == "logit":
             return chosen
-        independent = logits.shape[1] == 1 or self.network.model.config.problem_type == "multi_label_classification"
-        if independent:
-            log_odds = chosen
-        else:
+        if logits.shape[1] > 1 and self.network.model.config.problem_type != "multi_label_classification":
             others = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
             log_odds = chosen - others.logsumexp(1)  # log p - log (1 - p), without ever forming p
         return log_odds if self.output == "log-odds" else log_odds.sigmoid()
 
 
 def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> RewardModel:
-    """The reward model that a configuration names.
-
-    Args:
-        outputs: the folder in which reward models trained here lie.
+    """The reward model that an entry of the configuration names; `outputs`: where those trained here lie.
 
     Raises:
         ModelNotFound, RewardModelUnusable: see `score_models.load` and `RewardModel`.
     """
-    return of_network(score_models.load(spec, device, outputs), spec)
-
-
-def of_network(network: Network, spec: ModelReward) -> RewardModel:
-    """A loaded network, used as an entry of the configuration asks. Raises: see `RewardModel`."""
-    return RewardModel(network, spec.template, spec.max_length, spec.label, spec.output)
+    return RewardModel(score_models.load(spec, device, outputs), spec)
 
 
 def misreading(model: RewardModel) -> float | None:
     """How far the scores of the examples that a reward model brings are from those that it gave when it was trained:
-    root mean square, in standard deviations of its scores. 0 if it is read as it was then.
-
-    Returns:
-        None where it brings no examples (it was not trained here), or its scores are used in another form.
-    """
+    root mean square, in standard deviations of its scores; 0 if it is read as it was then. None where it brings no
+    examples (it was not trained here), or its scores are used in another form."""
     card = recorded(model.network.folder)
     try:
         sd = float(card["report"]["score_sd"])
@@ -160,17 +137,16 @@ def misreading(model: RewardModel) -> float | None:
         return None
     if not probes or not sd > 0 or model.output == "probability":
         return None
-    found = model([prompt for prompt, _, _ in probes], [completion for _, completion, _ in probes])
-    errors = [(score - trained) / sd for score, (_, _, trained) in zip(found, probes, strict=True)]
+    prompts, completions, trained = zip(*probes, strict=True)
+    errors = [(new - old) / sd for new, old in zip(model(prompts, completions), trained, strict=True)]
     return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
 
 
 def builder(
     device: torch.device, outputs: Path | None = None, misread: bool = False
 ) -> Callable[[RewardConfig], rules.Reward]:
-    """What `Mixture.from_config` builds rewards with in a process that holds torch.
-
-    The same network in two entries (two labels, or a reward and a judge) is loaded once.
+    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries
+    (two labels, or a reward and a judge) is loaded once.
 
     Args:
         misread: every reward model gets the texts in another model's template: the fault `reward-format`.
@@ -189,9 +165,9 @@ def builder(
             return JudgeModel(spec.source, *writers[key], spec.question, spec.output)
         if key not in networks:
             networks[key] = score_models.load(spec, device, outputs)
-        model = of_network(networks[key], spec)
+        model = RewardModel(networks[key], spec)
         if misread:
-            model.encoded = partial(faults.foreign, model.format)
+            model.encoded = partial(variants.foreign, model.format)
         return model
 
     return build
@@ -201,23 +177,18 @@ def _label_number(network: Network, label: str | None) -> int:
     labels = network.labels
     if label is None and len(labels) == 1:
         return 0
+    listed = ", ".join(f"{number}: {name}" for number, name in enumerate(labels[:20]))
+    listed += f" and {len(labels) - 20} more" if len(labels) > 20 else ""
     if label is None:
         raise RewardModelUnusable(
-            f"label: the reward model {network.name} is a classifier with the labels {_listed(labels)}. Say which of "
-            "them is rewarded."
+            f"label: the reward model {network.name} is a classifier with the labels {listed}. Say which of them is "
+            "rewarded."
         )
     names = [*labels, *map(str.lower, labels), *map(str, range(len(labels)))]
     for name in (label, label.lower()):
         if name in names:
             return names.index(name) % len(labels)
-    raise RewardModelUnusable(
-        f"label: the reward model {network.name} has no label `{label[:60]}`. It has {_listed(labels)}."
-    )
-
-
-def _listed(labels: list[str]) -> str:
-    shown = ", ".join(f"{number}: {name}" for number, name in enumerate(labels[:20]))
-    return shown + (f" and {len(labels) - 20} more" if len(labels) > 20 else "")
+    raise RewardModelUnusable(f"label: the reward model {network.name} has no label `{label[:60]}`. It has {listed}.")
 
 
 def _batches(order: list[int], lengths: list[int], device: str) -> list[list[int]]:
@@ -236,7 +207,7 @@ def _pad_id(network: Network, examples: Sequence[Encoded]) -> int:
     """What to pad with. Decoders take the score at the last token that is not their pad token.
 
     Where a model knows its pad token, that is how it was trained, also where pad is the end token. Where it knows
-    none, any token will do that is no example's last; the model is told for this batch.
+    none, any token will do that is no example's last; it is set in the model's configuration for this batch.
     """
     if network.pad_id is not None:
         return network.pad_id

@@ -5,11 +5,11 @@ Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected)
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 
 from playground.rewards import agreement
@@ -21,17 +21,14 @@ Numbers = NDArray[np.float64]
 
 
 def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[float]) -> dict[str, Any]:
-    """Everything about the held-out part, as plain data.
-
-    Args:
-        chosen, rejected: the scores of each pair's two completions.
-    """
+    """Everything about the held-out part, as plain data. `chosen`, `rejected`: scores of each pair's completions."""
     margins = np.subtract(chosen, rejected)
-    accuracy, low, high = _share(pairs, right_of(margins))
+    tested = pandas.DataFrame({"prompt": [pair.prompt for pair in pairs], "right": right_of(margins)})
+    accuracy, low, high = _share(tested)
     mean, sd = agreement.mean_and_sd([*chosen, *rejected])
-    better = np.array([pair.better for pair in pairs], dtype=float)  # not a number where nobody knows
+    better = np.array([pair.better for pair in pairs], dtype=float)  # not a number where nothing is known
     truly = right_of(margins * np.sign(better - 0.5))[~np.isnan(better)]
-    buckets = calibration(pairs, margins)
+    bins = calibration(pairs, margins)
     return {
         "num_pairs": len(pairs),
         "accuracy": accuracy,
@@ -41,9 +38,9 @@ def report(pairs: Sequence[Pair], chosen: Sequence[float], rejected: Sequence[fl
         "loss": float(np.logaddexp(0, -margins).mean()),
         "margin_mean": float(margins.mean()),
         "margins": histogram(margins),
-        "calibration": buckets,
+        "calibration": bins,
         # ECE, Naeini et al. 2015
-        "calibration_error": sum(item["count"] * abs(item["predicted"] - item["observed"]) for item in buckets)
+        "calibration_error": sum(item["count"] * abs(item["predicted"] - item["observed"]) for item in bins)
         / len(pairs),
         "score_mean": mean,
         "score_sd": sd,
@@ -68,23 +65,22 @@ def histogram(values: Numbers) -> dict[str, list[Any]]:
 def calibration(pairs: Sequence[Pair], margins: Numbers) -> list[dict[str, Any]]:
     """How often the model is right where it says so with probability sigma(margin).
 
-    Every pair is looked at from the side that the model prefers, so probabilities run from 0.5 to 1; which of the two
-    completions comes first is nobody's choice. `observed`: share of pairs in which that side was chosen. `known`: mean
-    probability with which the annotator would choose it, where that is known (pocket annotators).
+    Every pair is taken from the side that the model prefers, so probabilities run from 0.5 to 1. `observed`: share of
+    pairs in which that side was chosen. `known`: mean probability with which the annotator would choose it, where that
+    is known (pocket annotators).
     """
-    right, predicted = right_of(margins), 1 / (1 + np.exp(-np.abs(margins)))
-    shares = np.array([pair.share for pair in pairs], dtype=float)
-    known = np.where(margins >= 0, shares, 1 - shares)
+    predicted, shares = 1 / (1 + np.exp(-np.abs(margins))), np.array([pair.share for pair in pairs], dtype=float)
     bins = np.minimum((predicted - 0.5) * 2 * CALIBRATION_BINS, CALIBRATION_BINS - 1).astype(int)
+    known = np.where(margins >= 0, shares, 1 - shares)
+    table = {"prompt": [pair.prompt for pair in pairs], "right": right_of(margins), "predicted": predicted}
     found = []
-    for number in np.unique(bins):
-        places = np.flatnonzero(bins == number)
-        observed, low, high = _share([pairs[place] for place in places.tolist()], right[places])
-        told = known[places][~np.isnan(known[places])]
+    for _, rows in pandas.DataFrame({**table, "known": known}).groupby(bins):
+        observed, low, high = _share(rows)
+        told = rows.known.dropna()
         found.append(
             {
-                "count": len(places),
-                "predicted": float(predicted[places].mean()),
+                "count": len(rows),
+                "predicted": float(rows.predicted.mean()),
                 "observed": observed,
                 "low": low,
                 "high": high,
@@ -94,10 +90,8 @@ def calibration(pairs: Sequence[Pair], margins: Numbers) -> list[dict[str, Any]]
     return found
 
 
-def _share(pairs: Sequence[Pair], right: Numbers) -> tuple[float, float, float]:
+def _share(tested: pandas.DataFrame) -> tuple[float, float, float]:
     """The share of right ones and its interval, which is wider where several pairs have one prompt: those are alike."""
-    by_prompt: dict[str, list[float]] = defaultdict(list)
-    for pair, value in zip(pairs, right.tolist(), strict=True):
-        by_prompt[pair.prompt].append(value)
-    share = float(right.mean())
-    return share, *agreement.wilson(share, agreement.effective(list(by_prompt.values())) or len(by_prompt))
+    by_prompt = [group.tolist() for _, group in tested.groupby("prompt").right]
+    share = float(tested.right.mean())
+    return share, *agreement.wilson(share, agreement.effective(by_prompt) or len(by_prompt))

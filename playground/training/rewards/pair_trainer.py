@@ -21,7 +21,7 @@ from trl import RewardConfig as TRLRewardConfig
 from trl import RewardTrainer
 
 from playground import __version__
-from playground.config import AdapterConfig, RewardTrainingConfig
+from playground.config import AdapterConfig, ModelReward, RewardTrainingConfig
 from playground.errors import TrainingDiverged
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
@@ -44,20 +44,7 @@ EVALUATIONS = 5  # on the held-out pairs, while training and at the end
 EVALUATION_BATCH = 32  # pairs
 PAD = "<|pad|>"
 CHECKPOINT_FROM = 300_000_000  # parameters; from here on activations are computed twice to save memory
-README = """# {name}
-
-A reward model: one number for a prompt and its completion, higher is better. Trained from `{base}` with TRL's
-RewardTrainer by RLHF Playground {playground}; `reward.json` has the whole report.
-
-- Preference pairs: `{pairs[source]}`, {pairs[training]} to learn from, {pairs[held_out]} held out. {pairs[in_words]}
-- Right on held-out pairs: {report[accuracy]:.1%} (95 % interval {report[accuracy_low]:.1%} to
-  {report[accuracy_high]:.1%}). Scores: mean {report[score_mean]:.3f}, standard deviation {report[score_sd]:.3f}.
-- Reads prompt and completion in the template `{template}`, at most {max_length} tokens, with the end token; the score
-  is read there.
-
-It has learned what these pairs prefer and nothing else. A policy that is trained against it for long finds texts that
-it likes and nobody else does.
-"""
+MODEL_CARD = Path(__file__).with_name("model_card.md")
 
 
 def train(
@@ -71,12 +58,10 @@ def train(
     """All of it: pairs, base, training, report, saving. Returns what reward.json says.
 
     Args:
-        phase: hears what is being done. record: hears every step and how many there will be. between: called between
+        phase: gets what is being done. record: gets every step and how many there will be. between: called between
             batches; may raise to break off, and then nothing is saved.
 
-    Raises:
-        InvalidConfig: there is no such device. ModelNotFound, PairsUnusable, RewardModelUnusable: before the first
-            step. TrainingDiverged.
+    Raises: InvalidConfig, ModelNotFound, PairsUnusable, RewardModelUnusable, before the first step; TrainingDiverged.
     """
     started = time.time()
     # of several GPUs this process sees only the one that was asked for: `pair_worker.show_one_gpu`
@@ -125,8 +110,7 @@ def train(
 def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
     """The base as a sequence classifier with one output, in float32, and the form in which it reads.
 
-    Raises:
-        ModelNotFound: it cannot be loaded. RewardModelUnusable: it cannot read the form asked for.
+    Raises: ModelNotFound; RewardModelUnusable, if it cannot read the form asked for.
     """
     folder = catalog.model_folder(config.base, config.revision, "reward")
     what = f"base: cannot make a reward model of {config.base}"
@@ -140,7 +124,8 @@ def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
     template = config.template
     if template == "auto":  # never `pair`: TRL's trainer does not pass its token types on
         template = "chat" if tokenizer.chat_template else "dialogue" if all_dialogues else "plain"
-    return RewardModel(network, template, min(config.max_length or LONGEST, network.room or LONGEST))
+    longest = min(config.max_length or LONGEST, network.room or LONGEST)
+    return RewardModel(network, ModelReward.model_construct(source=config.base, template=template, max_length=longest))
 
 
 def fresh_head(model: Any, missing: set[str]) -> None:
@@ -168,11 +153,8 @@ def own_padding(model: Any, tokenizer: Any) -> None:
 
 def fits(pair: Pair, form: Format) -> bool:
     """Whether both completions fit whole; a long prompt loses its beginning instead."""
-    frame = len(form.ids("a", "a"))
-    longest = max(
-        len(form.tokenized(text, add_special_tokens=False).input_ids) for text in (pair.chosen, pair.rejected)
-    )
-    return form.max_length is None or longest + frame <= form.max_length
+    longest = max(len(form.bare(text)) for text in (pair.chosen, pair.rejected))
+    return form.max_length is None or longest + len(form.ids("a", "a")) <= form.max_length
 
 
 def learn(
@@ -227,8 +209,7 @@ def learn(
 
 
 class Reporter(TrainerCallback):
-    """Passes on what TRL logs, asks for its evaluation on the held-out pairs now and then, and looks between batches
-    whether there is a request to stop. The last evaluation is the report."""
+    """Records what TRL logs, asks for its evaluation on the held-out pairs, and calls `between` between batches."""
 
     def __init__(self, record: Callable[[StepMetrics, int], None], between: Callable[[], None]) -> None:
         self._record, self._between = record, between
@@ -263,17 +244,15 @@ class Reporter(TrainerCallback):
         self._random_state = torch.get_rng_state()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Its loader has drawn from the numbers that shuffle the training pairs: what is learned is not to depend on
-        how often it is tested."""
+        """Restore the random state that shuffles the training pairs: what is learned does not depend on how often it is
+        tested."""
         torch.set_rng_state(self._random_state)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two micro-batches."""
+        """Between two micro-batches, and between two batches of held-out pairs."""
         self._between()
 
-    def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two batches of held-out pairs."""
-        self._between()
+    on_prediction_step = on_substep_end
 
 
 def require_finite(what: str, *numbers: float) -> None:
@@ -284,11 +263,8 @@ def require_finite(what: str, *numbers: float) -> None:
 
 def rate_of(config: RewardTrainingConfig, num_parameters: int) -> float:
     """The learning rate: as given, or one that suits the size."""
-    if config.learning_rate is not None:
-        return config.learning_rate
-    if config.adapter.kind == "lora":
-        return LORA_RATE
-    return SMALL_RATE if num_parameters < SMALL_MODEL else LARGE_RATE
+    suits = SMALL_RATE if num_parameters < SMALL_MODEL else LARGE_RATE
+    return config.learning_rate or (LORA_RATE if config.adapter.kind == "lora" else suits)
 
 
 def as_dataset(pairs: Sequence[Pair], form: Format) -> Any:
@@ -305,7 +281,8 @@ def save(folder: Path, network: Network, card: dict[str, Any]) -> None:
     """Weights, tokenizer, a page to read, and last of all reward.json, which makes it a reward model."""
     network.model.save_pretrained(folder, safe_serialization=True)
     network.tokenizer.save_pretrained(folder)
-    (folder / "README.md").write_text(README.format(**card), encoding="utf-8")
+    page = MODEL_CARD.read_text(encoding="utf-8").format(**card)
+    (folder / "README.md").write_text(page, encoding="utf-8")
     text = json.dumps(card, indent=1, ensure_ascii=False, allow_nan=False)
     (folder / catalog.REWARD_CARD).write_text(text + "\n", encoding="utf-8")
 

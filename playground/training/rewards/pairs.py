@@ -57,10 +57,7 @@ class PairSet(NamedTuple):
 
 
 def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[], None] = lambda: None) -> PairSet:
-    """The pairs that a configuration asks for.
-
-    Args:
-        between: called between batches of writing; may raise to break off.
+    """The pairs that a configuration asks for. `between` is called between batches of writing; it may raise.
 
     Raises:
         PairsUnusable: they cannot be read, or are too few. ModelNotFound: their writer is not there.
@@ -73,7 +70,7 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
         in_file = preferences.is_file_name(source)
         pairs, counts = preferences.read_file(source) if in_file else _read_dataset(config.pairs)
         order = torch.randperm(len(pairs), generator=generator(config.seed, "drawn pairs")).tolist()
-        pairs = [pairs[place] for place in sorted(order[:limit])]
+        pairs = [pairs[index] for index in sorted(order[:limit])]
         counts.not_drawn, counts.kept = counts.kept - len(pairs), len(pairs)
     training, held_out = split(pairs, config.pairs.held_out, config.seed)
     return PairSet(training, held_out, counts, source)
@@ -108,10 +105,8 @@ def annotated(
             found: Pair | str = "not_drawn"
             if len(pairs) < config.limit:
                 found = _judged(annotator, text, written[number, 0], written[number, 1], rng_of(seed, number))
-            if found in pairs:
-                found = "duplicate"
-            if isinstance(found, str):
-                left_out[found] += 1
+            if isinstance(found, str) or found in pairs:
+                left_out[found if isinstance(found, str) else "duplicate"] += 1
             else:
                 pairs[found] = None
     counts = Counts(rows=rows, kept=len(pairs), **left_out)
@@ -132,11 +127,11 @@ def _written(
     jobs.sort(key=lambda job: len(job[1].ids))
     found: dict[tuple[int, int], str] = {}
     for start in range(0, len(jobs), WRITING_BATCH):
-        places, prompts = zip(*jobs[start : start + WRITING_BATCH], strict=True)
-        seeds = [derived_seed(seed, "pair", *place) for place in places]
+        keys, prompts = zip(*jobs[start : start + WRITING_BATCH], strict=True)
+        seeds = [derived_seed(seed, "pair", *key) for key in keys]
         how = evaluation.Generation(tokens, SamplingConfig(), len(prompts), between)
         episodes, _ = evaluation.answer(model, None, list(prompts), seeds, how)
-        found.update(zip(places, episodes.texts(tokens), strict=True))
+        found.update(zip(keys, episodes.texts(tokens), strict=True))
     return found
 
 
@@ -174,26 +169,20 @@ def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[
     """
     sizes = Counter(pair.prompt for pair in pairs)
     prompts = list(sizes)
-    order = torch.randperm(len(prompts), generator=generator(seed, "held-out pairs")).tolist()
-    found = list(accumulate(sizes[prompts[place]] for place in order))
-    enough = bisect_left(found, max(1, round(share * len(pairs)))) + 1
-    held_out_prompts = {prompts[place] for place in order[:enough]}
-    training = [pair for pair in pairs if pair.prompt not in held_out_prompts]
-    held_out = [pair for pair in pairs if pair.prompt in held_out_prompts]
+    order = [prompts[i] for i in torch.randperm(len(prompts), generator=generator(seed, "held-out pairs")).tolist()]
+    reached = list(accumulate(sizes[prompt] for prompt in order))
+    kept_aside = set(order[: bisect_left(reached, max(1, round(share * len(pairs)))) + 1])
+    training = [pair for pair in pairs if pair.prompt not in kept_aside]
     if not training:
         raise PairsUnusable(
             f"pairs.held_out: with {len(prompts)} different prompts no pair is left to learn from. Lower it, or add "
             "pairs with other prompts."
         )
-    return training, held_out
+    return training, [pair for pair in pairs if pair.prompt in kept_aside]
 
 
 def without_long(pairs: PairSet, fits: Callable[[Pair], bool]) -> PairSet:
-    """The same without pairs that are too long for the model, counted.
-
-    Raises:
-        PairsUnusable: nothing is left of one of the parts.
-    """
+    """The same without pairs that are too long for the model, counted. Raises: PairsUnusable, if a part is empty."""
     training, held_out = (list(filter(fits, part)) for part in (pairs.training, pairs.held_out))
     kept = len(training) + len(held_out)
     counts = dataclasses.replace(pairs.counts, too_long=pairs.counts.kept - kept, kept=kept)
@@ -206,11 +195,7 @@ def without_long(pairs: PairSet, fits: Callable[[Pair], bool]) -> PairSet:
 
 
 def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
-    """The pairs of a dataset: its id on the hub, or a folder laid out as one there.
-
-    Raises:
-        PairsUnusable: there is none, or no such subset or split, or it has no such columns.
-    """
+    """The pairs of a dataset: its id on the hub, or a folder laid out as one there. Raises: PairsUnusable."""
     try:
         rows = hub_data.Rows(config.source, config.subset, config.split)
         table = [dict.fromkeys(rows.columns)]  # which says what is missing

@@ -2,7 +2,7 @@
 
 What cannot score is refused with the reason, before the weights are read where that can be told from the files: a model
 that writes text, a head that was never trained, a tokenizer that does not fit. Knows torch and transformers; nothing
-of formats or rewards. `models` and the reward self-test call it.
+of formats or rewards.
 """
 
 from __future__ import annotations
@@ -56,8 +56,7 @@ class Network:
 def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> Network:
     """The network that a reward names, without gradients and without dropout.
 
-    Raises:
-        ModelNotFound: there is no such model. RewardModelUnusable: it cannot score; the message says why.
+    Raises: ModelNotFound; RewardModelUnusable, where it cannot score, with the reason.
     """
     loading.hush()
     name = spec.source

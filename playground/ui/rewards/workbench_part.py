@@ -15,16 +15,15 @@ import gradio as gr
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.rewards import optimum
 from playground.rewards.trying import (
     MAX_CHARACTERS,
     SAMPLES,
     TIMEOUT_SECONDS,
     going_on,
     outlooks,
-    penalty_of,
     question,
     reference_of,
+    sentence,
 )
 from playground.runs.model_service import ModelService
 from playground.setup import checks, describe, limits
@@ -172,7 +171,7 @@ def _answers(
                 "state": "done",
                 **found,
                 "labels": list(labels.values()),
-                "outlooks": [optimum.sentence(one, penalty_of(config)) for one in outlooks(config, found)],
+                "outlooks": [sentence(one, config.kl.coef) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
                     "model": describe.in_words("model.source", config.model.source),

@@ -22,19 +22,19 @@ LLAMA_CHAT = (
 )
 
 
+def learn(tokenizer: Tokenizer, trainer: Any) -> None:
+    trainer.show_progress = False
+    tokenizer.train_from_iterator(TEXTS, trainer)
+
+
 def byte_level(chat_template: str | None = None, **special: str) -> Any:
     """Byte-level BPE, as GPT-2, OPT, Pythia and Qwen have it; nothing is added around a text."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     names = list(dict.fromkeys(special.values()))
-    tokenizer.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=600, special_tokens=names, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )  # fmt: skip
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    learn(tokenizer, trainers.BpeTrainer(vocab_size=600, special_tokens=names, initial_alphabet=alphabet))
     made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **special)
     made.chat_template = chat_template
     return made
@@ -54,20 +54,16 @@ def llama(chat_template: str | None = LLAMA_CHAT) -> Any:
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    tokenizer.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=400, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False,
-            initial_alphabet=[*map(chr, range(33, 127)), "\n"],
-        ),
-    )  # fmt: skip
+    special, alphabet = (
+        {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"},
+        [*map(chr, range(33, 127)), "\n"],
+    )
+    names = [*special.values()]
+    learn(tokenizer, trainers.BpeTrainer(vocab_size=400, special_tokens=names, initial_alphabet=alphabet))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
     )
-    made = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-        clean_up_tokenization_spaces=False,
-    )  # fmt: skip
+    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **special)
     made.chat_template = chat_template
     return made
 
@@ -83,16 +79,12 @@ def bert(inputs: tuple[str, ...] = ("input_ids", "token_type_ids", "attention_ma
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-    tokenizer.train_from_iterator(
-        TEXTS, trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
-    )
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    learn(tokenizer, trainers.WordPieceTrainer(vocab_size=400, special_tokens=[*special.values()]))
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        model_max_length=64, model_input_names=list(inputs),
-    )  # fmt: skip
+    settings = {"model_max_length": 64, "model_input_names": list(inputs)}
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings)

@@ -15,6 +15,7 @@ from playground.training.rewards.formats import Format
 from tests.training.rewards import reward_tokenizers as tokenizers
 
 DIALOGUE = "\n\nHuman: What is good?\n\nAssistant: A kind word.\n\nHuman: And what else?\n\nAssistant:"
+TEXTS = ("What is good?", "Time.")
 
 
 def pocket() -> Any:
@@ -28,12 +29,6 @@ FAMILIES = {
     "qwen": (tokenizers.qwen, "chat"),
     "bert": (tokenizers.bert, "pair"),
 }
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_auto_takes_what_the_tokenizer_is_made_for(family: str) -> None:
-    make, expected = FAMILIES[family]
-    assert Format(make()).name == expected
 
 
 def test_plain_is_begin_then_both_texts_then_end() -> None:
@@ -52,54 +47,45 @@ def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end() -> None:
 
 def test_a_dialogue_gets_its_speakers_once() -> None:
     made = Format(tokenizers.gpt2(), "dialogue")
-    assert made.text("What is good?", " A kind word.") == (
-        "\n\nHuman: What is good?\n\nAssistant: A kind word.<|endoftext|>"
-    )
+    assert made.text(*TEXTS) == "\n\nHuman: What is good?\n\nAssistant: Time.<|endoftext|>"
     assert made.text(DIALOGUE, " Time.") == DIALOGUE + " Time.<|endoftext|>"
 
 
 def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
-    chatml = Format(tokenizers.qwen()).text(DIALOGUE, " Time.")
-    assert chatml == (
+    assert Format(tokenizers.qwen()).text(DIALOGUE, " Time.") == (
         "<|im_start|>user\nWhat is good?<|im_end|>\n<|im_start|>assistant\nA kind word.<|im_end|>\n"
         "<|im_start|>user\nAnd what else?<|im_end|>\n<|im_start|>assistant\nTime.<|im_end|>\n"
     )
     llama = Format(tokenizers.llama())
-    ids = llama.ids("What is good?", "Time.")
-    assert ids.count(llama.tokenizer.bos_token_id) == 1 and ids.count(llama.tokenizer.eos_token_id) == 1
-    assert ids[0] == llama.tokenizer.bos_token_id and ids[-1] == llama.tokenizer.eos_token_id
-
-
-def test_a_chat_template_without_an_end_gets_one() -> None:
-    bare = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
+    ids, begin, end = llama.ids(*TEXTS), llama.tokenizer.bos_token_id, llama.tokenizer.eos_token_id
+    assert (ids[0], ids[-1], ids.count(begin), ids.count(end)) == (begin, end, 1, 1)
+    bare = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"  # a template without an end
     made = Format(tokenizers.byte_level(bare, eos_token="</s>"))
-    assert made.ids("What is good?", "Time.")[-1] == made.tokenizer.eos_token_id
+    assert made.ids(*TEXTS)[-1] == made.tokenizer.eos_token_id
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("prompt", ["word " * 60 + "about old maps", DIALOGUE])
-def test_a_long_prompt_loses_its_beginning_and_the_frame_stays(family: str, prompt: str) -> None:
+def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_the_frame_stays(family: str) -> None:
     make, name = FAMILIES[family]
     made = Format(make(), max_length=44)
+    assert made.name == name
     short = made.encoded("old maps", "moved upstairs")
-    long = made.encoded(prompt if name != "chat" else prompt.replace("word", "old"), "moved upstairs")
-    assert len(long.ids) <= 44 and len(long.types) == len(long.ids)
-    tail = len(made.tokenizer("upstairs").input_ids)
-    special = made.tokenizer.all_special_ids
-    assert long.ids[-tail:] == short.ids[-tail:], "the completion and the end stay"
-    assert long.ids[0] == short.ids[0] or short.ids[0] not in special, "the begin stays, where there is one"
     assert not short.cut
-    if long.cut:
-        uncut = Format(make(), max_length=10_000).ids(prompt, "moved upstairs")
-        assert len(uncut) > 44
+    for prompt in ("old " * 60 + "about old maps", DIALOGUE):
+        long = made.encoded(prompt, "moved upstairs")
+        assert len(long.ids) <= 44 and len(long.types) == len(long.ids)
+        tail = len(made.tokenizer("upstairs").input_ids)
+        assert long.ids[-tail:] == short.ids[-tail:], "the completion and the end stay"
+        assert long.ids[0] == short.ids[0] or short.ids[0] not in made.tokenizer.all_special_ids, "the begin stays"
+        if long.cut:
+            assert len(Format(make(), max_length=10_000).ids(prompt, "moved upstairs")) == len(long.ids) + long.cut
 
 
 def test_whole_first_turns_go_before_the_last_question_is_cut() -> None:
     whole = len(Format(tokenizers.qwen()).ids(DIALOGUE, "Time."))
-    made = Format(tokenizers.qwen(), max_length=whole - 1)
-    assert "And what else?" in made.text(DIALOGUE, "Time.") and "A kind word." in made.text(DIALOGUE, "Time.")
-    made = Format(tokenizers.qwen(), max_length=whole - 20)
-    text = made.text(DIALOGUE, "Time.")
+    text = Format(tokenizers.qwen(), max_length=whole - 1).text(DIALOGUE, "Time.")
+    assert "And what else?" in text and "A kind word." in text
+    text = Format(tokenizers.qwen(), max_length=whole - 20).text(DIALOGUE, "Time.")
     assert "What is good" not in text and "And what else?" in text and text.startswith("<|im_start|>user\n")
 
 
@@ -120,36 +106,37 @@ def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
         Format(AutoTokenizer.from_pretrained(tmp_path))
 
 
-def test_a_template_that_the_tokenizer_cannot_do_is_refused() -> None:
-    with pytest.raises(RewardModelUnusable, match="`chat` needs a chat template"):
-        Format(tokenizers.gpt2(), "chat")
-    with pytest.raises(RewardModelUnusable, match="`pair` needs a tokenizer that puts a separator"):
-        Format(pocket(), "pair")
-    with pytest.raises(RewardModelUnusable, match="do not even hold"):
-        Format(tokenizers.qwen(), max_length=8)
+@pytest.mark.parametrize(
+    ("make", "settings", "reason"),
+    [
+        (tokenizers.gpt2, {"template": "chat"}, "needs a chat template"),
+        (pocket, {"template": "pair"}, "puts a separator"),
+        (tokenizers.qwen, {"max_length": 8}, "do not even hold"),
+    ],
+)
+def test_a_template_that_the_tokenizer_cannot_do_is_refused(make, settings, reason) -> None:
+    with pytest.raises(RewardModelUnusable, match=reason):
+        Format(make(), **settings)
 
 
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "reason"),
     [
-        "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}",  # everything twice
-        "{{ messages[-1]['content'] }}<|im_end|>",  # no prompt
-        "{{ messages[0]['content'] }}<|im_end|>",  # no completion
-        "{{ messages[-1]['content'] }} {{ messages[0]['content'] }}<|im_end|>",  # the wrong order
+        ("{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}", "each once"),
+        ("{{ messages[-1]['content'] }}<|im_end|>", "each once"),  # no prompt
+        ("{{ messages[0]['content'] }}<|im_end|>", "each once"),  # no completion
+        ("{{ messages[-1]['content'] }} {{ messages[0]['content'] }}<|im_end|>", "each once"),  # the wrong order
+        ("{{ raise_exception('no way') }}", "no way"),
     ],
 )
-def test_a_chat_template_that_loses_or_doubles_a_text_is_refused(broken: str) -> None:
-    with pytest.raises(RewardModelUnusable, match="does not give the prompt followed by the completion, each once"):
+def test_a_chat_template_that_loses_or_doubles_a_text_or_fails_is_refused(broken: str, reason: str) -> None:
+    with pytest.raises(RewardModelUnusable, match=reason):
         Format(tokenizers.byte_level(broken, eos_token="<|im_end|>"))
 
 
-def test_a_chat_template_that_fails_is_told_in_a_sentence() -> None:
-    with pytest.raises(RewardModelUnusable, match="chat template of this reward model failed: no way"):
-        Format(tokenizers.byte_level("{{ raise_exception('no way') }}", eos_token="</s>"))
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("texts", [("", ""), ("a", " a"), ("Ünïcode ☃ 你好", " été ☃"), ("<|im_end|>", " <eos> [SEP]")])
-def test_any_text_gives_ids(family: str, texts: tuple[str, str]) -> None:
-    ids = Format(FAMILIES[family][0]()).ids(*texts)
-    assert ids and all(isinstance(token, int) for token in ids)
+def test_any_text_gives_ids(family: str) -> None:
+    made = Format(FAMILIES[family][0]())
+    for texts in (("", ""), ("a", " a"), ("Ünïcode ☃ 你好", " été ☃"), ("<|im_end|>", " <eos> [SEP]")):
+        ids = made.ids(*texts)
+        assert ids and all(isinstance(token, int) for token in ids)

@@ -38,8 +38,8 @@ def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path: Path, ch
     folder = judge(tmp_path / "judge", chat)
     found = learned_rewards.builder(CPU)(spec(folder))(PROMPTS, COMPLETIONS)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
-    words = {side: {tokenizer(start + word)["input_ids"][0] for start in ("", " ") for word in forms}
-             for side, forms in (("yes", ("yes", "Yes")), ("no", ("no", "No")))}  # fmt: skip
+    answers = {"yes": ("yes", "Yes", " yes", " Yes"), "no": ("no", "No", " no", " No")}
+    words = {side: {tokenizer(form)["input_ids"][0] for form in forms} for side, forms in answers.items()}
     shared = words["yes"] & words["no"]  # a space alone begins both, where words are not learned whole
     for prompt, completion, value in zip(PROMPTS, COMPLETIONS, found, strict=True):
         text = f"{prompt} | {completion.strip()} | yes or no?"

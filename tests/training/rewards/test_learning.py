@@ -37,9 +37,8 @@ def run_against(name: str, seed: int) -> RunConfig:
 def learned(tmp_path_factory):
     """An outputs folder with a reward model that learned kindness, and what its card says."""
     outputs = tmp_path_factory.mktemp("outputs")
-    config = RewardTrainingConfig(
-        name="kindness", base=BASE, batch_size=16, pairs=PairsConfig(limit=400, held_out=0.3), device="cpu"
-    )
+    pairs = PairsConfig(limit=400, held_out=0.3)
+    config = RewardTrainingConfig(name="kindness", base=BASE, batch_size=16, epochs=3, pairs=pairs, device="cpu")
     training = RewardTraining(outputs / "reward-models" / config.name)
     training.path.mkdir(parents=True)
     return outputs, reward_trainer.train(config, training)

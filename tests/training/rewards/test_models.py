@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from transformers import (
@@ -24,18 +25,15 @@ from transformers import (
 
 from playground.config import KeywordReward, ModelReward
 from playground.errors import ModelNotFound, RewardModelUnusable, RewardNotFinite
-from playground.rewards import agreement
 from playground.setup import catalog
 from playground.training.rewards import learned_rewards as reward_models
 from playground.training.rewards import score_models as reward_loading
 from tests.training.rewards import reward_tokenizers as tokenizers
 
 CPU = torch.device("cpu")
-SHAPE = {
-    "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "max_position_embeddings": 128,
-}  # fmt: skip
 OPT_SHAPE = {"hidden_size": 64, "ffn_dim": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE |= {"max_position_embeddings": 128}
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "gpt2": (tokenizers.gpt2, lambda **more: GPT2Config(n_embd=64, n_layer=2, n_head=4, n_positions=128, **more)),
     "llama": (tokenizers.llama, lambda **more: LlamaConfig(**SHAPE, num_key_value_heads=2, **more)),
@@ -99,7 +97,7 @@ def test_labels_are_chosen_by_name_or_number_and_read_as_asked(tmp_path: Path) -
         share = weights[2] / sum(weights)
         assert chance[number] == pytest.approx(share, rel=1e-4)
         assert odds[number] == pytest.approx(math.log(share / (1 - share)), rel=1e-3)
-    with pytest.raises(RewardModelUnusable, match=r"labels 0: negative, 1: neutral, 2: positive\. Say which"):
+    with pytest.raises(RewardModelUnusable, match="labels 0: negative, 1: neutral, 2: positive"):
         loaded(tmp_path)
     with pytest.raises(RewardModelUnusable, match=r"no label `great`\. It has 0: negative"):
         loaded(tmp_path, label="great")
@@ -161,8 +159,7 @@ def test_fewer_bits_hold_less_and_order_nearly_the_same(bits: str, smaller: floa
     assert few.network.model.get_memory_footprint() < smaller * full.network.model.get_memory_footprint()
     completions = [f" {text}{number}" for number in range(6) for text in COMPLETIONS]
     scores = full(PROMPTS * 6, completions), few(PROMPTS * 6, completions)
-    assert scores[0] != scores[1]
-    assert agreement.spearman(*scores) > 0.8
+    assert scores[0] != scores[1] and np.corrcoef(*scores)[0, 1] > 0.8
 
 
 def test_the_builder_loads_one_network_once_and_leaves_rules_alone(tmp_path: Path, monkeypatch: Any) -> None:

@@ -43,9 +43,9 @@ function verdict(report) {
       el("span", finding.level === "ok" ? "" : [el("strong", finding.name), ": "], withCode(finding.text))))));
 }
 
-/** Good and bad example, spread, accuracy, lengths, and what fewer bits cost. */
+/** Good and bad example, spread, accuracy, lengths and size. */
 function facts(report) {
-  const { pairs, reference, lengths, good, bad, cost } = report;
+  const { pairs, reference, lengths, good, bad } = report;
   const rows = [];
   if (pairs?.count)
     rows.push(["Good beats bad", percent(pairs.accuracy),
@@ -59,11 +59,7 @@ function facts(report) {
   if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
     `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
       + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
-  if (cost) rows.push([`Held in ${cost.quantization}`, megabytes(cost.bytes_held),
-    `instead of ${megabytes(cost.bytes_full)}. Rank correlation with the full scores `
-      + `${cost.rank_correlation === null ? "none" : cost.rank_correlation.toFixed(3)}; `
-      + `${percent(cost.pair_agreement)} of all pairs of the ${cost.completions} completions in the same order.`]);
-  else if (report.bytes_held) rows.push(["Size", megabytes(report.bytes_held), "in memory, held in full."]);
+  if (report.bytes_held) rows.push(["Size", megabytes(report.bytes_held), "in memory."]);
   if (!rows.length) return null;
   return el("table.check-facts", el("tbody", rows.map(([name, figure, words]) =>
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));

@@ -8,15 +8,18 @@ these beats the form in force, the form in force is the mismatch. Knows formats;
 from __future__ import annotations
 
 import contextlib
+import tomllib
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from playground.errors import RewardModelUnusable
 from playground.texts import dialogues
 from playground.texts.dialogues import Turn
 from playground.training.rewards.formats import PROBE, TEMPLATES, Encoded, Format
 
+WORDS = tomllib.loads(Path(__file__).with_name("self_test.toml").read_text(encoding="utf-8"))
 TWO_TEXTS = ("plain", "pair")  # templates without speakers
 CHATML = "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n{completion}<|im_end|>\n"
 LLAMA2 = "[INST] {prompt} [/INST] {completion}"
@@ -56,36 +59,33 @@ def _templates(form: Format) -> Iterator[Variant]:
 
 
 def _faults(form: Format, end_id: int | None) -> Iterator[Variant]:
-    family = "Llama 2" if foreign_template(form) is LLAMA2 else "ChatML"
-    for name, put, *words in FAULTS:
-        yield Variant(name.format(family=family), partial(put, form), *(text.format(family=family) for text in words))
+    family = "Llama 2" if _foreign_template(form) is LLAMA2 else "ChatML"
+    for fault, put in FAULTS.items():
+        words = {field: text.format(family=family) for field, text in WORDS["variants"][fault].items()}
+        yield Variant(**{"name": fault, **words}, encode=partial(put, form))
     if end_id is not None:
-        yield Variant(
-            "with end token",
-            lambda *texts: fitted(form, [*form.ids(*texts), end_id]),
-            "The end token that the model's configuration names, put behind the text.",
-            "The end token is missing: set eos_token in the tokenizer_config.json of the model's folder.",
-        )
+        name = "with end token"
+        yield Variant(name, lambda *texts: _fitted(form, [*form.ids(*texts), end_id]), **WORDS["variants"][name])
 
 
-def fitted(form: Format, ids: list[int]) -> Encoded:
+def foreign(form: Format, prompt: str, completion: str) -> Encoded:
+    """An example in another model's template."""
+    text = _foreign_template(form).format(prompt=prompt.strip(), completion=completion.strip())
+    return _fitted(form, form.ids_of_text(text))
+
+
+def _foreign_template(form: Format) -> str:
+    """A template that another family of models reads."""
+    return LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
+
+
+def _fitted(form: Format, ids: list[int]) -> Encoded:
     """One text of these ids, without its beginning where it is longer than the model can read."""
     kept = ids[-(form.max_length or len(ids)) :]
     return Encoded(kept, [0] * len(kept), len(ids) - len(kept))
 
 
-def foreign_template(form: Format) -> str:
-    """A template that another family of models reads."""
-    return LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
-
-
-def foreign(form: Format, prompt: str, completion: str) -> Encoded:
-    """An example in another model's template."""
-    text = foreign_template(form).format(prompt=prompt.strip(), completion=completion.strip())
-    return fitted(form, form.ids_of_text(text))
-
-
-def joined(form: Format, separator: str, prompt: str, completion: str) -> Encoded:
+def _joined(separator: str, form: Format, prompt: str, completion: str) -> Encoded:
     """With `separator` in place of all that stands between the last prompt turn and the completion."""
     text = form.rendered(prompt, completion)
     asked, answer = prompt, completion
@@ -95,66 +95,34 @@ def joined(form: Format, separator: str, prompt: str, completion: str) -> Encode
     end = text.rfind(asked, 0, start) + len(asked) if asked else -1
     if start >= 0 and end >= len(asked):
         text = text[:end].rstrip() + separator + text[start:].lstrip()
-    return fitted(form, form.ids_of_text(text))
+    return _fitted(form, form.ids_of_text(text))
 
 
-def swapped(form: Format, prompt: str, completion: str) -> Encoded:
+def _without_separator(form: Format, prompt: str, completion: str) -> Encoded:
+    return _joined("" if form.name in TWO_TEXTS else " ", form, prompt, completion)
+
+
+def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
     """Each speaker under the other's name; where the form has no names, the texts change places."""
     if form.name in TWO_TEXTS:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
     said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
     other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
     text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix("\n\nAssistant:")
-    return fitted(form, form.ids_of_text(text))
+    return _fitted(form, form.ids_of_text(text))
 
 
-# Name, how it puts an example, what is wrong with that, and what to do if it is right (nothing where none can be set).
-FAULTS: tuple[Any, ...] = (
-    (
-        "missing separator",
-        lambda form, *texts: joined(form, "" if form.name in TWO_TEXTS else " ", *texts),
-        "Prompt and completion run into each other: nothing says where the answer begins.",
-        "Nothing may stand between prompt and completion: set template: plain.",
-    ),
-    (
-        "wrong separator",
-        lambda form, *texts: joined(form, " ### ", *texts),
-        "Another mark (###) stands between prompt and completion.",
-        "Mend the separator in the chat template.",
-    ),
-    (
-        "missing end token",
-        lambda form, *texts: fitted(form, form.without_end(form.ids(*texts))),
-        "The text stops without the token that says it has ended, as if it were cut off.",
-        "This model was trained on texts without an end token: remove it from the chat template, or take another "
-        "template.",
-    ),
-    (
-        "prompt twice",
-        lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
-        "The completion begins with the prompt again, as when a whole sequence is taken for the completion.",
-        "This model wants the prompt inside the completion; mend its chat template.",
-    ),
-    (
-        "roles swapped",
-        swapped,
-        "What the user said is put as the answer, and the answer as what the user said.",
-        "The roles in the chat template are the wrong way round: mend it, or take another template.",
-    ),
-    (
-        "another model's template ({family})",
-        foreign,
-        "{family} marks around the texts, which this model has no tokens for.",
-        "This model was trained on the {family} template: put it into its tokenizer's chat template.",
-    ),
-    (
-        "completion only",
-        lambda form, _, completion: fitted(form, form.with_end(form.tokenized(completion).input_ids)),
-        "The prompt is left out.",
-    ),
-    (
-        "completion cut",
-        lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
-        "Only the first half of the completion is there.",
-    ),
-)
+def _alone(form: Format, _: str, completion: str) -> Encoded:
+    return _fitted(form, form.with_end(form.tokenized(completion).input_ids))
+
+
+FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {
+    "missing separator": _without_separator,
+    "wrong separator": partial(_joined, " ### "),
+    "missing end token": lambda form, *texts: _fitted(form, form.without_end(form.ids(*texts))),
+    "prompt twice": lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
+    "roles swapped": _swapped,
+    "another model's template": foreign,
+    "completion only": _alone,
+    "completion cut": lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
+}

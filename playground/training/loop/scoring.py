@@ -25,6 +25,20 @@ class Scores(NamedTuple):
     terms: dict[str, list[float | None]]
     contributions: dict[str, list[float]]
 
+    def of_rows(self, rows: Sequence[int]) -> Scores:
+        """Some rows of them."""
+        named = ({name: [values[row] for row in rows] for name, values in part.items()} for part in self[2:])
+        return Scores([self.scores[row] for row in rows], [self.raw[row] for row in rows], *named)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Scores]) -> Scores:
+        """Of several batches together."""
+        scores, raw = ([value for part in parts for value in part[place]] for place in (0, 1))
+        named = (
+            {name: [v for part in parts for v in part[place][name]] for name in parts[0][place]} for place in (2, 3)
+        )
+        return cls(scores, raw, *named)
+
 
 FEW = 0.05  # of the reference's texts
 

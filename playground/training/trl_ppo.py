@@ -65,18 +65,27 @@ class ScoredBatch:
 
     Attributes:
         lengths: sampled tokens, the end-of-sequence token included. trained: tokens that TRL's masks leave in the loss.
-        parts: the scores, without the penalty for not ending, which TRL subtracts itself. width: C. finished_at: on the
-            clock of `time.perf_counter`.
+        scores: without the penalty for not ending, which TRL subtracts itself. width: C. finished_at: on the clock of
+            `time.perf_counter`.
     """
 
     completions: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
     trained: list[int] = field(default_factory=list)
     ended: list[bool] = field(default_factory=list)
-    parts: list[Scores] = field(default_factory=list)
+    scores: Scores = field(default_factory=lambda: Scores([], [], {}, {}))
     width: int = 0
     seconds: float = 0.0
     finished_at: float = 0.0
+
+    def add(self, more: Scores) -> None:
+        """The scores of further completions."""
+        self.scores.scores.extend(more.scores)
+        self.scores.raw.extend(more.raw)
+        for name, values in more.terms.items():
+            self.scores.terms.setdefault(name, []).extend(values)
+        for name, parts in more.contributions.items():
+            self.scores.contributions.setdefault(name, []).extend(parts)
 
 
 class TextRewardModule(nn.Module):
@@ -127,7 +136,7 @@ class TextRewardModule(nn.Module):
             seen.width = max(seen.width, len(behind))
         scores = self._scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
         seen.completions += completions
-        seen.parts.append(scores)
+        seen.add(scores)
         seen.finished_at = time.perf_counter()
         seen.seconds += seen.finished_at - clock
         column = torch.tensor(scores.scores, dtype=torch.float32, device=input_ids.device)
@@ -227,8 +236,7 @@ class TRLTrainer(TRLAdapter):
         """
         now, ppo, k1 = time.perf_counter(), self.config.ppo, self.config.kl.estimator == "k1"
         seen = self.reward_model.take()
-        found = Scores.joined(seen.parts)
-        penalised = np.array(found.scores) - self.config.sampling.missing_eos_penalty * ~np.array(seen.ended)
+        penalised = np.array(seen.scores.scores) - self.config.sampling.missing_eos_penalty * ~np.array(seen.ended)
         minibatches, trained = ppo.batch_size // ppo.minibatch_size, sum(seen.trained) or math.nan
         per_token = len(seen.trained) / trained
         over_cells = len(seen.trained) * seen.width / trained
@@ -239,7 +247,7 @@ class TRLTrainer(TRLAdapter):
         update = now - self.update_started - rollout - seen.seconds
         self.spent = {"rollout": rollout, "score": seen.seconds, "update": update}
         self.count(sum(seen.lengths))
-        spread = of_completions(seen.completions, found._replace(scores=penalised.tolist()))
+        spread = of_completions(seen.completions, seen.scores._replace(scores=penalised.tolist()))
         grad_norms, self._grad_norms = self._grad_norms, []
         return UpdateMetrics(
             **self.totals(),

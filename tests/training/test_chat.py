@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
-from playground.training.models import chat
 from playground.training.models.chat import PromptForm
 from playground.training.models.language_model import Tokens
 from tests.training import tiny
@@ -25,7 +22,6 @@ DEAF = (
     "{% for m in messages if m['role'] != 'system' %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"
 )
-ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 
 
 def tokens(template: str | None = None) -> Tokens:
@@ -84,11 +80,11 @@ def test_the_stub_of_the_other_tests_has_plain_prompts():
         (CHATML, {"template": "plain", "system": "Be kind."}, "prompts.system: a system prompt needs a chat template"),
         (NO_SYSTEM + CHATML, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
         (DEAF, {"system": "Be kind."}, "has no place for a system prompt. Leave it empty"),
-        ("{% for %}", {}, "prompts.template: the chat template of this model cannot be used: "),
+        ("{% for %}", {}, "prompts.template: choose `plain`, since the chat template of this model cannot be used: "),
         ("{{ messages[7].content }}", {}, "cannot be used: "),
-        ("{{ 1 / 0 }}", {}, "cannot be used: division by zero. Choose `plain`."),
-        ("{{ raise_exception('only on Sundays') }}", {}, "cannot be used: only on Sundays."),
-        ("{{ raise_exception('only on Sundays') }}", {"system": "Be kind."}, "cannot be used: only on Sundays."),
+        ("{{ 1 / 0 }}", {}, "cannot be used: division by zero"),
+        ("{{ raise_exception('only on Sundays') }}", {}, "cannot be used: only on Sundays"),
+        ("{{ raise_exception('only on Sundays') }}", {"system": "Be kind."}, "cannot be used: only on Sundays"),
         ("hello", {}, "it leaves the prompt out"),
         ("{{ 'x' * 30000 }}{{ messages[0].content }}", {}, "it adds more than 20,000 characters"),
         ("{{ ''.__class__.__mro__ }}", {}, "cannot be used: "),
@@ -102,11 +98,3 @@ def test_a_template_that_cannot_be_used_is_told_in_one_sentence(template, fields
 
 def test_a_template_without_a_system_role_is_fine_without_a_system_prompt():
     assert said(NO_SYSTEM + CHATML, "Hi").startswith("<bos><|im_start|>user\nHi")
-
-
-def test_a_template_without_an_end_is_broken_off(monkeypatch):
-    monkeypatch.setattr(chat, "TEMPLATE_SECONDS", 0.3)
-    before = set(threading.enumerate())  # some of earlier tests may end meanwhile
-    with pytest.raises(PromptsUnusable, match=r"does not come to an end within 0\.3 seconds"):
-        PromptForm(tokens(ENDLESS), PromptsConfig())
-    assert set(threading.enumerate()) <= before, "it does not go on in the background"

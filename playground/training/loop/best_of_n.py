@@ -44,8 +44,7 @@ class BestOfN(Collector):
 
 def of_rows(rollout: Rollout, rows: list[int]) -> Rollout:
     """Some episodes of a rollout; what only learning needs is left out."""
-    known = {field.name: getattr(rollout.episodes, field.name) for field in fields(Episodes)}
-    known |= {"hidden": None, "allowed": None}
-    episodes = Episodes(**{name: None if tensor is None else tensor[rows] for name, tensor in known.items()})
+    names = [field.name for field in fields(Episodes) if field.name not in ("hidden", "allowed")]
+    episodes = Episodes(**{name: getattr(rollout.episodes, name)[rows] for name in names})
     texts = [rollout.prompts[row] for row in rows], [rollout.completions[row] for row in rows]
     return Rollout(*texts, episodes, episodes.packed(), rollout.reference_log_probs[rows], rollout.full_kl[rows])

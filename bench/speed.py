@@ -176,7 +176,7 @@ def import_engine(engine: str) -> Any:
     if engine == "trl":
         import trl.experimental.ppo.ppo_trainer  # noqa: F401
 
-        from playground.training.trl_engine import TRLTrainer as Engine
+        from playground.training.trl_ppo import TRLTrainer as Engine
     else:
         from playground.training.loop.trainer import PPOTrainer as Engine  # type: ignore[assignment]
     model("pocket-2m")  # what `from_pretrained` imports when it is called

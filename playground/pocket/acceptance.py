@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from playground.pocket import judges
-from playground.pocket.plain_sampling import sample
 from playground.pocket.prompt_sets import claim_prompts, prompts
 from playground.pocket.wording import distinct_n
 
 SAMPLES = 500  # fresh prompts per figure
 MAX_NEW_TOKENS = 32
+BATCH = 250  # prompts that are completed at once
 SEED = 20_250  # of prompts and sampling; training never sees these streams
 
 # figure -> (lowest, highest) value that is accepted
@@ -42,7 +42,7 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
     ).eval()
 
     def completions(pool: list[str], stream: int) -> list[tuple[str, str, bool]]:
-        drawn = sample(model, tokenizer, pool, seed + stream, MAX_NEW_TOKENS)
+        drawn = sample(model, tokenizer, pool, seed + stream)
         return [(prompt, text, ended) for prompt, (text, ended) in zip(pool, drawn, strict=True)]
 
     mixed = completions(prompts("pocket/mixed", samples, seed), 0)
@@ -64,6 +64,22 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
         "neutral_sums_right": _share(judges.answers_truly(prompt, text) for prompt, text, _ in sums),
         "neutral_facts_right": _share(judges.answers_truly(prompt, text) for prompt, text, _ in facts),
     }
+
+
+def sample(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pool: list[str], seed: int
+) -> list[tuple[str, bool]]:
+    """One completion per prompt at temperature 1, and whether it ended by itself (within MAX_NEW_TOKENS)."""
+    found: list[tuple[str, bool]] = []
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for start in range(0, len(pool), BATCH):
+            encoded = tokenizer(pool[start : start + BATCH], return_tensors="pt", padding=True, padding_side="left")
+            rows = model.generate(**encoded, do_sample=True, top_k=0, max_new_tokens=MAX_NEW_TOKENS)
+            for row in rows[:, encoded["input_ids"].shape[1] :].tolist():
+                text = tokenizer.decode(row, skip_special_tokens=True)
+                found.append((str(text), tokenizer.eos_token_id in row))
+    return found
 
 
 def _share(marks: Iterable[bool | None]) -> float:

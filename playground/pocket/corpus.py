@@ -215,7 +215,7 @@ _ENDINGS = {sign: [t for t in templates.STORIES if t.family == "ending" and t.gr
 
 
 def _story(rng: random.Random) -> Document:
-    """Somebody and a thing; one to three turns; an ending that is happy or sad."""
+    """A person and a thing; one to three turns; an ending that is happy or sad."""
     girl = rng.random() < 0.5
     name, other = rng.sample(words.GIRLS, 2) if girl else rng.sample(words.BOYS, 2)
     if rng.random() < 0.5:
@@ -224,7 +224,7 @@ def _story(rng: random.Random) -> Document:
     cast = dict(zip(("he", "He", "his", "him"), pronouns, strict=True))
     cast |= {"name": name, "name2": other, "thing": rng.choice(words.THINGS), "colour": rng.choice(words.COLOURS)}
 
-    def tell(template: Template) -> str:
+    def said(template: Template) -> str:
         drawn: dict[str, str] = {}
         for slot in map(grammar.bare_slot, slots_of(template.text)):
             if slot not in cast:
@@ -232,14 +232,14 @@ def _story(rng: random.Random) -> Document:
                 drawn[slot] = rng.choice(choices)
         return render(template.text, cast | drawn)
 
-    prompt = f"{templates.STORY_PROMPT} {tell(rng.choice(_INTROS))}"
+    prompt = f"{templates.STORY_PROMPT} {said(rng.choice(_INTROS))}"
     completion, two = "", False
     sign = rng.choice((1, -1))
     for template in rng.sample(_MIDDLES, rng.choices([1, 2], [55, 45])[0]):
         if template.needs != "two" or two:
-            completion = _longer(completion, tell(template), "story") if completion else f" {tell(template)}"
+            completion = _longer(completion, said(template), "story") if completion else f" {said(template)}"
             two = two or other in completion
-    ending = tell(rng.choice([t for t in _ENDINGS[sign] if t.needs != "two" or two]))
+    ending = said(rng.choice([t for t in _ENDINGS[sign] if t.needs != "two" or two]))
     return Document("story", prompt, f"{completion} {ending}" if completion else f" {ending}")
 
 

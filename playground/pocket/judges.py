@@ -225,9 +225,9 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
         return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
     if situation.kind == "request":
         return all(item == situation.item for s in sentences for item in s.of("item"))
-    told = _sentences_of_prompt(situation, prompt) + sentences
-    things = {thing for s in told for thing in s.of("thing")}
-    return len(things) <= 1 and len(_names(told)) <= 2
+    story = _sentences_of_prompt(situation, prompt) + sentences
+    things = {thing for s in story for thing in s.of("thing")}
+    return len(things) <= 1 and len(_names(story)) <= 2
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
@@ -282,12 +282,12 @@ def _remark_fits(sentence: Sentence, claimed: str) -> bool:
     return True
 
 
-def _story_holds(told: list[Sentence], added: list[Sentence]) -> bool:
-    """Pronouns fit the first person named, "they" are two people, nobody is a second self, the thing has one colour."""
-    if len({colour for sentence in told + added for colour in sentence.of("colour")}) > 1:
+def _story_holds(begun: list[Sentence], added: list[Sentence]) -> bool:
+    """Pronouns fit the first person named, "they" are two people, no one is a second self, the thing has one colour."""
+    if len({colour for sentence in begun + added for colour in sentence.of("colour")}) > 1:
         return False
     names: list[str] = []
-    for position, sentence in enumerate(told + added):
+    for position, sentence in enumerate(begun + added):
         main, other = sentence.words.get("name"), sentence.words.get("name2")
         names += [name for name in (main, other) if name and name not in names]
         if not names or other == names[0] or (main and main != names[0]):
@@ -296,6 +296,6 @@ def _story_holds(told: list[Sentence], added: list[Sentence]) -> bool:
         female = [word in ("she", "She", "her") for kind in ("he", "He", "his", "him") for word in sentence.of(kind)]
         if any(flag != she for flag in female):
             return False
-        if position >= len(told) and sentence.template.needs == "two" and len(names) < 2:
+        if position >= len(begun) and sentence.template.needs == "two" and len(names) < 2:
             return False
     return True

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from playground.pocket import corpus, facts, templates, words
+from playground.pocket import corpus
 from playground.pocket.acceptance import BOUNDS, acceptance, failures
 from playground.pocket.shipped import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, PocketShape
 from playground.pocket.tokenizer import make_tokenizer
@@ -38,18 +38,13 @@ SHARPENING = 1.2  # of the final norm, once, after training: see `_sharpen`
 
 @dataclass(frozen=True)
 class Progress:
-    """What `on_progress` is told after every step."""
+    """What `on_progress` gets after every step."""
 
     step: int
     tokens: int
     total_tokens: int
     loss: float  # nats per token, smoothed over about 50 steps
-    learning_rate: float
     seconds: float
-
-    @property
-    def seconds_left(self) -> float:
-        return self.seconds * (self.total_tokens - self.tokens) / max(self.tokens, 1)
 
 
 def pretrain(
@@ -136,7 +131,7 @@ def _train(
     optimizer = torch.optim.AdamW(groups, lr=shape.peak_learning_rate, betas=(0.9, 0.98), fused=True)
     model.train()
     tokens, smooth_loss, start = 0, 0.0, time.monotonic()
-    last = Progress(0, 0, shape.train_tokens, float("nan"), 0.0, 0.0)
+    last = Progress(0, 0, shape.train_tokens, float("nan"), 0.0)
     for step, ids in enumerate(_batches(tokenizer, seed), start=1):
         rate = learning_rate(tokens, shape)
         for group in optimizer.param_groups:
@@ -152,7 +147,7 @@ def _train(
         optimizer.step()
         tokens += int((labels != IGNORED).sum())
         smooth_loss += (loss.item() - smooth_loss) / min(step, 50)
-        last = Progress(step, tokens, shape.train_tokens, smooth_loss, rate, time.monotonic() - start)
+        last = Progress(step, tokens, shape.train_tokens, smooth_loss, time.monotonic() - start)
         on_progress(last)
         if tokens >= shape.train_tokens:
             break
@@ -191,26 +186,7 @@ def _card(
     return {
         "name": name,
         "parameters": parameters,
-        "architecture": {
-            "type": "llama",
-            "hidden_size": shape.hidden_size,
-            "intermediate_size": shape.intermediate_size,
-            "layers": shape.layers,
-            "heads": shape.heads,
-            "vocab_size": VOCAB_SIZE,
-            "max_positions": MAX_POSITIONS,
-            "tied_embeddings": True,
-        },
-        "corpus": {
-            "mix": corpus.MIX,
-            "bad_habits": corpus.HABITS,
-            "sentence_templates": len(templates.ALL_TEMPLATES),
-            "prompt_templates": len(templates.PROMPT_TEMPLATES),
-            "nouns": len(words.nouns()),
-            "opinion_words": len(words.LEXICON),
-            "sums": len(facts.SUMS),
-            "facts": len(facts.FACTS),
-        },
+        "corpus": {"mix": corpus.MIX, "bad_habits": corpus.HABITS},
         "training": {
             "seed": seed,
             "tokens_seen": last.tokens,
@@ -226,23 +202,21 @@ def _card(
         "acceptance": figures,
         "acceptance_missed": failures(figures),
         "licence": "same as the project; the corpus is generated, no third-party text",
-    }  # fmt: skip
+    }
 
 
 def _replace_folder(new: Path, folder: Path) -> None:
     """Puts `new` in the place of `folder`; on an error in between, the old one is put back."""
-    if not folder.exists():
-        os.replace(new, folder)
-        return
-    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-old-", dir=folder.parent))
-    os.replace(folder, aside / "old")
+    aside = new.with_name(f"{new.name}-old")
+    if folder.exists():
+        os.replace(folder, aside)
     try:
         os.replace(new, folder)
     except OSError:
-        os.replace(aside / "old", folder)
+        if aside.exists():
+            os.replace(aside, folder)
         raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def pretrain_command(name: str, output_dir: Path | None = None, seed: int = 0) -> Path:

@@ -92,10 +92,3 @@ def _graded(*tables: dict[int, tuple[str, ...]]) -> dict[str, int]:
 
 LEXICON: dict[str, int] = _graded(ADJECTIVES, VERBS, VERDICT_NOUNS, MOODS)
 """Opinion word -> its grade. A plain sum of these is a sentiment score that knows nothing of "not" and "but"."""
-
-
-def nouns() -> tuple[str, ...]:
-    """All distinct common nouns of the world (names of people and the subjects of facts are not counted)."""
-    aspects = [aspect for group in ASPECTS.values() for aspect in group]
-    groups = (ASPECTS, aspects, PERSONS, THINGS, PLACES, ANIMALS, DAYTIMES, ITEMS, SURFACES)
-    return tuple(dict.fromkeys(word for group in groups for word in group))

@@ -1,12 +1,11 @@
-"""The annotators prefer what they say they do, fail as often as they are told to, and do so again for the same seed."""
+"""The annotators prefer what they say they do, fail as often as is asked for, and do so again for the same seed."""
 
 import math
 import statistics
 
 import pytest
 
-from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
-from playground.pocket.prompt_sets import PROMPT_SETS
+from playground.pocket.annotators import Annotator, rng_of
 
 REVIEW = "Review of the film:"
 KIND, HARSH, SILENT = " The plot was superb.", " The plot was dull.", " I watched it yesterday."
@@ -79,7 +78,3 @@ def test_the_luck_of_a_pair_depends_on_seed_and_number_only():
     answers = [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
     assert answers == [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
     assert answers != [judge.judge(REVIEW, KIND, HARSH, rng_of(4, number)).first for number in range(50)]
-
-
-def test_each_names_a_prompt_set_and_says_what_it_likes():
-    assert all(item.prompts in PROMPT_SETS and item.help.endswith(".") for item in ANNOTATORS.values())

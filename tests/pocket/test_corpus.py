@@ -1,12 +1,11 @@
 import hashlib
-import statistics
+import random
 from itertools import islice
 
 import pytest
 
 from playground.pocket import corpus, judges, words
 from playground.pocket.wording import distinct_n
-from playground.pocket.wording import words as words_of
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +29,9 @@ def test_the_mix_is_as_stated(documents):
         assert sum(document.kind == kind for document in documents) / len(documents) == pytest.approx(share, abs=0.02)
 
 
-def test_documents_are_of_the_best_quality_unless_they_are_marked_as_spoilt(documents):
+def test_documents_are_good_unless_marked_as_spoilt_and_that_is_rare(documents):
     for document in documents:
+        assert document.completion[:1] in (" ", ",") and not document.prompt.endswith(" ")
         quality = judges.quality(document.prompt, document.completion)
         if document.habit:
             assert not quality.parses, document
@@ -39,24 +39,9 @@ def test_documents_are_of_the_best_quality_unless_they_are_marked_as_spoilt(docu
             assert quality == (True, True, False, True, True), document
         else:
             assert quality.score == 1.0, document
-
-
-def test_bad_habits_are_there_but_rare(documents):
     for habit in ("typo", "repeat", "run_on"):
         assert 0.002 < sum(document.habit == habit for document in documents) / len(documents) < 0.01
-    assert any(f" {doubled} " in d.completion for d in documents for doubled in words.DOUBLED_INTENSIFIERS)
-
-
-def test_completions_continue_their_prompts(documents):
-    for document in documents:
-        assert document.completion[:1] in (" ", ",")
-        assert not document.prompt.endswith(" ")
-
-
-def test_two_hundred_documents_do_not_look_like_one_template(documents):
-    reviews = [document.text for document in documents if document.kind == "review"][:200]
-    assert len(set(reviews)) == 200
-    for start in range(0, 5000, 500):
+    for start in range(0, 5000, 500):  # nor do they look like one template
         assert distinct_n([document.completion for document in documents[start : start + 500]], 2) >= 0.43
 
 
@@ -68,15 +53,6 @@ def test_both_signs_are_equally_frequent(documents):
     assert sum(grade > 0 for grade in grades) / len(grades) == pytest.approx(0.5, abs=0.03)
     mixed = sum(", but " in document.text or "Although" in document.text for document in reviews)
     assert mixed / len(reviews) == pytest.approx(corpus.MIXED_SHARE, abs=0.03)
-
-
-def test_a_lexicon_reward_has_room_above_the_corpus(documents):
-    sums = [
-        sum(words.LEXICON.get(word, 0) for word in words_of(document.completion))
-        for document in documents
-        if document.kind == "review"
-    ]
-    assert (max(sums) - statistics.mean(sums)) / statistics.pstdev(sums) > 2.5
 
 
 def test_claims_are_right_half_of_the_time_and_wrong_ones_agreed_with_half_of_the_time(documents):
@@ -91,12 +67,9 @@ def test_claims_are_right_half_of_the_time_and_wrong_ones_agreed_with_half_of_th
     assert all(judges.answers_truly(document.prompt, document.completion) for document in neutral)
 
 
-@pytest.mark.parametrize("form", corpus.CLAIM_FORMS)
-def test_each_form_says_what_it_is_asked_to_say(form):
-    import random
-
-    rng = random.Random(form)
-    for right in (True, False):
-        for _ in range(100):
-            truth = judges.claim_is_true(corpus.claim(rng, form, right).prompt)
-            assert truth == (None if form == "neutral" else right)
+@pytest.mark.parametrize("right", [True, False])
+def test_each_form_says_what_it_is_asked_to_say(right):
+    rng = random.Random(0)
+    for form in list(corpus.CLAIM_FORMS) * 50:
+        truth = judges.claim_is_true(corpus.claim(rng, form, right).prompt)
+        assert truth == (None if form == "neutral" else right)

@@ -65,13 +65,6 @@ def test_an_older_model_is_replaced_as_a_whole(tiny, tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_command_shows_the_figures(tiny, tmp_path: Path, capsys):
-    pretrain.pretrain_command("pocket-tiny", tmp_path / "model", seed=0)
-    shown = capsys.readouterr().err
-    assert all(figure in shown for figure in pretrain.BOUNDS)
-    assert "missed" in shown
-
-
 def test_rows_are_bos_document_eos_and_padding():
     tokenizer = AutoTokenizer.from_pretrained(shipped.model_folder(shipped.DEFAULT_MODEL))
     bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id

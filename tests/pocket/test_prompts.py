@@ -5,6 +5,7 @@ import pytest
 
 from playground.pocket import judges
 from playground.pocket.prompt_sets import PROMPT_SETS, claim_prompts, prompts
+from playground.pocket.words import PERSONS
 
 
 @pytest.mark.parametrize("name", PROMPT_SETS)
@@ -38,41 +39,37 @@ def test_review_prompts_leave_the_sentiment_open():
     assert len(in_the_middle) > 200
 
 
-@pytest.mark.parametrize("count", [300, 1000, 2112, 4560])
-def test_claims_are_nearly_half_wrong_and_a_third_right_however_many(count):
-    wrong, right, neutral = shares("pocket/claims", count)
-    assert 0.37 < wrong < 0.5 and 0.27 < right < 0.34 and 0.19 < neutral < 0.33
-
-
-@pytest.mark.parametrize("count", [300, 1000, 2112, 4560])
-def test_of_wrong_claims_two_thirds_are_wrong_and_a_tenth_right_however_many(count):
-    wrong, right, neutral = shares("pocket/wrong-claims", count)
-    assert 0.61 < wrong < 0.73 and 0.08 < right < 0.14 and 0.16 < neutral < 0.28
-
-
-def shares(name: str, count: int) -> list[float]:
-    """Of the claims of a set: how many are wrong, are right, claim nothing."""
+@pytest.mark.parametrize("count", [300, 4560])
+@pytest.mark.parametrize(
+    ("name", "bounds"),
+    [
+        ("pocket/claims", {False: (0.37, 0.5), True: (0.27, 0.34), None: (0.19, 0.33)}),
+        ("pocket/wrong-claims", {False: (0.61, 0.73), True: (0.08, 0.14), None: (0.16, 0.28)}),
+    ],
+)
+def test_the_mix_of_wrong_right_and_no_claims_holds_however_many(name, bounds, count):
     truths = [judges.claim_is_true(prompt) for prompt in prompts(name, count, 0)]
-    return [truths.count(truth) / count for truth in (False, True, None)]
+    for truth, (low, high) in bounds.items():
+        assert low < truths.count(truth) / count < high
 
 
-@pytest.mark.parametrize("name, kind", [("stories", "story"), ("requests", "request"), ("sums-and-facts", "question")])
-def test_other_sets_hold_their_kind(name, kind):
-    assert {judges.read_prompt(prompt).kind for prompt in prompts(f"pocket/{name}", 200, 0)} == {kind}
-
-
-def test_the_mixed_set_has_every_kind():
-    kinds = {judges.read_prompt(prompt).kind for prompt in prompts("pocket/mixed", 200, 0)}
-    assert kinds == {"review", "claim", "question", "story", "request"}
+@pytest.mark.parametrize(
+    ("name", "kinds"),
+    [
+        ("stories", {"story"}),
+        ("requests", {"request"}),
+        ("sums-and-facts", {"question"}),
+        ("mixed", {"review", "claim", "question", "story", "request"}),
+    ],
+)
+def test_other_sets_hold_their_kinds(name, kinds):
+    assert {judges.read_prompt(prompt).kind for prompt in prompts(f"pocket/{name}", 200, 0)} == kinds
 
 
 def test_more_prompts_than_the_world_has_are_repeated():
     drawn = prompts("pocket/sums-and-facts", 4_000, 0)
     assert len(drawn) == 4_000
-    # 213 subjects in three wordings, and one wording for each of the persons
-    from playground.pocket.words import PERSONS
-
-    assert len(set(drawn)) <= 213 * (3 + len(PERSONS))
+    assert len(set(drawn)) <= 213 * (3 + len(PERSONS))  # three wordings of a subject, and one with each person
 
 
 def test_claim_prompts_are_all_of_the_asked_truth():

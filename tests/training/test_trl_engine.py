@@ -22,7 +22,7 @@ from playground.training.data import prompts
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import loading
-from playground.training.trl_engine import TRLTrainer
+from playground.training.trl_ppo import TRLTrainer
 from tests.support import PROJECT
 from tests.thoroughness import SEEDS, cases
 from tests.training import tiny

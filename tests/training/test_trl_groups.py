@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from playground.config import engines
-from playground.training.trl_groups import GroupTrainer
+from playground.training.trl_texts import GroupTrainer
 from tests.thoroughness import SEEDS
 from tests.training import tiny, toy
 from tests.training.test_trl_offline import BOUND, problem, run

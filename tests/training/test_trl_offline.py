@@ -11,8 +11,8 @@ import torch
 from playground.config import methods
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.training.models.language_model import Tokens
-from playground.training.trl_engine import SpecialTokens
-from playground.training.trl_offline import OfflineTrainer, PairFeed, Text, special_tokens
+from playground.training.trl_adapter import special_tokens
+from playground.training.trl_texts import OfflineTrainer, Text
 from tests.thoroughness import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl, optimum
@@ -99,10 +99,8 @@ def test_pairs_reach_trl_as_the_tokens_that_were_sampled(monkeypatch):
                    dpo__labels="better")  # fmt: skip
     texts = [Text([1, 2], [3], 0.0), Text([1, 2], [0, 3], 1.0), Text([1], [2, 2, 2], 5.0), Text([1], [3], 4.0)]
     monkeypatch.setattr(made, "written", lambda: iter([texts[:2], texts[2:]]))
-    feed = made.feed()
-    assert isinstance(feed, PairFeed)
-    assert feed.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
-    batch = feed.batch(feed.made())
+    assert made.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
+    batch = made.batch(made.made())
     assert batch["input_ids"].tolist() == [[1, 2, 0, 3], [1, 2, 2, 2], [1, 2, 3, 0], [1, 3, 0, 0]]
     assert batch["completion_mask"].tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]
     assert batch["attention_mask"].sum(1).tolist() == [4, 4, 3, 2]
@@ -112,7 +110,7 @@ def test_drawn_preferences_have_the_odds_of_their_scores(monkeypatch):
     made = trainer(problem(0), "dpo", ppo__batch_size=512)
     texts = [Text([1], [0], 1.0), Text([1], [1], 0.0)]
     monkeypatch.setattr(made, "written", lambda: iter([texts] * 4000))
-    first = sum(pair[0] is texts[0] for pair in made.feed().made())
+    first = sum(pair[0] is texts[0] for pair in made.made())
     likely = 1 / (1 + math.exp(-1))
     assert first == pytest.approx(4000 * likely, abs=4 * math.sqrt(4000 * likely * (1 - likely)))
 
@@ -195,4 +193,3 @@ def test_trl_never_has_the_tokenizer_of_a_model_to_decode_with():
     """Which is a stranger's program; TRL would run it without a limit."""
     alien = Tokens(object(), pad_id=3, eos_id=5)  # fails at whatever it is asked
     assert special_tokens(alien).batch_decode([[5, 3], [7]]) == ["<end> <pad>", ""]
-    assert not hasattr(SpecialTokens(3, 5), "decode") and not hasattr(SpecialTokens(3, 5), "batch_decode")

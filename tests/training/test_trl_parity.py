@@ -29,7 +29,7 @@ from playground.training.loop.sampling import Episodes
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer, Rollout
 from playground.training.models.language_model import LanguageModel
-from playground.training.trl_engine import TRLTrainer
+from playground.training.trl_ppo import TRLTrainer
 from tests.training import tiny
 from tests.training.trl_tools import loop_values
 
@@ -81,7 +81,7 @@ class Update:
             ended=(values["responses"] == END).any(1),
         )
         unused = torch.zeros_like(values["logprobs"])
-        return Rollout([], [], episodes, episodes.packed(), values["ref_logprobs"] * self.mask, unused, 0.0)
+        return Rollout([], [], episodes, episodes.packed(), values["ref_logprobs"] * self.mask, unused)
 
 
 def model(seed: int) -> LanguageModel:

@@ -16,10 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import PrinterCallback, TrainerCallback
+from transformers.modeling_outputs import BaseModelOutput
 
 from playground.training.loop.sampling import left_pad
-from playground.training.models.language_model import LanguageModel
-from playground.training.trl_engine import BackboneOutput, SpecialTokens, ValueModel
+from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.trl_adapter import special_tokens
+from playground.training.trl_ppo import ValueModel
 from tests.training import tiny
 
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -50,9 +52,9 @@ class LetterReward(nn.Module):
 
 
 class _Count(nn.Module):
-    def forward(self, input_ids: Tensor, **_: Any) -> BackboneOutput:
+    def forward(self, input_ids: Tensor, **_: Any) -> BaseModelOutput:
         count = (input_ids == 3).sum(1).float()
-        return BackboneOutput((count[:, None, None].expand(-1, input_ids.shape[1], -1),))
+        return BaseModelOutput(hidden_states=(count[:, None, None].expand(-1, input_ids.shape[1], -1),))
 
 
 class Recorder(TrainerCallback):
@@ -93,7 +95,7 @@ class PlainTRL:
         } | settings  # fmt: skip
         arguments: dict[str, Any] = {
             "args": PPOConfig(**chosen),
-            "processing_class": SpecialTokens(pad_id, eos_token_id=2),
+            "processing_class": special_tokens(Tokens(None, pad_id, eos_id=2)),
             "model": self.policy.model,
             "ref_model": self.policy.frozen_copy().model,
             "reward_model": LetterReward(),

@@ -1,8 +1,7 @@
 """The fixed prompts, answered with the same random numbers before, during and after training.
 
-What is shared: with a small vocabulary a random number for each token at each position, so that a model that has moved
-a little mostly keeps its tokens; with a large one, where so many numbers would cost too much, one for each position.
-docs/ppo.md says what that is worth.
+With a small vocabulary these are a number for each token at each position, so that a model that has moved a little
+mostly keeps its tokens; with a large one, where so many would cost too much, one for each position (see docs/ppo.md).
 """
 
 from __future__ import annotations
@@ -61,11 +60,10 @@ def answer(
     how: Generation,
     close: CloseLook | None = None,
 ) -> tuple[Episodes, list[float]]:
-    """One completion for each prompt and seed, and its KL to the reference.
+    """One completion for each prompt and seed, which depends on its own seed only, and its KL to the reference.
 
     Args:
-        reference: None when the policy is the reference; then the KL is 0. seeds: as many as prompts; the completion of
-            a prompt depends on its own seed only. close: sees each token of some of them.
+        reference: None when the policy is the reference; then the KL is 0. close: sees each token of some of them.
 
     Returns:
         the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was drawn
@@ -96,13 +94,6 @@ def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[
     """Prompts and seeds of the samples that stand for the reference: they fix the scale of a run's score."""
     asked = [training[number % len(training)] for number in range(count)]
     return asked, [derived_seed(seed, "scale", number) for number in range(count)]
-
-
-def evaluation_seeds(config: RunConfig, num_prompts: int) -> list[int]:
-    """One seed for each (prompt, sample), prompts in the outer loop."""
-    each = config.evaluation.samples_per_prompt
-    numbers = [(prompt, sample_number) for prompt in range(num_prompts) for sample_number in range(each)]
-    return [derived_seed(config.seed, "evaluation", *pair) % 2**31 for pair in numbers]
 
 
 class _Answer(NamedTuple):
@@ -147,20 +138,14 @@ class FixedPrompts:
                 tokens of a text, where it does.
         """
         each = self.config.evaluation.samples_per_prompt
-        asked = [(number, prompt) for number, prompt in enumerate(self.prompts) for _ in range(each)]
-        seeds = evaluation_seeds(self.config, len(self.prompts))
+        pairs = [(number, sample_number) for number in range(len(self.prompts)) for sample_number in range(each)]
+        asked = [(number, self.prompts[number]) for number, _ in pairs]
+        seeds = [derived_seed(self.config.seed, "evaluation", *pair) % 2**31 for pair in pairs]
         watched_rows = range(0, len(asked), each)[: self.config.evaluation.token_samples]
         mine = self.ranks.deal(len(asked), first=watched_rows)
         near = {row: at for at, row in enumerate(mine) if row in watched_rows and self.ranks.rank == 0}
         closes = [CloseLook(near.values(), pays.critic if pays else None) for _ in range(tries)]
-        written: list[_Answer] = []  # all first answers, all second
-        for number, close in enumerate(closes):
-            chosen = [asked[row][1] for row in mine], [answered(seeds[row], number) for row in mine]
-            answers = self._write(policy, reference, *chosen, close if near else None) if mine else []
-            parts = self.ranks.exchange([*zip(mine, answers, strict=True)])
-            by_row = dict(pair for part in parts for pair in part)
-            written += [_Answer(*by_row[row]) for row in range(len(asked))]
-        answers = [written[row] for at in range(len(asked)) for row in range(at, len(written), len(asked))]
+        answers = self._written(policy, reference, mine, [prompt for _, prompt in asked], seeds, closes)
         texts = [prompt.text for _, prompt in asked for _ in range(tries)]
         scores = self.scorer(texts, [one.completion for one in answers], [one.ended for one in answers])
         rows = best_rows(scores.scores, tries)
@@ -191,19 +176,28 @@ class FixedPrompts:
             figures.append(TokenFigures(update=update, stage=stage, prompt_id=one.prompt_id, seed=one.seed, **seen))
         return Evaluated(samples, scores.scores, figures)
 
-    def _write(
+    def _written(
         self,
         policy: LanguageModel,
         reference: LanguageModel | None,
+        mine: list[int],
         prompts: list[Prompt],
         seeds: list[int],
-        close: CloseLook | None,
+        closes: list[CloseLook],
     ) -> list[_Answer]:
-        config = self.config
-        how = Generation(self.tokens, config.sampling, config.ppo.micro_batch_size, self.between)
-        episodes, kls = answer(policy, reference, prompts, seeds, how, close)
-        texts = episodes.texts(self.tokens), episodes.ended.tolist(), episodes.lengths.tolist()
-        return [_Answer(*row) for row in zip(*texts, kls, strict=True)]
+        """Answers to all questions, as many to each as there are `closes`; this rank writes those to `mine`."""
+        how = Generation(self.tokens, self.config.sampling, self.config.ppo.micro_batch_size, self.between)
+        rounds = []
+        for number, close in enumerate(closes):
+            written = []
+            if mine:
+                chosen = [prompts[row] for row in mine], [answered(seeds[row], number) for row in mine]
+                episodes, kls = answer(policy, reference, *chosen, how, close if close.rows else None)
+                texts = episodes.texts(self.tokens), episodes.ended.tolist(), episodes.lengths.tolist()
+                written = [_Answer(*row) for row in zip(*texts, kls, strict=True)]
+            parts = self.ranks.exchange([*zip(mine, written, strict=True)])
+            rounds.append({row: _Answer(*one) for part in parts for row, one in part})
+        return [found[row] for row in range(len(prompts)) for found in rounds]
 
 
 def answered(seed: int, number: int) -> int:

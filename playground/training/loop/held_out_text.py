@@ -1,7 +1,5 @@
-"""Perplexity of a model on held-out text: what it forgets while it learns to please.
-
-Ordinary text, read whole, at temperature 1, whatever the run samples at. Imports torch; the session calls it.
-"""
+"""Perplexity of a model on held-out text: what it forgets while it learns to please. At temperature 1, whatever the run
+samples at. The session calls it."""
 
 from __future__ import annotations
 
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from playground.config import EvaluationConfig
 from playground.errors import PromptsUnusable
@@ -39,11 +36,7 @@ class TextPerplexity(NamedTuple):
 
 
 def read(config: EvaluationConfig) -> list[str]:
-    """The documents of a configuration; none where it asks for none.
-
-    Raises:
-        PromptsUnusable: for a file that cannot be read or has no text.
-    """
+    """The documents of a configuration; none where it asks for none. Raises: PromptsUnusable, if there is no text."""
     if config.text is None:
         return []
     if config.text == POCKET:
@@ -58,7 +51,7 @@ def read(config: EvaluationConfig) -> list[str]:
 
 
 def encode(documents: list[str], tokens: Tokens, context_length: int) -> list[list[int]]:
-    """Token ids of each document, cut to what is read of it; documents of a single token predict nothing and go.
+    """Token ids of each document, cut to what is read of it, without those of a single token, which predict nothing.
 
     Raises:
         PromptsUnusable: if nothing is left.
@@ -78,26 +71,18 @@ def perplexity(
     batch_size: int,
     between: Callable[[], None] = lambda: None,
 ) -> TextPerplexity:
-    """Of the policy on encoded documents, in batches of documents of similar length.
-
-    A token is predicted from those before it, so the first one of a document (bos, where there is one) is not counted.
-    """
+    """Of encoded documents, in batches of similar length. A token is predicted from those before it, so the first one
+    of a document (bos, where there is one) is not counted."""
     negative, count = 0.0, 0
     ordered = sorted(rows, key=len)
     for start in range(0, len(ordered), batch_size):
         between()
         batch = ordered[start : start + batch_size]
-        ids, targets, real = _padded(batch, pad_id, model.device)
-        logits = model.logits(model.hidden(ids)[real])
-        negative -= float(token_log_probs(logits, targets[real], 1.0).sum(dtype=torch.float64))
+        width = max(map(len, batch))
+        whole = torch.tensor([row + [pad_id] * (width - len(row)) for row in batch], device=model.device)
+        lengths = torch.tensor([len(row) for row in batch], device=model.device)
+        real = torch.arange(width - 1, device=model.device).unsqueeze(0) < (lengths - 1).unsqueeze(1)  # predict one
+        logits = model.logits(model.hidden(whole[:, :-1])[real])
+        negative -= float(token_log_probs(logits, whole[:, 1:][real], 1.0).sum(dtype=torch.float64))
         count += int(real.sum())
     return TextPerplexity(capped_exp(negative / count) if count else math.nan, len(rows), count)
-
-
-def _padded(batch: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """ids [B, T], the token that follows each [B, T], and True where there is one [B, T]; padding behind."""
-    width = max(map(len, batch))
-    whole = torch.tensor([row + [pad_id] * (width - len(row)) for row in batch], device=device)
-    lengths = torch.tensor([len(row) for row in batch], device=device)
-    real = torch.arange(width - 1, device=device).unsqueeze(0) < (lengths - 1).unsqueeze(1)
-    return whole[:, :-1], whole[:, 1:], real

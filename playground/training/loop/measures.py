@@ -13,6 +13,7 @@ import torch
 from playground.pocket.wording import distinct_n
 from playground.rewards.mixture import mean_known as mean_known
 from playground.runs.folder.records import UpdateMetrics
+from playground.training.loop.scoring import Scores
 
 
 def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -24,24 +25,18 @@ def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     }
 
 
-def of_completions(
-    completions: Sequence[str],
-    scores: Sequence[float] | np.ndarray,
-    raw: Sequence[float | None],
-    terms: Mapping[str, Sequence[float | None]],
-    contributions: Mapping[str, Sequence[float | None]],
-) -> dict[str, Any]:
+def of_completions(completions: Sequence[str], scores: Scores) -> dict[str, Any]:
     """What an update's texts and their scores say: how the scores are spread, and what each reward brings."""
-    p10, p50, p90 = np.quantile(scores, [0.1, 0.5, 0.9])
+    p10, p50, p90 = np.quantile(scores.scores, [0.1, 0.5, 0.9])
     return {
-        "score_mean": float(np.mean(scores)),
-        "score_std": float(np.std(scores)),
+        "score_mean": float(np.mean(scores.scores)),
+        "score_std": float(np.std(scores.scores)),
         "score_p10": float(p10),
         "score_p50": float(p50),
         "score_p90": float(p90),
-        "raw_score_mean": mean_known(raw),
-        "terms": {name: mean_known(values) for name, values in terms.items()},
-        "contributions": {name: mean_known(values) for name, values in contributions.items()},
+        "raw_score_mean": mean_known(scores.raw),
+        "terms": {name: mean_known(values) for name, values in scores.terms.items()},
+        "contributions": {name: mean_known(values) for name, values in scores.contributions.items()},
         "distinct_2": distinct_n(completions, 2),
     }
 

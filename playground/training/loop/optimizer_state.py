@@ -1,4 +1,4 @@
-"""The state of an optimizer by the names of what it trains: taken for a checkpoint, put back, or undone.
+"""The state of an optimizer by the names of what it trains: for a checkpoint, or to undo a part of an update.
 
 Knows torch; nothing of PPO, files or runs. The trainer calls it.
 """
@@ -47,9 +47,7 @@ def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors:
 
 
 @contextmanager
-def whole_or_nothing(
-    optimizer: torch.optim.Optimizer, weights: Weights, cannot: Callable[[], None]
-) -> Iterator[None]:  # fmt: skip
+def whole_or_nothing(optimizer: torch.optim.Optimizer, weights: Weights, cannot: Callable[[], None]) -> Iterator[None]:
     """Put weights and optimizer back to where they were if what is done inside is broken off.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 from playground.config import ModelReward, RewardConfig, RunConfig
@@ -25,6 +26,15 @@ class Scores(NamedTuple):
     terms: dict[str, list[float | None]]
     contributions: dict[str, list[float]]
 
+    def of_rows(self, rows: Sequence[int]) -> Scores:
+        """Some rows of them."""
+        return Scores(
+            [self.scores[row] for row in rows],
+            [self.raw[row] for row in rows],
+            {name: [values[row] for row in rows] for name, values in self.terms.items()},
+            {name: [values[row] for row in rows] for name, values in self.contributions.items()},
+        )
+
 
 FEW = 0.05  # of the reference's texts
 
@@ -41,39 +51,35 @@ class SharedMixture(Mixture):
         cls, ranks: Ranks, specs: Sequence[RewardConfig], build: Callable[[RewardConfig], rules.Reward]
     ) -> SharedMixture:
         """The mixture that a configuration names; what is rank 0's alone is built there alone."""
-        made = cls.from_config(specs, lambda spec: build(spec) if _is_learned(spec) or not ranks.rank else _not_here)
+        learned = [isinstance(spec, ModelReward) for spec in specs]
+        made = cls.from_config(
+            specs, lambda spec: build(spec) if isinstance(spec, ModelReward) or not ranks.rank else _not_here
+        )
         assert isinstance(made, cls)
-        named = zip(term_names(specs), specs, strict=True)
-        made.ranks, made.learned = ranks, frozenset(name for name, spec in named if _is_learned(spec))
+        made.ranks, made.learned = ranks, frozenset(compress(term_names(specs), learned))
         return made
 
     def measure(self, prompts: Sequence[str], completions: Sequence[str]) -> dict[str, list[float | None]]:
         """See `Mixture`."""
-        share = self.ranks.share
-        mine: dict[str, Any] = {}
-        failed: PlaygroundError | None = None
+        share, mine, failed = self.ranks.share, dict[str, Any](), None
         try:
             if self.ranks.rank == 0:
                 mine = self.measured(self._terms.keys() - self.learned, prompts, completions)
             mine |= self.measured(self.learned, prompts[share], completions[share])
         except PlaygroundError as error:
             failed, mine = error, {}
-        told = None if failed is None else [isinstance(failed, RewardNotFinite), str(failed)]
-        everybody = self.ranks.exchange([told, mine])
-        if wrong := next((told for told, _ in everybody if told), None):
-            raise failed or (RewardNotFinite if wrong[0] else RewardFailed)(wrong[1])
-        found: dict[str, list[float | None]] = {}
-        for name in self._terms:
-            values: list[float | None] = [None] * len(completions)
-            for rank, (_, part) in enumerate(everybody):
+        problem = None if failed is None else [isinstance(failed, RewardNotFinite), str(failed)]
+        reports = self.ranks.exchange([problem, mine])
+        if first := next((problem for problem, _ in reports if problem), None):
+            raise failed or (RewardNotFinite if first[0] else RewardFailed)(first[1])
+        found: dict[str, list[float | None]] = {name: [None] * len(completions) for name in self._terms}
+        for name, values in found.items():
+            for rank, (_, part) in enumerate(reports):
                 if name in self.learned:
                     values[rank :: self.ranks.count] = part[name]
-            found[name] = values if name in self.learned else everybody[0][1][name]
+                elif rank == 0:
+                    values[:] = part[name]
         return found
-
-
-def _is_learned(spec: RewardConfig) -> bool:
-    return isinstance(spec, ModelReward)
 
 
 def _not_here(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
@@ -99,7 +105,7 @@ class Scorer:
         self._clip = config.score.clip
         self._missing_eos_penalty = config.sampling.missing_eos_penalty
         self.scale = scale or Scale(clip=self._clip)
-        self.warning = ""  # what to know about a scale that was measured, as a sentence
+        self.warning = ""  # about a scale that was measured
 
     def fit_scale(self, prompts: Sequence[str], completions: Sequence[str]) -> Scale:
         """Fix all scales on samples of the reference. With `score.normalise: none` the score's is mean 0, sd 1."""
@@ -141,7 +147,7 @@ class Scorer:
 
 
 def made_by_few(totals: Sequence[float | None]) -> str:
-    """A warning where nearly all texts earn the same, so that a few of them, or none, make the unit of the score."""
+    """A warning where at most FEW of the texts, or none, make the unit of the score; "" otherwise."""
     usual, count = Counter(totals).most_common(1)[0]
     others = len(totals) - count
     if others > FEW * len(totals):

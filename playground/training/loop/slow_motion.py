@@ -1,8 +1,8 @@
-"""Writes down one update of `PPOTrainer` in slow motion, by looking on: some episodes with every figure of each token.
+"""Writes down one update of `PPOTrainer` in slow motion: a trace hook that keeps every figure of some episodes' tokens.
 
 What the trainer has computed is taken as it is; what it does not keep by token is computed again by the same functions
 of `playground.ppo`. Changes nothing: no weight, no random number. The session puts a recorder where the trainer's
-`trace_hook` is, and writes the trace; what a trace holds is told in runs/folder/traces.py.
+`trace_hook` is, and writes the trace; runs/folder/traces.py says what a trace holds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,8 +27,7 @@ from playground.runs.folder.traces import (
     TracedStep,
     why_none,
 )
-from playground.training.loop.scoring import Scores
-from playground.training.loop.trainer import PPOTrainer, Rollout, TraceHook
+from playground.training.loop.trainer import Credit, PPOTrainer, TraceHook
 from playground.training.models.token_pieces import Pieces
 
 MOST_TOKENS = 20_000  # of the batch that are kept, and of the episodes that are shown
@@ -38,7 +36,7 @@ MEASURED_AFTER = ("clip_fraction", "ratio_mean", "ratio_max", "update_kl")
 
 
 def record_if_due(trainer: object, *, asked: bool) -> None:
-    """Have the next update recorded, if somebody has asked or the configuration does; a trainer that cannot be watched
+    """Have the next update recorded, if it is `asked` for or the configuration says so; a trainer without trace hooks
     goes on as it is."""
     if isinstance(trainer, PPOTrainer) and not why_none(trainer.config):
         config, coming = trainer.config, trainer.updates_done + 1
@@ -50,18 +48,6 @@ def trace_of(trainer: object) -> Trace | None:
     """The trace of the update that a trainer has just made, if it was recorded."""
     recorder = getattr(trainer, "trace_hook", None)
     return recorder.trace() if isinstance(recorder, Recorder) else None
-
-
-class Credit(NamedTuple):
-    """What `TraceHook.credit` is shown."""
-
-    rollout: Rollout
-    scores: Scores
-    kl_coef: float
-    rewards: Tensor
-    advantages: Tensor
-    whitened: Tensor
-    returns: Tensor
 
 
 @dataclass
@@ -76,7 +62,7 @@ class OptimizerStep:
 
 
 class Recorder(TraceHook):
-    """Looks on for one update; then `trace` has it."""
+    """Sees one update; then `trace` has it."""
 
     def __init__(self, trainer: PPOTrainer) -> None:
         self._trainer = trainer
@@ -85,9 +71,9 @@ class Recorder(TraceHook):
         self._log_ratios: dict[int, Tensor] = {}
         self._values: dict[int, Tensor] = {}
 
-    def credit(self, *shown: Any) -> None:
+    def credit(self, credit: Credit) -> None:
         """See `TraceHook`."""
-        self._credit = Credit(*shown)
+        self._credit = credit
 
     def micro_batch(self, rows: Tensor, log_ratio: Tensor, values: Tensor) -> None:
         """See `TraceHook`."""
@@ -99,7 +85,7 @@ class Recorder(TraceHook):
     def step(self, rows: Tensor, figures: Mapping[str, float], *, after: bool = False) -> None:
         """See `TraceHook`."""
         if not after and self._trainer.ranks.count > 1:  # in a look back every rank has seen the same
-            self._hear_of_others()
+            self._gather()
         made = OptimizerStep(rows.tolist(), dict(figures), self._log_ratios, self._values)
         self._log_ratios, self._values = {}, {}
         if after:
@@ -107,8 +93,8 @@ class Recorder(TraceHook):
         else:
             self._steps.append(made)
 
-    def _hear_of_others(self) -> None:
-        """What the other ranks have seen of the same step: they look on too."""
+    def _gather(self) -> None:
+        """What the other ranks have seen of the same step."""
         mine = [[row, ratios.tolist(), self._values[row].tolist()] for row, ratios in self._log_ratios.items()]
         for row, ratios, values in chain.from_iterable(self._trainer.ranks.exchange(mine)):
             self._log_ratios[row], self._values[row] = torch.tensor(ratios), torch.tensor(values)
@@ -118,17 +104,17 @@ class Recorder(TraceHook):
         credit, steps = self._credit, self._steps
         if credit is None or not steps or not all(map(math.isfinite, steps[-1].figures.values())):
             return None
-        teller = _Teller(self._trainer, credit)
+        writer = _TraceWriter(self._trainer, credit)
         return Trace(
             update=self._trainer.updates_done,
-            settings=teller.settings(),
-            batch=teller.batch(),
-            steps=teller.steps(steps),
-            episodes=[teller.episode(row, why, steps) for row, why in teller.shown()],
+            settings=writer.settings(),
+            batch=writer.batch(),
+            steps=writer.steps(steps),
+            episodes=[writer.episode(row, why, steps) for row, why in writer.shown()],
         )
 
 
-class _Teller:
+class _TraceWriter:
     """From what was seen to the records. Tensors on the CPU, [B, C]."""
 
     def __init__(self, trainer: PPOTrainer, credit: Credit) -> None:

@@ -1,8 +1,8 @@
 """`method: steer`: no training either. A vector in the residual stream leans the model towards better-scored texts.
 
 Contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681), whose pairs are here texts that the start
-model wrote for the same prompt, told apart by the run's own reward: so it takes any model and any reward. The updates
-turn the dial: from 0 to `steering.strength`, and every look at the fixed prompts is one setting of it. Sampling,
+model wrote for the same prompt, judged by the run's own reward: so it takes any model and any reward. The updates
+turn the dial: from 0 to `steering.strength`, and every evaluation is one setting of it. Sampling,
 log-probs and KL are all of the model with the vector in place.
 """
 
@@ -43,13 +43,10 @@ class Steered(Collector):
         strength = wanted * (self.updates_done + 1) / self.config.ppo.num_updates
         self.policy.steer(vector._replace(strength=strength))
         rollout = self.collect()
-        clock = time.perf_counter()
         scores = self.score(rollout)
-        seconds_score = time.perf_counter() - clock
         self.count_skipped()
-        self.updates_done += 1
-        self.tokens_done += int(rollout.episodes.mask.sum())
-        metrics = self.measure(rollout, scores, seconds_score)
+        self.count(int(rollout.episodes.mask.sum()))
+        metrics = self.measure(rollout, scores)
         return metrics.model_copy(update={"penalised_reward": None, "steering_strength": strength})
 
     def find(self) -> SteeringVector:
@@ -70,10 +67,9 @@ class Steered(Collector):
             means.append(mean)
             norms.append(norm)
         values = difference(torch.cat(means), torch.tensor(scores), each)
-        self.found = {
-            "layer": self.layer, "norm": float(values.norm()), "residual_norm": float(torch.cat(norms).mean()),
-            "texts": len(asked), "tokens": self.tokens_done, "seconds": time.perf_counter() - clock,
-        }  # fmt: skip
+        lengths = {"norm": float(values.norm()), "residual_norm": float(torch.cat(norms).mean())}
+        cost = {"texts": len(asked), "tokens": self.tokens_done, "seconds": time.perf_counter() - clock}
+        self.found = {"layer": self.layer, **lengths, **cost}
         return SteeringVector(self.layer, values, 0.0)
 
     def read(self, packed: Packed) -> tuple[Tensor, Tensor]:
@@ -81,10 +77,8 @@ class Steered(Collector):
         size, wrote = len(packed.ids), completion_tokens(packed)
         means = torch.zeros(size, self.policy.residual_size, device=packed.ids.device)
         norms = torch.zeros(size, device=packed.ids.device)
-        rows = torch.arange(size)
-        for micro in micro_batches(
-            rows, packed.totals, self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
-        ):  # fmt: skip
+        at_once, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        for micro in micro_batches(torch.arange(size), packed.totals, at_once, overhead):
             self.between()
             residual, mask = self.policy.residual(packed.ids[micro], self.layer).float(), wrote[micro].unsqueeze(-1)
             tokens = mask.sum(1)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -43,9 +43,7 @@ from playground.training.ranks.ranks import ALONE, Ranks
 
 VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
 MOST_SKIPPED_IN_A_ROW = 3  # updates
-NOTHING_LEARNED = {
-    "seconds_update": 0.0, "explained_variance": None, "learning_rate": 0.0, "tokens_trained": 0, **of_steps({}),
-}  # fmt: skip
+NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
 
@@ -62,7 +60,6 @@ class Rollout:
     packed: Packed
     reference_log_probs: Tensor
     full_kl: Tensor
-    seconds: float
 
     @property
     def log_ratio(self) -> Tensor:
@@ -81,15 +78,24 @@ def kl_controller(kl: KLConfig) -> FixedKL:
     return AdaptiveKL(kl.coef, kl.target) if kl.controller == "adaptive" else FixedKL(kl.coef)
 
 
+class Credit(NamedTuple):
+    """What each token of a batch is paid, and what comes of it; tensors are [B, C]."""
+
+    rollout: Rollout
+    scores: Scores
+    kl_coef: float
+    rewards: Tensor
+    advantages: Tensor
+    whitened: Tensor
+    returns: Tensor
+
+
 class TraceHook:
-    """Is shown what an update computes, and changes nothing of it. This one looks away; slow_motion.py has one that
+    """Is shown what an update computes, and changes nothing of it. This one ignores it; slow_motion.py has one that
     writes it down."""
 
-    def credit(
-        self, rollout: Rollout, scores: Scores, kl_coef: float, rewards: Tensor, advantages: Tensor, whitened: Tensor,
-        returns: Tensor,
-    ) -> None:  # fmt: skip
-        """What each token is paid, and what comes of it; tensors are [B, C]."""
+    def credit(self, credit: Credit) -> None:
+        """Before the first optimizer step."""
 
     def micro_batch(self, rows: Tensor, log_ratio: Tensor, values: Tensor) -> None:
         """A pass over the N tokens of some episodes: log pi - log pi_old [N] and values [N]."""
@@ -99,9 +105,13 @@ class TraceHook:
 
 
 class Trainer(Protocol):
-    """What a worker asks of a method, whether it is ours or TRL's. `critic`: what a checkpoint keeps beside the policy.
-    `warnings`: of the latest update, for the worker to record. `skipped`: whether anything of it was, because something
-    was not finite. `between` is called between micro-batches and tokens; it may raise to break off."""
+    """What a worker asks of a method, whether it is ours or TRL's.
+
+    Attributes:
+        critic: what a checkpoint keeps beside the policy. warnings: of the latest update, for the worker to record.
+        skipped: whether anything of it was, because something was not finite. between: called between micro-batches and
+            tokens; it may raise to break off.
+    """
 
     config: RunConfig
     critic: Any
@@ -118,14 +128,19 @@ class Trainer(Protocol):
         """Of the time since the start, so much was a pause: no part of the seconds of training."""
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with other live settings from the next update."""
+        """Go on with other live settings from the next update.
+
+        Args:
+            fields: what was set, for example `kl.coef`: beta is set even where the controller has moved it meanwhile.
+        """
 
     def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
         """All that the next update depends on beside weights, scales and configuration: tensors by name (None where
-        training cannot go on from a checkpoint), and plain numbers."""
+        training cannot go on from a checkpoint), and plain numbers. Prompts and random numbers follow from the seed
+        and the number of the update."""
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken.
+        """Go on where `state` was taken; the weights are there already.
 
         Raises:
             RunNotResumable. KeyError, ValueError, TypeError: if it is the state of something else.
@@ -156,14 +171,13 @@ class Collector:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
         self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
-        self.between: Callable[[], None] = lambda: (
-            None
-        )  # called between micro-batches and tokens; may raise to break off
+        self.between: Callable[[], None] = lambda: None
         self.kl_controller = kl_controller(config.kl)
         self.updates_done = 0
         self.tokens_done = 0
-        self.warnings: list[str] = []  # of the latest update, for the worker to record
-        self.skipped = False  # whether anything of the latest update was, because something was not finite
+        self.warnings: list[str] = []
+        self.skipped = False
+        self.spent = {"rollout": 0.0, "score": 0.0, "update": 0.0}  # seconds of the latest update
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -180,24 +194,19 @@ class Collector:
         raise NotImplementedError
 
     def rested(self, seconds: float) -> None:
-        """Of the time since the start, so much was a pause: no part of the seconds of training."""
+        """See `Trainer`."""
         self._started += seconds
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with other live settings from the next update.
-
-        Args:
-            fields: what was set, for example `kl.coef`: beta is set even where the controller has moved it meanwhile.
-        """
+        """See `Trainer`."""
         self.config = config
         if "kl.coef" in fields:
             self.kl_controller.coef = config.kl.coef
         if isinstance(self.kl_controller, TargetKL):
             self.kl_controller.target = config.kl.target
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """All that the next update depends on beside weights, scales and configuration: tensors by name, and plain
-        numbers. Prompts and random numbers follow from the seed and the number of the update."""
+    def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
+        """See `Trainer`."""
         return {}, {
             **self.kl_controller.state(),
             "tokens": self.tokens_done,
@@ -206,11 +215,7 @@ class Collector:
         }
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken; the weights have been put back already.
-
-        Raises:
-            KeyError, ValueError, TypeError: if it is the state of something else.
-        """
+        """See `Trainer`."""
         self.kl_controller.restore(facts)
         self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
         self._skipped_in_a_row = int(facts["skipped_in_a_row"])
@@ -221,26 +226,21 @@ class Collector:
     def collect(self) -> Rollout:
         """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
         clock, ppo = time.perf_counter(), self.config.ppo
-        prompts, episodes = self.write(self.policy, ppo.batch_size, ppo.samples_per_prompt)
-        return self.compared(prompts, episodes, clock)
+        rollout = self.compared(*self.write(self.policy, ppo.batch_size, ppo.samples_per_prompt))
+        self.spent["rollout"] = time.perf_counter() - clock
+        return rollout
 
-    def compared(self, prompts: list[Prompt], episodes: Episodes, clock: float) -> Rollout:
-        """What the policy wrote, beside the reference; `clock` is when it began to."""
+    def compared(self, prompts: list[Prompt], episodes: Episodes) -> Rollout:
+        """What the policy wrote, beside the reference. `episodes`: this rank's share."""
         packed = episodes.packed()
         reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
         if self.ranks.count > 1:
-            episodes, reference_log_probs, exact_kl = whole_batch(
-                self.ranks,
-                [prompt.ids for prompt in prompts],
-                self.tokens.pad_id,
-                episodes,
-                reference_log_probs,
-                exact_kl,
-            )
-            packed = episodes.packed()
+            ids = [prompt.ids for prompt in prompts]
+            theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
+            episodes, theirs = whole_batch(self.ranks, ids, self.tokens.pad_id, episodes, theirs)
+            packed, reference_log_probs, exact_kl = episodes.packed(), *theirs.values()
         completions = episodes.texts(self.tokens)
-        seconds = time.perf_counter() - clock
-        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl, seconds)
+        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl)
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
@@ -253,12 +253,8 @@ class Collector:
         head = critic.value_head if critic is not None and not critic.separate else None
         different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
         prompts = [prompt for prompt in different for _ in range(each)]
-        draws = torch.rand(
-            size,
-            sampling.max_new_tokens,
-            generator=generator(self.config.seed, "sampling", self.updates_done),
-            dtype=torch.float64,
-        )
+        luck = generator(self.config.seed, "sampling", self.updates_done)
+        draws = torch.rand(size, sampling.max_new_tokens, generator=luck, dtype=torch.float64)
         mine = self.ranks.share
         ids, keep = [prompt.ids for prompt in prompts[mine]], Keep(head, hidden=True, allowed=True)
         return prompts, sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
@@ -273,10 +269,9 @@ class Collector:
             log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
         """
         log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
-        for rows, mask, ids, predicts, hidden, own, theirs in compared(
-            self.policy, self.reference, episodes, packed, self.config.sampling.temperature,
-            self.config.ppo.micro_batch_size, self.between,
-        ):  # fmt: skip
+        temperature, size = self.config.sampling.temperature, self.config.ppo.micro_batch_size
+        passes = compared(self.policy, self.reference, episodes, packed, temperature, size, self.between)
+        for rows, mask, ids, predicts, hidden, own, theirs in passes:
             chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
             put(log_probs, rows, mask, theirs.gather(1, chosen)[:, 0])
             put(exact_kl, rows, mask, full_kl(own, theirs))
@@ -290,12 +285,14 @@ class Collector:
 
     def score(self, rollout: Rollout) -> Scores:
         """One normalised number for each completion; NaN for all if a reward is not finite, which skips the update."""
-        prompts = [prompt.text for prompt in rollout.prompts]
+        clock, prompts = time.perf_counter(), [prompt.text for prompt in rollout.prompts]
         try:
-            return self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
+            scores = self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
         except RewardNotFinite as error:
             self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
-            return Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
+            scores = Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
+        self.spent["score"] = time.perf_counter() - clock
+        return scores
 
     def skip(self, why: str) -> None:
         """Learn nothing more in this update."""
@@ -317,29 +314,25 @@ class Collector:
 
     # -- measure -------------------------------------------------------------------------------------------------------
 
+    def count(self, tokens: int) -> None:
+        """One update more, and so many tokens."""
+        self.updates_done += 1
+        self.tokens_done += tokens
+
     def measure(
         self,
         rollout: Rollout,
         scores: Scores,
-        seconds_score: float,
         kl_coef: float = 0.0,
         learned: Mapping[str, Any] = NOTHING_LEARNED,
     ) -> UpdateMetrics:
         """The figures of this update, those of what was `learned` among them."""
-        episodes = rollout.episodes
-        mask = episodes.mask
-        log_ratio = rollout.log_ratio
+        episodes, mask, log_ratio = rollout.episodes, rollout.episodes.mask, rollout.log_ratio
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
         estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
-        spread = of_completions(rollout.completions, scores.scores, scores.raw, scores.terms, scores.contributions)
+        spread = of_completions(rollout.completions, scores)
         return UpdateMetrics(
-            ranks=self.ranks.count,
-            update=self.updates_done,
-            episodes=self.updates_done * self.config.ppo.batch_size,
-            tokens=self.tokens_done,
-            seconds=time.perf_counter() - self._started,
-            seconds_rollout=rollout.seconds,
-            seconds_score=seconds_score,
+            **self.totals(),
             **spread,
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
@@ -353,8 +346,19 @@ class Collector:
             completion_length=float(episodes.lengths.float().mean()),
             eos_fraction=float(episodes.ended.float().mean()),
             perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
-            memory_gb=memory_gb(self.policy.device),
         )
+
+    def totals(self) -> dict[str, Any]:
+        """How far the run is, and what it takes: figures of an update that need no episodes."""
+        return {
+            "ranks": self.ranks.count,
+            "update": self.updates_done,
+            "episodes": self.updates_done * self.config.ppo.batch_size,
+            "tokens": self.tokens_done,
+            "seconds": time.perf_counter() - self._started,
+            **{f"seconds_{phase}": seconds for phase, seconds in self.spent.items()},
+            "memory_gb": memory_gb(self.policy.device),
+        }
 
 
 class PPOTrainer(Collector):
@@ -375,7 +379,7 @@ class PPOTrainer(Collector):
         self.optimizer = torch.optim.AdamW(
             groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
         )
-        self.trace_hook = TraceHook()  # somebody who wants to see the next update puts another one here
+        self.trace_hook = TraceHook()  # another one here sees the next update
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._paid: float | None = None  # in the latest update, to a completion on average
 
@@ -388,10 +392,7 @@ class PPOTrainer(Collector):
         """
         self.warnings, self.skipped = [], False
         rollout = self.collect()
-
-        clock = time.perf_counter()
         scores = self.score(rollout)
-        seconds_score = time.perf_counter() - clock
 
         clock = time.perf_counter()
         kl_coef = self.kl_controller.coef
@@ -399,7 +400,7 @@ class PPOTrainer(Collector):
         learning_rate = self.learning_rate()
         with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
             steps = self.optimise(rollout, advantages, returns, learning_rate)
-        seconds_update = time.perf_counter() - clock
+        self.spent["update"] = time.perf_counter() - clock
         self.count_skipped()
         if not self.skipped and not any(text.strip() for text in rollout.completions):
             self.warnings.append(
@@ -407,16 +408,14 @@ class PPOTrainer(Collector):
                 "Raise beta, or reward something that needs a text."
             )
 
-        self.updates_done += 1
-        self.tokens_done += int(rollout.episodes.mask.sum())
+        self.count(int(rollout.episodes.mask.sum()))
         learned = {
-            "seconds_update": seconds_update,
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
             "learning_rate": learning_rate,
             **of_steps(steps),
         }
-        metrics = self.measure(rollout, scores, seconds_score, kl_coef, learned)
+        metrics = self.measure(rollout, scores, kl_coef, learned)
         sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
         if sampled is not None and exact is not None:
             self.kl_controller.observe(sampled, exact, len(rollout.episodes))
@@ -425,13 +424,13 @@ class PPOTrainer(Collector):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """As `Collector.state`, with what the optimizer remembers."""
+        """See `Trainer`: tensors are what the optimizer remembers."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
         return state_dict(self.optimizer, self.trained()), facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """See `Collector.restore`."""
+        """See `Trainer`."""
         load_state_dict(self.optimizer, self.trained(), tensors)
         super().restore(tensors, facts)
 
@@ -463,7 +462,7 @@ class PPOTrainer(Collector):
             better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
             advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
         whitened = whiten(advantages, episodes.mask)
-        self.trace_hook.credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns)
+        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns))
         return whitened, returns
 
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
@@ -529,17 +528,12 @@ class PPOTrainer(Collector):
         mine = self.ranks.minibatch(rows, totals)
         for micro in micro_batches(mine, totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
             self.between()
+            log_ratio, values, entropies = self.forward(rollout, micro)
             mask = episodes.mask[micro]
-            allowed = None if episodes.allowed is None else episodes.allowed[micro][mask]
-            tokens = episodes.completion_ids[micro][mask]
-            log_probs, values, entropies = self.forward(rollout.packed, micro, tokens, allowed)
-            log_ratio = log_probs - episodes.log_probs[micro][mask]
-            advantage = advantages[micro][mask]
+            advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
             losses = {
                 "policy_loss": policy_loss(log_ratio, advantage, ppo.clip_range).sum(),
-                "value_loss": value_loss(
-                    values, episodes.values[micro][mask], returns[micro][mask], ppo.value_clip_range
-                ).sum(),
+                "value_loss": value_loss(values, old, target, ppo.value_clip_range).sum(),
             }
             loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
             if entropies is not None:
@@ -569,12 +563,9 @@ class PPOTrainer(Collector):
         Args:
             rows: of the batch, in the order of its shuffle.
         """
-        episodes, few = rollout.episodes, rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
-        mask = episodes.mask[few]
-        allowed = None if episodes.allowed is None else episodes.allowed[few][mask]
-        log_probs, values, _ = self.forward(rollout.packed, few, episodes.completion_ids[few][mask], allowed)
-        log_ratio = log_probs - episodes.log_probs[few][mask]
-        clipped = clipped_tokens(log_ratio, advantages[few][mask], self.config.ppo.clip_range)
+        few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
+        log_ratio, values, _ = self.forward(rollout, few)
+        clipped = clipped_tokens(log_ratio, advantages[few][rollout.episodes.mask[few]], self.config.ppo.clip_range)
         ratios = log_ratio.exp()
         figures = {
             "clip_fraction": float(clipped.float().mean()),
@@ -586,20 +577,20 @@ class PPOTrainer(Collector):
         self.trace_hook.step(few, figures, after=True)
         return figures
 
-    def forward(
-        self, packed: Packed, rows: Tensor, tokens: Tensor, allowed: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Log-probs, values and (only if there is a bonus on it) entropies of the N completion tokens of some episodes,
-        among those that were allowed to be drawn ([N, V]; None for all).
+    def forward(self, rollout: Rollout, rows: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """log pi - log pi_old, values and (only if there is a bonus on it) entropies of the N completion tokens of some
+        episodes, among those that were allowed to be drawn.
 
         Only positions that predict a completion token go through the LM head.
         """
-        temperature = self.config.sampling.temperature
-        ids, predicts = packed.rows(rows)
+        episodes, mask, temperature = rollout.episodes, rollout.episodes.mask[rows], self.config.sampling.temperature
+        ids, predicts = rollout.packed.rows(rows)
         hidden = self.policy.hidden(ids, predicts)[predicts]
+        allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
         logits = among(self.policy.logits(hidden), allowed)
+        log_probs = token_log_probs(logits, episodes.completion_ids[rows][mask], temperature)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
-        return token_log_probs(logits, tokens, temperature), self.critic(ids, predicts, hidden), entropies
+        return log_probs - episodes.log_probs[rows][mask], self.critic(ids, predicts, hidden), entropies
 
     def apply_gradient(self, loss: Tensor) -> dict[str, float]:
         """Clip the gradients and step, unless loss or gradient is not finite. Returns the norms before clipping.

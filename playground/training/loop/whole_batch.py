@@ -15,21 +15,15 @@ OF_EPISODES = ("completion_ids", "mask", "log_probs", "values", "entropies", "en
 
 
 def whole_batch(
-    ranks: Ranks,
-    prompts: list[list[int]],
-    pad_id: int,
-    mine: Episodes,
-    reference_log_probs: Tensor,
-    exact_kl: Tensor,
-) -> tuple[Episodes, Tensor, Tensor]:
-    """All B episodes, and what the reference says of them, [B, C] both.
+    ranks: Ranks, prompts: list[list[int]], pad_id: int, mine: Episodes, of_mine: dict[str, Tensor]
+) -> tuple[Episodes, dict[str, Tensor]]:
+    """All B episodes, and what else is known of them, [B, C] each.
 
     Args:
-        prompts: B token lists. mine: this rank's share of the episodes, whose features are not passed on.
-        reference_log_probs, exact_kl: of that share.
+        prompts: B token lists. mine: this rank's share of the episodes, whose features are not passed on. of_mine:
+            further figures of that share.
     """
-    tensors = {name: getattr(mine, name) for name in OF_EPISODES}
-    tensors |= {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
+    tensors = {name: getattr(mine, name) for name in OF_EPISODES} | of_mine
     if mine.allowed is not None:
         tensors["allowed"] = mine.allowed
     found = ranks.gather(tensors, len(prompts))
@@ -37,7 +31,5 @@ def whole_batch(
     columns = torch.arange(found["mask"].shape[1], device=mine.mask.device)
     real = columns < found["mask"].sum(1, keepdim=True)
     found["completion_ids"] = torch.where(real, found["completion_ids"], pad_id)
-    whole = Episodes(
-        ids, prompt_mask, **{name: found[name] for name in OF_EPISODES}, hidden=None, allowed=found.get("allowed")
-    )
-    return whole, found["reference_log_probs"], found["exact_kl"]
+    whole = Episodes(ids, prompt_mask, **{name: found[name] for name in OF_EPISODES}, allowed=found.get("allowed"))
+    return whole, {name: found[name] for name in of_mine}

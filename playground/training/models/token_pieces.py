@@ -1,17 +1,16 @@
-"""What a single token stands for, as text that may be shown: also of one that is only a part of a character.
-
-Knows tokenizers as `Tokens` wraps them. The token microscope and the slow motion call it (`training.loop`).
-"""
+"""What a single token stands for, as text that may be shown: also of one that is only a part of a character."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
+
+from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from playground.training.models.language_model import Tokens
 
 NO_CHARACTER = "\ufffd"  # what a tokenizer says of bytes that are not (yet) a character
 BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")  # how a sentencepiece vocabulary writes a byte
+BYTE_OF_SIGN = {sign: byte for byte, sign in bytes_to_unicode().items()}  # GPT-2 writes each as a sign that is seen
 
 
 class Pieces:
@@ -46,13 +45,4 @@ def bytes_of(name: str) -> bytes | None:
     byte = BYTE.fullmatch(name)
     if byte:
         return bytes([int(byte[1], 16)])
-    table = _bytes_by_sign()
-    return bytes(table[sign] for sign in name) if all(sign in table for sign in name) else None
-
-
-@cache
-def _bytes_by_sign() -> dict[str, int]:
-    """GPT-2's way to write any byte as a sign that can be seen: printable ones as they are, others from U+0100 on."""
-    plain = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in plain]
-    return {chr(byte): byte for byte in plain} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+    return bytes(BYTE_OF_SIGN[sign] for sign in name) if all(sign in BYTE_OF_SIGN for sign in name) else None

@@ -225,18 +225,10 @@ def reference_of(
 
 def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
     """The trainer of the method that a configuration names. TRL is two seconds of imports."""
-    if config.method in ("dpo", "sft"):
-        from playground.training.trl_offline import OfflineTrainer
+    if config.by_trl:
+        from playground.training import trl_ppo, trl_texts
 
-        return OfflineTrainer
-    if config.engine == "trl" and config.method in ("rloo", "grpo"):
-        from playground.training.trl_groups import GroupTrainer
-
-        return GroupTrainer
-    if config.engine == "trl" and config.method == "ppo":
-        from playground.training.trl_engine import TRLTrainer
-
-        return TRLTrainer
+        return {"ppo": trl_ppo.TRLTrainer, **trl_texts.TRAINERS}[config.method]
     if config.faults:
         return FaultyTrainer
     return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

@@ -2,12 +2,11 @@
 
 Around TRL's loop it builds what that loop expects: a reward module that scores text with our `Scorer`, a value model, a
 feed of our prompts. It changes nothing inside the loop: docs/trl.md says how that loop differs from ours, and
-engines.py which settings it cannot honour. What is the same for all of TRL's trainers is in trl_method.py.
+engines.py which settings it cannot honour. What is the same for all of TRL's trainers is in trl_adapter.py.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections import deque
@@ -19,25 +18,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import TrainerCallback
+from transformers.modeling_outputs import BaseModelOutput
 
 from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop.measures import capped_exp, mean_known, memory_gb, of_completions
+from playground.training.loop.measures import capped_exp, mean_known, of_completions
 from playground.training.loop.sampling import left_pad
 from playground.training.loop.scoring import Scorer, Scores
-from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
-from playground.training.trl_method import TRLMethod, quiet, require_finite
-
-
-@dataclass(frozen=True)
-class SpecialTokens:
-    """All that TRL's loop asks of a tokenizer. TRL's names; the pad id may be one that the tokenizer does not know."""
-
-    pad_token_id: int
-    eos_token_id: int
+from playground.training.models.language_model import Critic, LanguageModel, Tokens
+from playground.training.trl_adapter import TRLAdapter, require_finite, special_tokens
 
 
 class PromptFeed:
@@ -68,63 +60,73 @@ class PromptFeed:
 
 
 @dataclass
-class RewardedUpdate:
-    """What went through the reward module in one update."""
+class ScoredBatch:
+    """What went through the reward module in one update, a list entry for each completion.
+
+    Attributes:
+        lengths: sampled tokens, the end-of-sequence token included. trained: tokens that TRL's masks leave in the loss.
+        scores: without the penalty for not ending, which TRL subtracts itself. width: C. finished_at: on the clock of
+            `time.perf_counter`.
+    """
 
     completions: list[str] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)  # sampled tokens, the end-of-sequence token included
-    trained: list[int] = field(default_factory=list)  # tokens that TRL's masks leave in the loss
+    lengths: list[int] = field(default_factory=list)
+    trained: list[int] = field(default_factory=list)
     ended: list[bool] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)  # without the penalty for not ending, which TRL subtracts itself
-    raw: list[float | None] = field(default_factory=list)
-    terms: dict[str, list[float | None]] = field(default_factory=dict)
-    contributions: dict[str, list[float]] = field(default_factory=dict)
+    scores: Scores = field(default_factory=lambda: Scores([], [], {}, {}))
     width: int = 0
     seconds: float = 0.0
     finished_at: float = 0.0
+
+    def add(self, more: Scores) -> None:
+        """The scores of further completions."""
+        self.scores.scores.extend(more.scores)
+        self.scores.raw.extend(more.raw)
+        for name, values in more.terms.items():
+            self.scores.terms.setdefault(name, []).extend(values)
+        for name, parts in more.contributions.items():
+            self.scores.contributions.setdefault(name, []).extend(parts)
 
 
 class TextRewardModule(nn.Module):
     """Our scorer in the shape of the sequence classifier that TRL wants: token ids -> text -> one number per row.
 
-    TRL calls the backbone, hands its last hidden state to `.score`, and picks one position of each row. So the backbone
-    returns the row's score at every position, as a hidden state of size 1, and `.score` leaves it alone.
+    TRL calls the backbone, hands its last hidden state to `.score`, and picks one position of each row. So this is its
+    own backbone and returns the row's score at every position, as a hidden state of size 1, and `.score` leaves it
+    alone. Keeps what it has `seen` since the last `take`.
     """
 
     base_model_prefix = "backbone"
 
     def __init__(self, scorer: Scorer, tokens: Tokens, feed: PromptFeed, between: Callable[[], None]) -> None:
         super().__init__()
-        self.backbone = ScoringBackbone(scorer, tokens, feed, between)
         self.score = nn.Identity()
-
-
-class ScoringBackbone(nn.Module):
-    """See `TextRewardModule`. Keeps what it has `seen` since the last `take`."""
-
-    def __init__(self, scorer: Scorer, tokens: Tokens, feed: PromptFeed, between: Callable[[], None]) -> None:
-        super().__init__()
         self._scorer, self._tokens, self._feed, self._between = scorer, tokens, feed, between
-        self.seen = RewardedUpdate()
+        self.seen = ScoredBatch()
 
-    def take(self) -> RewardedUpdate:
+    @property
+    def backbone(self) -> TextRewardModule:
+        """What TRL calls."""
+        return self
+
+    def take(self) -> ScoredBatch:
         """Everything since the last call."""
-        seen, self.seen = self.seen, RewardedUpdate()
+        seen, self.seen = self.seen, ScoredBatch()
         return seen
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, **_: Any) -> BackboneOutput:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, **_: Any) -> BaseModelOutput:
         """[B, T] ids, prompts left-padded, everything behind the end-of-sequence token padding -> scores [B, T, 1]."""
         self._between()
-        clock = time.perf_counter()
-        prompts, completions, seen = [], [], self.seen
+        clock, seen, pad_id = time.perf_counter(), self.seen, self._tokens.pad_id
+        prompts, completions = [], []
         for ids, real in zip(input_ids.tolist(), attention_mask.bool().tolist(), strict=True):
             prompt, width = self._feed.waiting.popleft()
             asked = [token for token, keep in zip(ids[:width], real[:width], strict=True) if keep]
-            if asked != self._without_pad(prompt):
+            if asked != [token for token in prompt.ids if token != pad_id]:  # TRL takes every pad id for padding
                 raise RuntimeError("TRL scored its rows in another order than it was given the prompts.")
             behind, kept = ids[width:], real[width:]
             trained = kept.index(False) if False in kept else len(kept)
-            pad_is_eos = self._tokens.pad_id == self._tokens.eos_id
+            pad_is_eos = pad_id == self._tokens.eos_id
             ended = trained < len(kept) if pad_is_eos else (self._tokens.eos_id, True) in zip(behind, kept, strict=True)
             prompts.append(prompt.text)
             completions.append(self._tokens.decode(behind[:trained]))
@@ -133,52 +135,29 @@ class ScoringBackbone(nn.Module):
             seen.ended.append(ended)
             seen.width = max(seen.width, len(behind))
         scores = self._scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
-        self._remember(completions, scores, time.perf_counter() - clock)
-        column = torch.tensor(scores.scores, dtype=torch.float32, device=input_ids.device)
-        return BackboneOutput((column[:, None, None].expand(-1, input_ids.shape[1], -1),))
-
-    def _without_pad(self, prompt: Prompt) -> list[int]:
-        """A prompt as TRL sees it: it takes every pad id for padding, also one that belongs to the prompt."""
-        return [token for token in prompt.ids if token != self._tokens.pad_id]
-
-    def _remember(self, completions: list[str], scores: Scores, seconds: float) -> None:
-        seen = self.seen
         seen.completions += completions
-        seen.scores += scores.scores
-        seen.raw += scores.raw
-        for name, values in scores.terms.items():
-            seen.terms.setdefault(name, []).extend(values)
-        for name, parts in scores.contributions.items():
-            seen.contributions.setdefault(name, []).extend(parts)
-        seen.seconds += seconds
+        seen.add(scores)
         seen.finished_at = time.perf_counter()
+        seen.seconds += seen.finished_at - clock
+        column = torch.tensor(scores.scores, dtype=torch.float32, device=input_ids.device)
+        return BaseModelOutput(hidden_states=(column[:, None, None].expand(-1, input_ids.shape[1], -1),))
 
 
-@dataclass
-class BackboneOutput:
-    """The one field of a model output that TRL reads."""
-
-    hidden_states: tuple[Tensor, ...]
-
-
-class ValueModel(nn.Module):
-    """The full separate value model that TRL trains: a copy of the policy's trunk, and a head that starts at 0."""
+class ValueModel(Critic):
+    """The full separate value model that TRL trains: our separate critic, with the names that TRL asks for."""
 
     base_model_prefix = "trunk"
 
     def __init__(self, policy: LanguageModel) -> None:
-        super().__init__()
-        self.trunk = copy.deepcopy(policy.trunk)
-        self.score = ValueHead(policy.hidden_size).linear.to(policy.device)
+        super().__init__(policy, separate=True)
 
-    @torch.no_grad()
-    def forward(self, ids: Tensor, predicts: Tensor, policy_hidden: Tensor) -> Tensor:
-        """For a look at the fixed prompts, see `Critic`; TRL calls trunk and score by themselves."""
-        hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
-        return self.score(hidden[predicts].float()).squeeze(-1)
+    @property
+    def score(self) -> nn.Linear:
+        """From hidden states [..., H] to values [..., 1]."""
+        return self.value_head.linear
 
 
-class TRLTrainer(TRLMethod):
+class TRLTrainer(TRLAdapter):
     """TRL's PPO for one run.
 
     Attributes:
@@ -191,15 +170,15 @@ class TRLTrainer(TRLMethod):
 
     critic: ValueModel
 
-    def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
+    def __init__(self, config: RunConfig, *parts: Any) -> None:
         reason = engines.availability()
         problems = [Problem("engine", reason)] if reason else engines.unsupported(config)
         if problems:
             raise InvalidConfig(problems)
-        super().__init__(config, policy, reference, *others)
+        super().__init__(config, *parts)
         self.feed = PromptFeed(config, self.prompts, self.tokens)
         self.reward_model = TextRewardModule(self.scorer, self.tokens, self.feed, lambda: self.between())
-        self.critic = ValueModel(policy)
+        self.critic = ValueModel(self.policy)
         self.warnings = engines.notes(config)
         if self.tokens.stop_ids:
             self.warnings.append(
@@ -211,30 +190,27 @@ class TRLTrainer(TRLMethod):
 
     def build(self, folder: str, listener: TrainerCallback) -> Any:
         """TRL's `PPOTrainer` with its own `PPOConfig`, for this configuration and these models."""
-        quiet()
         from trl.experimental.ppo import PPOConfig, PPOTrainer
 
         self.policy.model.generation_config.pad_token_id = self.tokens.pad_id  # else `generate` warns at each batch
         use_cpu = self.policy.device.type == "cpu"
-        settings: Any = PPOConfig(output_dir=folder, use_cpu=use_cpu, **engines.trl_settings(self.config))
-        arguments: dict[str, Any] = {
-            "args": settings,
-            "processing_class": SpecialTokens(self.tokens.pad_id, self.tokens.eos_id),
-            "model": self.policy.model,
-            "ref_model": self.reference.model,
-            "reward_model": self.reward_model,
-            "value_model": self.critic,
-            "train_dataset": self.feed,
-            "data_collator": self.feed.collate,
-            "callbacks": [listener],
-        }
-        made: Any = PPOTrainer(**arguments)
+        made: Any = PPOTrainer(
+            args=PPOConfig(output_dir=folder, use_cpu=use_cpu, **engines.trl_settings(self.config)),
+            processing_class=special_tokens(self.tokens),
+            model=self.policy.model,
+            ref_model=self.reference.model,
+            reward_model=self.reward_model,
+            value_model=self.critic,
+            train_dataset=self.feed,
+            data_collator=self.feed.collate,
+            callbacks=[listener],
+        )
         made.optimizer.optimizer.register_step_pre_hook(self._before_step)
         np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
         return made
 
     def close(self) -> None:
-        """See `TRLMethod.close`."""
+        """See `TRLAdapter.close`."""
         self.running.dataloader.end()  # accelerate would remember it as unfinished
         super().close()
 
@@ -244,11 +220,11 @@ class TRLTrainer(TRLMethod):
         self.rate = float(optimizer.param_groups[0]["lr"])
 
     def reads(self, field: str) -> bool:
-        """See `TRLMethod.reads`."""
+        """See `TRLAdapter.reads`."""
         return field in ("kl.coef", "ppo.clip_range", "ppo.learning_rate")
 
     def set_live(self, config: RunConfig) -> None:
-        """See `TRLMethod.set_live`: TRL reads these anew in each update."""
+        """See `TRLAdapter.set_live`: TRL reads these anew in each update."""
         self.running.args.kl_coef = config.kl.coef
         self.running.args.cliprange = config.ppo.clip_range
 
@@ -256,37 +232,29 @@ class TRLTrainer(TRLMethod):
         """TRL's log of one update, and what went through the reward module -> our metrics. Called once per update.
 
         TRL divides the statistics of the optimisation by the number of minibatches, and averages some of them over
-        padding too; both are undone. What it does not tell is None.
+        padding too; both are undone. What it does not log is None.
         """
-        now, estimator = time.perf_counter(), self.config.kl.estimator
-        ppo, seen = self.config.ppo, self.reward_model.backbone.take()
-        penalty = self.config.sampling.missing_eos_penalty
-        score = np.array(seen.scores) - penalty * ~np.array(seen.ended)
-        minibatches = ppo.batch_size // ppo.minibatch_size
-        trained = sum(seen.trained)
-        cells = len(seen.trained) * seen.width
-        per_token = len(seen.trained) / trained if trained else math.nan
-        over_cells = cells / trained if trained else math.nan
+        now, ppo, k1 = time.perf_counter(), self.config.ppo, self.config.kl.estimator == "k1"
+        seen = self.reward_model.take()
+        penalised = np.array(seen.scores.scores) - self.config.sampling.missing_eos_penalty * ~np.array(seen.ended)
+        minibatches, trained = ppo.batch_size // ppo.minibatch_size, sum(seen.trained) or math.nan
+        per_token = len(seen.trained) / trained
+        over_cells = len(seen.trained) * seen.width / trained
         ratio = logs["val/ratio"] * minibatches  # padding counts as ratio 1
         negative_log_prob = logs["objective/entropy"] * per_token
         kl_per_token = logs["objective/kl"] * per_token
-        total = now - self.update_started
-        seconds_rollout = seen.finished_at - self.update_started - seen.seconds
-        self.updates_done += 1
-        self.tokens_done += sum(seen.lengths)
-        spread = of_completions(seen.completions, score, seen.raw, seen.terms, seen.contributions)
-        metrics = UpdateMetrics(
-            update=self.updates_done,
-            episodes=self.updates_done * ppo.batch_size,
-            tokens=self.tokens_done,
-            seconds=now - self._started,
-            seconds_rollout=seconds_rollout,
-            seconds_score=seen.seconds,
-            seconds_update=total - seconds_rollout - seen.seconds,
+        rollout = seen.finished_at - self.update_started - seen.seconds
+        update = now - self.update_started - rollout - seen.seconds
+        self.spent = {"rollout": rollout, "score": seen.seconds, "update": update}
+        self.count(sum(seen.lengths))
+        spread = of_completions(seen.completions, seen.scores._replace(scores=penalised.tolist()))
+        grad_norms, self._grad_norms = self._grad_norms, []
+        return UpdateMetrics(
+            **self.totals(),
             **spread | {"score_mean": logs["objective/scores"]},
-            kl_to_reference=logs["objective/kl"] if estimator == "k1" else None,
-            kl_per_token=_finite(kl_per_token) if estimator == "k1" else None,
-            kl_estimates={estimator: logs["objective/kl"]},
+            kl_to_reference=logs["objective/kl"] if k1 else None,
+            kl_per_token=_finite(kl_per_token) if k1 else None,
+            kl_estimates={self.config.kl.estimator: logs["objective/kl"]},
             penalised_reward=logs["objective/rlhf_reward"],
             kl_coef=self.running.args.kl_coef,
             entropy=_finite(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
@@ -297,15 +265,12 @@ class TRLTrainer(TRLMethod):
             policy_loss=logs["loss/policy_avg"] * minibatches,
             value_loss=logs["loss/value_avg"] * minibatches,
             explained_variance=None,
-            grad_norm=mean_known(self._grad_norms),
+            grad_norm=mean_known(grad_norms),
             learning_rate=self.rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
-            perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if estimator == "k1" else None,
-            memory_gb=memory_gb(self.policy.device),
+            perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if k1 else None,
         )
-        self._grad_norms = []
-        return metrics
 
 
 def _finite(value: float) -> float | None:

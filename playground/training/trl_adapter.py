@@ -1,9 +1,8 @@
-"""What running a trainer of TRL's from our configuration takes, whichever of them it is.
+"""The adapter to TRL: what running one of its trainers from our configuration takes, whichever of them it is.
 
 TRL's loop is one call and is left as it is. Here it is watched (a callback, and PyTorch's own hooks) to turn its log
-into `UpdateMetrics`, to break off when asked, and to pass on live settings. What each of TRL's trainers reads and how
-it is made is in trl_engine.py (PPO), trl_offline.py (DPO, SFT) and trl_groups.py (RLOO, GRPO). Knows nothing of run
-directories or processes.
+into `UpdateMetrics`, to break off when asked, and to pass on live settings. How each of TRL's trainers is made and fed
+is in trl_ppo.py (PPO) and trl_texts.py (DPO, SFT, RLOO, GRPO). Knows nothing of run directories or processes.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
 from playground.config import RunConfig, methods
+from playground.config.engines import ADAM_EPSILON
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
+from playground.training.data.random_streams import derived_seed
 from playground.training.loop.measures import of_steps
 from playground.training.loop.trainer import Collector
 from playground.training.models.language_model import LanguageModel, Tokens
@@ -30,18 +31,23 @@ PROBE = 24  # texts of the policy after each update, from which its curves are d
 WRITTEN_BY_TRL = ("use_cache", "bos_token_id", "eos_token_id", "pad_token_id")  # in a config that is saved
 
 
-class TRLMethod(Collector):
+class TRLAdapter(Collector):
     """A trainer of TRL's for one run.
 
     Attributes:
-        running: TRL's trainer, while it trains. rate: of the latest optimizer step. spent: seconds of this update.
+        running: TRL's trainer, while it trains. rate: of the latest optimizer step.
+        rows: of TRL's dataset that an epoch of an update takes; step: of them behind an optimizer step; micro: in one
+            pass of the model.
     """
 
-    def __init__(self, config: RunConfig, policy: LanguageModel, reference: LanguageModel, *others: Any) -> None:
-        super().__init__(config, policy, reference, *others)
+    rows: int
+    step: int
+    micro: int
+
+    def __init__(self, config: RunConfig, *parts: Any) -> None:
+        super().__init__(config, *parts)
         self.tokens_trained = 0
         self.rate = config.ppo.learning_rate
-        self.spent = {"rollout": 0.0, "score": 0.0}
         self.update_started = time.perf_counter()
         self.running: Any = None
 
@@ -58,6 +64,8 @@ class TRLMethod(Collector):
             TrainingDiverged: before an optimizer step whose gradient is not finite. RewardFailed. Whatever `between`
             and the callbacks raise: TRL's loop then ends there, with the weights of the last optimizer step.
         """
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # the version is pinned
         model = self.policy.model
         kept = {name: getattr(model.config, name, None) for name in WRITTEN_BY_TRL}
         generation = copy.deepcopy(model.generation_config)
@@ -67,7 +75,7 @@ class TRLMethod(Collector):
             trainer.remove_callback(PrinterCallback)  # prints every log line; they are in metrics.jsonl
             try:
                 before_update()
-                self.next_update()
+                self.update_started = time.perf_counter()
                 trainer.train()
             finally:
                 watch.remove()
@@ -84,7 +92,7 @@ class TRLMethod(Collector):
         self.running.accelerator.free_memory()
         self.running = None
 
-    def state(self) -> tuple[None, dict[str, Any]]:  # type: ignore[override]
+    def state(self) -> tuple[None, dict[str, Any]]:
         """Beside the weights there is nothing to go on from: TRL's optimizer ends with its loop."""
         return None, {"kl_coef": self.kl_controller.coef, "tokens": self.tokens_done}
 
@@ -101,7 +109,7 @@ class TRLMethod(Collector):
         self.running.beta = config.kl.coef
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with other live settings from the next update; of one that does nothing here that is said."""
+        """Go on with other live settings from the next update; one that does nothing here is a warning."""
         before, self.config = self.config, config
         self.kl_controller.coef = config.kl.coef
         label = "TRL" if config.method == "ppo" else methods.METHODS[config.method].label
@@ -112,29 +120,48 @@ class TRLMethod(Collector):
             self.set_live(config)
             rescale(self.running, config.ppo.learning_rate / before.ppo.learning_rate)
 
+    def settings(self, folder: str) -> dict[str, Any]:
+        """What TRL's trainers but PPO's are configured with, in transformers' names."""
+        ppo, steps = self.config.ppo, self.config.ppo.num_epochs * self.rows // self.step  # optimizer steps an update
+        return {
+            "output_dir": folder,
+            "use_cpu": self.policy.device.type == "cpu",
+            "bf16": self.policy.autocast is torch.bfloat16,
+            "max_steps": ppo.num_updates * steps,
+            "per_device_train_batch_size": self.micro,
+            "gradient_accumulation_steps": self.step // self.micro,
+            "logging_steps": steps,
+            "learning_rate": ppo.learning_rate,
+            "lr_scheduler_type": {"constant": "constant_with_warmup"}.get(ppo.schedule, ppo.schedule),
+            "warmup_steps": ppo.warmup_updates * steps,
+            "adam_epsilon": ADAM_EPSILON,
+            "weight_decay": 0.0,
+            "max_grad_norm": ppo.max_grad_norm,
+            "seed": derived_seed(self.config.seed, "trl") % 2**32,
+            "gradient_checkpointing": False,
+            "remove_unused_columns": False,
+            "dataloader_pin_memory": False,
+            "save_strategy": "no",
+            "report_to": "none",
+            "disable_tqdm": True,
+        }
+
     def finish(self, logs: dict[str, float]) -> UpdateMetrics:
         """The figures of an update that TRL has made: its own, and those of a few texts of the policy as it is now."""
-        whole = time.perf_counter() - self.update_started
+        spent = dict(self.spent)
+        spent["update"] = time.perf_counter() - self.update_started - spent["rollout"] - spent["score"]
         self.policy.eval()
-        rollout = self.compared(
-            *self.write(self.policy, min(PROBE, self.config.ppo.batch_size), 1), time.perf_counter()
-        )
+        rollout = self.compared(*self.write(self.policy, min(PROBE, self.config.ppo.batch_size), 1))
         scores = self.score(rollout)
-        self.updates_done += 1
+        self.updates_done, self.spent = self.updates_done + 1, spent
         learned = {
             **of_steps({"policy_loss": [logs["loss"]], "grad_norm": [logs["grad_norm"]]}),
-            "seconds_update": whole - sum(self.spent.values()),
             "learning_rate": self.rate,
             "explained_variance": None,
             "tokens_trained": self.tokens_trained,
             "pairs_ordered": logs.get("rewards/accuracies"),
         }
-        metrics = self.measure(rollout, scores, self.spent["score"], self.config.kl.coef, learned)
-        return metrics.model_copy(update={"seconds_rollout": self.spent["rollout"]})
-
-    def next_update(self) -> None:
-        """The clock of the next update starts now: what ran in between (evaluation, saving) is not TRL's."""
-        self.update_started = time.perf_counter()
+        return self.measure(rollout, scores, self.config.kl.coef, learned)
 
 
 class Reference(nn.Module):
@@ -156,7 +183,7 @@ class Listener(TrainerCallback):
 
     def __init__(
         self,
-        trainer: TRLMethod,
+        trainer: TRLAdapter,
         before_update: Callable[[], None],
         after_update: Callable[[UpdateMetrics], None],
     ) -> None:
@@ -169,11 +196,12 @@ class Listener(TrainerCallback):
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         if not logs or not logs.keys() & {"loss", "objective/kl"}:
             return  # TRL's summary at the end
-        self._after_update(self._trainer.finish(logs))
-        self._trainer.between()  # not before: an update that is counted is told
-        if self._trainer.updates_done < self._trainer.config.ppo.num_updates:
+        trainer = self._trainer
+        self._after_update(trainer.finish(logs))
+        trainer.between()  # not before: an update that is counted is recorded
+        if trainer.updates_done < trainer.config.ppo.num_updates:
             self._before_update()
-        self._trainer.next_update()
+        trainer.update_started = time.perf_counter()  # what ran in between (evaluation, saving) is not TRL's
 
 
 def require_finite(optimizer: torch.optim.Optimizer) -> float:
@@ -204,9 +232,3 @@ def special_tokens(tokens: Tokens) -> PreTrainedTokenizerFast:
     end, pad = "<end>", "<end>" if tokens.pad_id == tokens.eos_id else "<pad>"
     words = Tokenizer(WordLevel({pad: tokens.pad_id, end: tokens.eos_id}, unk_token=end))
     return PreTrainedTokenizerFast(tokenizer_object=words, pad_token=pad, eos_token=end)
-
-
-def quiet() -> None:
-    """No telemetry, and no notes on what is experimental; the version is pinned."""
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")

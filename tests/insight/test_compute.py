@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playground.insight.compute import ledger, ledger_sentence, operations_in_words
+from playground.insight.compute import bill, ledger, ledger_sentence, operations_in_words
 from playground.runs.folder.records import Event
 from tests.support import small_config, update_metrics
 
@@ -91,3 +91,24 @@ def test_the_memory_of_several_processes_is_told_for_each():
     assert found.ranks == 2 and "at most 0.5 GB in each of 2 processes." in ledger_sentence(found)
     assert "processes" not in ledger_sentence(ledger(small_config(), metrics(), events()))
     assert "at most 130 GB in each" in ledger_sentence(found._replace(peak_memory_gb=127.6))
+
+
+def test_a_bill_is_without_evaluations():
+    ppo = bill(small_config(ppo={"num_updates": 3, "num_epochs": 2}), metrics(), events())
+    assert ppo == (192, 1920, 3840, 5.25, (2 * 2 + 2 * 6) * 1000 * (1920 + 192 * 5), 0.5, 1)
+    none = bill(small_config(method="best_of_n", ppo={"samples_per_prompt": 8}), metrics(), events())
+    assert none == (0, 0, 0, 0.0, 0.0, 0.5, 8)
+    vector = Event(seq=1, time=0.0, kind="steering_vector", data={"texts": 1024, "tokens": 9000, "seconds": 4.5})
+    steered = bill(small_config(method="steer"), metrics(), [*events(), vector])
+    assert steered == (1024, 9000, 0, 4.5, None, 0.5, 1), "the texts of the vector, and not those of the dial"
+    assert bill(small_config(), [], events()) is None
+
+
+def test_dpo_passes_its_pairs_through_the_reference_as_it_learns_and_sft_only_what_was_chosen():
+    pairs = [update_metrics(1, tokens=640, tokens_trained=1280)]
+    through = 640 + 64 * 5
+    dpo = bill(small_config(method="dpo", ppo={"num_updates": 1, "num_epochs": 2}), pairs, events())
+    assert dpo.operations == (2 + 2 * (6 + 2)) * 1000 * through
+    chosen = [update_metrics(1, tokens=640, tokens_trained=160)]
+    sft = bill(small_config(method="sft", ppo={"samples_per_prompt": 8, "num_epochs": 2}), chosen, events())
+    assert sft.operations == (2 + 6 / 4) * 1000 * through

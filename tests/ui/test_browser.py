@@ -525,7 +525,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator('[data-chart="overlay-frontier"] .stage')).to_have_attribute(
         "aria-label", re.compile(r"Score on the fixed prompts, in sd: A \+[\d.]+, B \+[\d.]+$")
     )
-    expect(page.locator(".overlay-roads tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
+    expect(page.locator(".overlay-methods tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
     for chart in ("score", "kl", "penalised"):
         stage = page.locator(f'[data-chart="overlay-{chart}"] .stage')
         expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))

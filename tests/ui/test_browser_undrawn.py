@@ -127,7 +127,7 @@ def test_overlaid_curves_have_their_place_before_they_are_drawn(site, make_page)
     page = make_page()
     held = Held(page, BOKEH)
     visit(page, site, "?tab=runs&overlay=placed-a,placed-b")
-    parts = [page.locator(f".overlay {part}") for part in (".overlay-roads", ".overlay-settings")]
+    parts = [page.locator(f".overlay {part}") for part in (".overlay-methods", ".overlay-settings")]
     expect(parts[0].get_by_role("row")).to_have_count(12)
     expect(page.locator("table.runs tbody tr").first).to_be_visible()
     before = [part.bounding_box()["y"] for part in parts]

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from playground.config import Behaviour, RunConfig, engines, methods
-from playground.insight import before_after, compute, diversity, meters, roads
+from playground.insight import before_after, compute, diversity, meters, path
 from playground.insight.before_after import BeforeAfter
-from playground.insight.frontier import against_kl
+from playground.insight.path import PathPoint
 from playground.rewards import behaviours as counted
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
@@ -141,31 +141,31 @@ def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
 
 
 class Went(NamedTuple):
-    """How a run went: its way (see `insight.roads`), and what the page draws of that."""
+    """How a run went: its path over score and KL, and what the page draws of that."""
 
-    way: list[roads.RoadLook]
+    path: list[PathPoint]
     data: dict[str, Any]
 
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        way, looks, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
-        lines = insight_serializer.frontier_lines(looks, insight_serializer.possible_of(run, None))
+        way, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
         end = before_after.headline_of(run)
         return cls(way, {**data, **lines, "end": end and end._asdict()})
 
 
 @functools.lru_cache(maxsize=32)
-def _went(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.RoadLook], list[against_kl.Look], dict[str, Any]]:
-    run = RunDirectory(path)
+def _went(folder: Path, sizes: tuple[int, ...]) -> tuple[list[PathPoint], dict[str, Any]]:
+    run = RunDirectory(folder)
     config, samples, events = run.config(), run.samples(), run.events()
-    bill = roads.bill(config, run.metrics(), events)
+    bill = compute.bill(config, run.metrics(), events)
     data = {
         "behaviours": [_shares(meter) for meter in meters.meters(config, samples)],
         "bill": bill and {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)},
     }
-    return roads.way(samples, events), against_kl.looks(samples, events), data
+    return path.path_of(samples, events), data
 
 
 def _shares(meter: meters.Meter) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Overlaid(NamedTuple):
 
     config: RunConfig
     edits: list[str]
-    way: list[roads.RoadLook]
+    path: list[PathPoint]
     data: dict[str, Any]
 
     @classmethod
@@ -191,7 +191,7 @@ class Overlaid(NamedTuple):
         return cls(
             config,
             _edits_in_words(feed.events),
-            went.way,
+            went.path,
             {
                 "id": run_id,
                 "title": feed.run.title(config),
@@ -211,11 +211,11 @@ class Overlaid(NamedTuple):
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
     """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
-    reached = roads.reach(run.way for run in runs) if len(runs) > 1 else None
+    reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
     trl = any(run.config.engine == "trl" and run.config.method == "ppo" for run in runs)
     return {
         "reached": plain(reached),
-        "runs": [{**run.data, "there": None if reached is None else plain(roads.at(run.way, reached))} for run in runs],
+        "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
         "problems": problems,
         "settings": _differing_settings(runs),
         "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if trl],

@@ -18,8 +18,9 @@ from playground.insight.before_after import BeforeAfter
 from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.run_records import WINDOW, Records, Thresholds
 from playground.insight.frontier import against_kl
-from playground.insight.frontier.against_kl import Look, Possible
+from playground.insight.frontier.against_kl import Possible
 from playground.insight.meters import Meter
+from playground.insight.path import PathPoint, path_of
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
@@ -193,7 +194,7 @@ def frontier(
     Args:
         recorded: nothing can be drawn for it.
     """
-    path, beta = against_kl.looks(samples, events), against_kl.final_beta(config, metrics)
+    path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
     found = possible_of(run, beta)
     missing = ""
     if found is None:
@@ -208,9 +209,9 @@ def frontier(
     }
 
 
-def frontier_lines(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
+def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]:
     """What the chart draws of one run; `trusted` points of the optimum come first, the rest is drawn grey."""
-    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half in path]
+    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half, *_ in path]
     possible = found and {
         "start": plain(found.start),
         "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),

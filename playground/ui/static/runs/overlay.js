@@ -13,7 +13,7 @@ import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { engineDifferences } from "../core/texts.js";
 import { OverlayChart } from "../charts/overlay_chart.js";
-import { lettered, Roads } from "./roads.js";
+import { lettered, Methods } from "./methods.js";
 import { Shares } from "./shares.js";
 
 export const MAX_RUNS = LETTERS.length;
@@ -50,7 +50,7 @@ export class Overlay {
     this.undrawn = el("p.undrawn-note", { role: "status" });
     this.grid = el("div.charts-large");
     this.shares = new Shares();
-    this.roads = new Roads();
+    this.methods = new Methods();
     this.settings = el("div.overlay-settings");
     this.engines = el("div.overlay-engines", { hidden: true });
     this.texts = buttonOf("quiet-button", { hidden: true,
@@ -61,7 +61,7 @@ export class Overlay {
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
         el("span.grow"), reset, smoothing, over, this.texts, this.close),
       this.problem, this.legend, this.warning, this.undrawn, this.shares.root, this.grid,
-      this.roads.root, this.settings, this.engines);
+      this.methods.root, this.settings, this.engines);
   }
 
   want(ids) {
@@ -71,7 +71,7 @@ export class Overlay {
     if (!same) {
       this.data = null;
       this.group.forget();
-      for (const part of [this.engines, this.roads.root, this.shares.root, this.texts]) part.hidden = true;
+      for (const part of [this.engines, this.methods.root, this.shares.root, this.texts]) part.hidden = true;
       for (const part of [this.legend, this.settings, this.warning, this.problem]) part.replaceChildren();
     }
     if (ids.length) this.refresh(!same);
@@ -87,7 +87,7 @@ export class Overlay {
     setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
     setHidden(this.texts, runs.length !== 2, this.close);
     this.shares.show(runs);
-    this.roads.show(this.data);
+    this.methods.show(this.data);
     this.showSettings();
     this.showEngines();
     if (runs.length) this.preparing ??= this.prepare();
@@ -102,7 +102,7 @@ export class Overlay {
       this.group.add(new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, this.group), this.grid);
     this.group.watch(this.grid);
     this.shares.prepare();
-    this.roads.prepare();
+    this.methods.prepare();
     this.draw();
   }
 

@@ -28,7 +28,6 @@ from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.insight.diagnosis.run_records import Thresholds
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
@@ -72,7 +71,7 @@ def bokeh_version() -> str:
 def routes(hub: Hub, access: Access | None = None, service: ModelService | None = None) -> list[BaseRoute]:
     """All routes, for `launch(app_kwargs={"routes": ...})`."""
     access = access or Access()
-    views = Views(hub, access, service or ModelService())
+    views = Views(hub, access, service)
     table: list[tuple[str, Handler, Action]] = [
         ("/live/_access", views.access_data, Action.WATCH),
         ("/live/_home", views.home, Action.WATCH),
@@ -85,7 +84,6 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
         ("/live/{run_id}/poll", views.poll, Action.WATCH),
         ("/live/{run_id}/moment/{update:number}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
-        ("/live/{run_id}/lamps", views.checks, Action.WATCH),
         ("/live/{run_id}/trace/{update:number}", views.trace, Action.WATCH),
         ("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK),
         ("/live/{run_id}/tokens/{prompt_id:number}", views.tokens, Action.WATCH),
@@ -106,8 +104,8 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
 class Views:
     """The handlers; they share one hub."""
 
-    def __init__(self, hub: Hub, access: Access, service: ModelService) -> None:
-        self.hub, self.access, self.service = hub, access, service
+    def __init__(self, hub: Hub, access: Access, service: ModelService | None = None) -> None:
+        self.hub, self.access, self.service = hub, access, service or ModelService()
         self._home: tuple[float, bytes] = (0.0, b"")
         self._looking = asyncio.Lock()  # one looks for all who ask at the same time
         self._readers = ThreadPoolExecutor(READERS, "reader")
@@ -192,16 +190,6 @@ class Views:
         if found == b"null":
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
-
-    async def checks(self, request: Request) -> Response:
-        """Is a run healthy, by the thresholds that the query names and the usual ones for the rest?"""
-        try:
-            at = Thresholds.of(dict(request.query_params))
-        except InvalidConfig as error:
-            return _json(encode({"problems": [item._asdict() for item in error.problems]}))
-        feed = (await self.hub.channel(request.path_params["run_id"])).feed
-        told = {"thresholds": insight_serializer.thresholds(at)}
-        return _json(await self._read(lambda: encode({"lamps": feed.checks_at(at), **told})))
 
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from PIL import Image
 
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -351,19 +350,6 @@ def test_hostile_text_stays_text_everywhere(site, open_page):
 
 
 # A busy browser is late with a paint when the next one is asked for: Bokeh never keeps its promise of the first one.
-LATE_PAINT = """async () => {
-  const view = [...Bokeh.index.roots].find((root) => root.request_paint);
-  view.request_paint();
-  await new Promise(requestAnimationFrame); // painted: the next one waits a sixtieth of a second
-  view.request_paint();
-  const until = performance.now() + 50;
-  while (performance.now() < until);
-  view.request_paint();
-  const waited = new Promise((give_up) => setTimeout(() => give_up("never"), 300));
-  return Promise.race([view.ready.then(() => "kept"), waited]);
-}"""
-
-
 def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
     fake_run.write_run(site.outputs, "wide")
     fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
@@ -380,13 +366,7 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         if place["tab"] == "train":
             drawn = page.locator(".charts-small .canvas:has(*)")
             expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
-            expect(drawn).to_have_count(0)  # what nobody sees is not painted, but in a picture
-            assert any(page.evaluate(LATE_PAINT) == "never" for _ in range(20))  # a machine that is busy may miss it
-            page.get_by_role("button", name="Table").click()
-            with page.expect_download() as saved:
-                page.get_by_role("button", name="PNG").click()
-            expect(drawn).to_have_count(page.locator(".charts-small .chart").locator("visible=true").count())
-            assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
+            expect(drawn).to_have_count(0)  # what nobody sees is not painted
             page.get_by_role("button", name="Set up a run").click()
             expect(page.locator("#start")).to_be_visible()
             page.keyboard.press("Escape")
@@ -457,9 +437,6 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     expect(page.locator(".edits li")).to_have_count(2)
 
 
-BE_AT = f"""update => import('/{own_files.address("core/store.js")}').then(({{ live }}) => {{
-    live.status = {{ ...live.status, update }};
-}})"""
 NOTE_PHASES = """() => {
     const phase = document.querySelector(".status .phase");
     window.phases = [];
@@ -482,12 +459,6 @@ def test_a_run_is_paused_stepped_and_resumed_also_after_a_reload(site, make_page
     expect(page.locator(".state strong")).to_have_text("paused")
     expect(page).to_have_title(re.compile("\u2016 "))
     before = updates_done(page)
-    late = page.locator("[data-field='kl.coef'] .live-state")
-    expect(late).to_have_text("")
-    page.evaluate(BE_AT, 990)
-    expect(late).to_contain_text("Little comes of a change by now: 99 % of this run's learning is done")
-    page.evaluate(BE_AT, before)
-    expect(late).to_have_text("")
     page.get_by_role("button", name="One step").click()
     wait_for_update(page, before + 1)
     expect(page.locator(".state strong")).to_have_text("paused")

@@ -361,18 +361,6 @@ def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
     assert all(client.get(f"/{address}").status_code == 200 for address in ahead)
 
 
-def test_lamps_by_other_thresholds_and_what_is_none(client):
-    usual = client.get("/live/one/lamps").json()
-    strict = client.get("/live/one/lamps?kl_amber=0.001&kl_red=0.01&rise=0.5").json()
-    states = [{lamp["name"]: lamp["state"] for lamp in found["lamps"]} for found in (usual, strict)]
-    assert [found["kl-runaway"] for found in states] == ["quiet", "red"]
-    assert {one["name"]: one["value"] for one in strict["thresholds"]}["kl_red"] == 0.01
-    assert all(one["words"] and one["value"] == one["usual"] for one in usual["thresholds"])
-    wrong = client.get("/live/one/lamps?kl_red=much&colour=1").json()
-    assert {item["field"] for item in wrong["problems"]} == {"kl_red", "colour"}
-    assert client.get("/live/nobody/lamps").status_code == 404
-
-
 @pytest.mark.parametrize("address", ["moment/", "trace/", "tokens/"])
 def test_a_number_of_an_address_that_is_none_of_this_world_is_not_found(client, address):
     for digits in (13, 5000):

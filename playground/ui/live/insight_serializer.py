@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from playground.config import RunConfig
 from playground.insight import before_after, claim_ways, farming, judging, meters
 from playground.insight.before_after import BeforeAfter
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.run_records import WINDOW, Records, Thresholds
+from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.insight.frontier import against_kl
 from playground.insight.frontier.against_kl import Possible
 from playground.insight.meters import Meter
@@ -30,7 +29,6 @@ from playground.setup.expected import Band, bands
 from playground.ui.live.run_serializer import PARTS, plain
 from playground.ui.train import form, reward_form
 
-USUAL = Thresholds()
 SIDES = ("before", "after")
 BOUNDED = ("update", "kl", "score", "low", "high")  # of a path in the chart of score against KL
 RECORDED = (
@@ -141,14 +139,6 @@ def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None)
 def _pair(pair: BeforeAfter) -> dict[str, Any]:
     answers = [{"text": item.completion, "score": plain(item.score)} for item in pair]
     return {"prompt": pair.after.prompt, **dict(zip(SIDES, answers, strict=True))}
-
-
-def thresholds(at: Thresholds = USUAL) -> list[dict[str, Any]]:
-    """Each threshold of the checks: its name, what it is of, its usual value and the one that holds."""
-    return [
-        {"name": one.name, "words": one.metadata["words"], "usual": one.default, "value": getattr(at, one.name)}
-        for one in fields(at)
-    ]
 
 
 def checks(records: Records) -> list[dict[str, Any]] | None:

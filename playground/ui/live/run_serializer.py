@@ -82,8 +82,6 @@ def run_summary(
         "adaptive": config.kl.moves,
         "looks_ahead": config.kl.controller == "adaptive",
         "target": config.kl.target,
-        "schedule": config.ppo.schedule,
-        "warmup": config.ppo.warmup_updates,
         "every": config.evaluation.every,
         "terms": _named(reward_form.term_labels(config.rewards)),
         "judges": _named(reward_form.term_labels(config.judges)),

@@ -108,10 +108,6 @@ export class FrontierChart extends LinesChart {
     this.placeNames(values);
     this.showCross(x);
   }
-
-  placeEnds() {
-    this.readOut(this.hoverX);
-  }
 }
 
 function nearestTo(values, x) {

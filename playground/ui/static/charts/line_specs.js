@@ -1,8 +1,8 @@
-// What the two charts with several lines draw: which reward brings the gain, and the trained score beside the judges
-// that only watch. Colours are those of overlaid runs; each line is also named at its end and has its own dash pattern.
+// What the charts with several lines draw: which reward brings the gain, the trained score beside the judges that only
+// watch, and one figure of several runs. Each line has a colour and a dash pattern and is named at its end.
 
 import { column, nearest, smooth } from "./arithmetic.js";
-import { COLOURS, DASHES, scoreUnit } from "./specs.js";
+import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
 
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
@@ -63,3 +63,15 @@ export const LINE_CHARTS = [
     turns: ({ judged }) => judged?.turns ?? [],
   },
 ];
+
+/** A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}]. */
+export function overlaid(spec) {
+  const lines = ({ runs }, xColumn, weight) => runs.map(({ metrics, title }, index) => {
+    const raw = column(metrics, spec.column);
+    const [low, high] = (spec.band ?? []).map((name) => column(metrics, name));
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, x: column(metrics, xColumn), raw,
+      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], ...(low && { low, high }) };
+  });
+  return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
+    note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
+}

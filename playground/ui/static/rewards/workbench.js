@@ -4,7 +4,7 @@
 
 import { binned, roundTicks } from "../charts/arithmetic.js";
 import { bars, frame } from "../charts/small_plots.js";
-import { buttonOf, el, figureOf, headOf, setHidden, setText, showParts, signOf, tableOf, withCode,
+import { buttonOf, el, figureOf, headOf, setHidden, setText, setWords, showParts, signOf, tableOf, withCode,
 } from "../core/dom.js";
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf } from "../core/server.js";
@@ -108,7 +108,7 @@ class Workbench {
     const now = await answerOf(() => this.ask({ found: { names, labels, rewards: measured, texts, reference },
       rewards }));
     if (mine !== this.turn) return;
-    if (now.error) return setText(this.moved, now.error);
+    if (now.error) return setWords(this.moved, now.error);
     this.now = now;
     this.show();
   }

@@ -18,12 +18,10 @@ import { sweepRow } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 
-export function mount(element, props, { trigger, server }) {
-  new History(element, props, trigger, server);
-}
+export const mount = (element, props, page) => new History(element, props, page);
 
 class History {
-  constructor(element, props, trigger, server) {
+  constructor(element, props, { trigger, server }) {
     this.known = null; // the runs there are, as they came
     this.items = []; // the same, with those of a sweep as one
     this.sweeps = new Map();

@@ -12,7 +12,8 @@ import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { engineDifferences } from "../core/texts.js";
-import { OverlayChart } from "../charts/overlay_chart.js";
+import { overlaid } from "../charts/line_specs.js";
+import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
 import { Shares } from "./shares.js";
 
@@ -99,7 +100,7 @@ export class Overlay {
     if (!(await bokehReady(this.undrawn, "The curves",
       "The numbers of each run are on its own page, under Table and CSV."))) return;
     for (const spec of CHARTS.filter(({ large }) => large))
-      this.group.add(new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, this.group), this.grid);
+      this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
     this.group.watch(this.grid);
     this.shares.prepare();
     this.methods.prepare();
@@ -112,7 +113,7 @@ export class Overlay {
     const { column, mode, weight, reset } = this.controls;
     const ends = runs.map((run) => fullRange(run.metrics[column] ?? [], mode,
       run.ended ? run.update : run.num_updates)[1]);
-    this.group.show([0, Math.max(...ends)], (chart) => chart.update(runs, column, weight));
+    this.group.show([0, Math.max(...ends)], (chart) => chart.follow({ run: runs[0], runs }, column, weight));
     setHidden(reset, !this.group.zoom, this.close);
   }
 

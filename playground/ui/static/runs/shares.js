@@ -2,7 +2,8 @@
 // prompts, with its 95 % intervals.
 
 import { ChartGroup } from "../charts/chart_group.js";
-import { OverlayChart } from "../charts/overlay_chart.js";
+import { overlaid } from "../charts/line_specs.js";
+import { LinesChart } from "../charts/lines_chart.js";
 import { el } from "../core/dom.js";
 import { capital } from "../core/format.js";
 
@@ -47,14 +48,16 @@ export class Shares {
     if (cards.length !== this.grid.children.length || cards.some((card, at) => card !== this.grid.children[at]))
       this.grid.replaceChildren(...cards);
     this.group.charts = charts;
-    this.group.show([0, Math.max(...this.runs.map((run) => run.num_updates))], (chart) =>
-      chart.update(this.runs.map((run) => ({ ...run, metrics: found(run, chart.behaviour).looks })), "update", 0));
+    this.group.show([0, Math.max(...this.runs.map((run) => run.num_updates))], (chart) => {
+      const runs = this.runs.map((run) => ({ ...run, metrics: found(run, chart.behaviour).looks }));
+      chart.follow({ run: runs[0], runs }, "update", 0);
+    });
   }
 
   chartOf(behaviour) {
     const { name } = behaviour;
     if (!this.made.has(name))
-      this.made.set(name, Object.assign(new OverlayChart(specOf(behaviour), this.group), { behaviour: name }));
+      this.made.set(name, Object.assign(new LinesChart(overlaid(specOf(behaviour)), this.group), { behaviour: name }));
     return this.made.get(name);
   }
 }

@@ -5,7 +5,8 @@ import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
 import { FrontierPlot, SPEC } from "../charts/frontier_chart.js";
 import { farthest, sweepLines } from "../charts/frontier_lines.js";
-import { OverlayChart } from "../charts/overlay_chart.js";
+import { overlaid } from "../charts/line_specs.js";
+import { LinesChart } from "../charts/lines_chart.js";
 import { CHARTS, COLOURS, LETTERS } from "../charts/specs.js";
 import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf } from "../core/dom.js";
 import { stateOf } from "../core/format.js";
@@ -138,7 +139,7 @@ export class SweepPanel {
 
   async prepare() {
     if (!(await bokehReady(this.undrawn, "The curves", "The table above has what became of each setting."))) return;
-    for (const spec of specs) this.group.add(new OverlayChart(spec, this.group), this.grid);
+    for (const spec of specs) this.group.add(new LinesChart(overlaid(spec), this.group), this.grid);
     this.group.watch(this.grid);
     this.frontier.prepare(this.grid);
     this.draw();
@@ -148,7 +149,7 @@ export class SweepPanel {
     if (!this.data) return;
     const { settings, shown, unit, num_updates: updates, ends } = this.data;
     const runs = shown.map((at) => ({ ...settings[at], unit, possible: null, num_updates: updates }));
-    this.group.show([0, Math.max(updates, 1)], (chart) => chart.update(runs, "update", 0));
+    this.group.show([0, Math.max(updates, 1)], (chart) => chart.follow({ run: runs[0], runs }, "update", 0));
     this.frontier.show({ run: { unit }, runs, ends }, Math.max(farthest(runs), 1.12 * Math.max(0, ...ends.kl)));
   }
 }

@@ -18,9 +18,7 @@ const HELP = {
   libraries: "Python, PyTorch and the other packages themselves",
 };
 
-export function mount(element, props, page) {
-  new Needs(element, props, page);
-}
+export const mount = (element, props, page) => new Needs(element, props, page);
 
 class Needs {
   constructor(element, props, { trigger, watch }) {

@@ -16,9 +16,7 @@ const PARTS = {
 const ALL = Object.keys(PARTS);
 const MOST = 240; // characters of a text
 
-export function mount(element, props, page) {
-  new Tryout(element, props, page);
-}
+export const mount = (element, props, page) => new Tryout(element, props, page);
 
 class Tryout {
   constructor(element, props, { trigger, watch, server }) {

@@ -28,7 +28,7 @@ class PathPoint(NamedTuple):
             prompts with a score at every evaluation; None where there is none of before. gain_half: as `half`.
     """
 
-    update: float
+    update: int
     kl: float
     score: float
     half: float | None
@@ -83,6 +83,7 @@ def at(path: Iterable[PathPoint], kl: float) -> PathPoint | None:
     for near, far in itertools.pairwise(known):
         if near.kl <= kl <= far.kl:
             share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
-            between = [None if a is None or b is None else a + share * (b - a) for a, b in zip(near, far, strict=True)]
-            return PathPoint(*between)  # type: ignore[arg-type]  # kl, score and gain of both are known
+            pairs = zip(near[1:], far[1:], strict=True)
+            between = [None if a is None or b is None else a + share * (b - a) for a, b in pairs]
+            return PathPoint(near.update, *between)  # type: ignore[arg-type]  # kl, score and gain of both are known
     return None

@@ -107,11 +107,3 @@ def test_a_tracker_that_is_not_installed_is_one_sentence(run, monkeypatch, capsy
         cli.main(["export", str(run.path), "--as", name])
     assert left.value.code == 1
     assert f"pip install {name}" in capsys.readouterr().err
-
-
-def test_the_command_says_where_it_went_and_how_to_look(run, capsys):
-    with pytest.raises(SystemExit) as left:
-        cli.main(["export", str(run.path), "--as", "tensorboard"])
-    shown = capsys.readouterr()
-    assert left.value.code == 0 and Path(shown.out.strip()).is_file()
-    assert f"tensorboard --logdir {run.path.parent.resolve() / 'tensorboard'}" in shown.err

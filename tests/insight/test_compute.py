@@ -55,11 +55,6 @@ def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_
     assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
 
 
-def test_a_learned_reward_counts_its_own_weights():
-    found = ledger(small_config(), metrics(), events(reward_parameters=50))
-    assert found.phases[1].operations == 2 * 50 * (1920 + 192 * 5)
-
-
 @pytest.mark.parametrize("known", [[], [Event(seq=0, time=0.0, kind="model", data={"parameters": 3})]])
 def test_what_is_not_known_is_not_counted(known):
     found = ledger(small_config(), metrics(), known)
@@ -72,25 +67,12 @@ def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
     assert ledger(small_config(), [], events()) is None
 
 
-def test_a_resumed_run_counts_each_update_once():
-    again = [metrics()[0], *(item.model_copy(update={"attempt": 2}) for item in metrics((2, 3)))]
-    found = ledger(small_config(), again, events())
-    assert (found.updates, found.episodes, found.seconds) == (3, 3 * 64, 6.0)
-
-
 @pytest.mark.parametrize(
     ("operations", "words"),
     [(None, "-"), (0, "none"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")],
 )
 def test_operations_are_told_in_three_digits(operations, words):
     assert operations_in_words(operations) == words
-
-
-def test_the_memory_of_several_processes_is_told_for_each():
-    found = ledger(small_config(), metrics(ranks=2), events())
-    assert found.ranks == 2 and "at most 0.5 GB in each of 2 processes." in ledger_sentence(found)
-    assert "processes" not in ledger_sentence(ledger(small_config(), metrics(), events()))
-    assert "at most 130 GB in each" in ledger_sentence(found._replace(peak_memory_gb=127.6))
 
 
 def test_a_bill_is_without_evaluations():

@@ -75,24 +75,6 @@ def test_the_best_policies_are_those_of_the_enumeration(seed):
     assert kls == sorted(kls)
 
 
-def test_with_the_runs_own_texts_more_samples_count_where_the_run_is():
-    mixed, alone = (against_kl.possible(world(0, mixed=both).drawn, 0.2) for both in (True, False))
-    counted = [next(point.effective for point in one.optimum if point.beta == 0.2) for one in (mixed, alone)]
-    assert counted[0] > 3 * counted[1]
-
-
-def test_the_slope_of_the_frontier_is_beta():
-    made = world(1)
-    for beta in (0.4, 0.8):
-        (high, far), (low, near) = made.best(beta * 0.98), made.best(beta * 1.02)
-        assert (high - low) / (far - near) == pytest.approx(beta, rel=1e-3)
-        found = against_kl.possible(made.drawn, beta).optimum
-        place = next(index for index, point in enumerate(found) if point.beta == beta)
-        before, after = found[place - 1], found[place + 1]
-        slope = (after.score - before.score) / (after.kl - before.kl)
-        assert after.beta < slope < before.beta
-
-
 def test_the_best_of_n_is_the_mean_over_all_choices_within_each_prompt():
     scores = [[0.0, 3.0, 1.0, 2.0], [5.0, 5.0, -1.0, 0.5]]
     found = against_kl.possible(FrontierSamples(updates=[0], each=4, scores=scores, log_ratios=[]))

@@ -104,12 +104,6 @@ def test_the_dial_of_steering_has_no_plateau_and_no_half():
     assert found == Plateau(None, reason="a dial") and plateau_sentence(found) == ""
 
 
-def test_too_few_evaluations_say_nothing():
-    found = plateau(samples(saturating(3), updates=(0, 10, 20, 30)))
-    assert found == Plateau(None, reason="few looks") and plateau_sentence(found) == ""
-    assert plateau([]).reason == "few looks"
-
-
 def test_the_curve_keeps_prompts_that_have_a_score_at_every_evaluation_and_the_last_attempt():
     found = [sample(0, "before", 1.0), sample(0, "after", 2.0), sample(0, "after", 5.0), sample(1, "before", None)]
     found += [sample(1, "after", 3.0)]

@@ -272,16 +272,6 @@ def test_runs_are_sorted_filtered_and_named_and_the_name_stands_everywhere(site,
     expect(rows.first.locator("td[data-label='Learning rate']")).to_have_text("0.0002")
     counts = page.locator("table.runs td.counts")
     expect(page.locator("table.runs th[abbr='is kind']")).to_have_count(1)
-    page.get_by_role("button", name="Behaviours").click()
-    ticks = page.locator(".count-choices")
-    expect(ticks.get_by_label("is kind")).to_be_checked()
-    for label in ("is kind", "keeps to the grammar", "ends by itself"):
-        ticks.get_by_label(label).uncheck()
-    expect(counts).to_have_count(0)
-    expect(rows.first).to_contain_text(re.compile(r"is kind: \d+ to \d+ of 64"))
-    ticks.get_by_label("is kind").check()
-    page.keyboard.press("Escape")
-    expect(ticks).to_be_hidden()
     expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
     page.get_by_role("columnheader", name="is kind").locator(".sort").click()
     seen = [int(text.split(" to ")[1].partition("of")[0]) for text in counts.all_inner_texts()]
@@ -491,7 +481,9 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     page.reload()
     expect(page.locator(".overlay .stage")).to_have_count(7)
     kind = page.locator('[data-chart="overlay-share-positive"] .stage')
-    expect(kind).to_have_attribute("aria-label", re.compile(r"^Is kind, in %: A, .*: [\d.]+ at the start, now [\d.]+; B, "))
+    expect(kind).to_have_attribute(
+        "aria-label", re.compile(r"^Is kind, in %: A, .*: [\d.]+ at the start, now [\d.]+; B, ")
+    )
     expect(kind.locator(".line-name")).to_have_text([re.compile(" A$"), re.compile(" B$")])
     expect(page.locator('[data-chart="overlay-frontier"] .stage')).to_have_attribute(
         "aria-label", re.compile(r"Score on the fixed prompts, in sd: A \+[\d.]+, B \+[\d.]+$")

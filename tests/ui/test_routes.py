@@ -269,7 +269,7 @@ def test_the_outcome_tells_what_the_run_cost_and_where_training_stopped_paying(c
     }  # fmt: skip
 
 
-def test_held_out_text_and_the_spread_of_scores_reach_the_page(client, tmp_path):
+def test_the_perplexity_of_held_out_text_reaches_the_page(client, tmp_path):
     (tmp_path / "two" / "evaluations.jsonl").write_text(
         '{"update": 0, "stage": "before", "perplexity_text": 4.0}\n{"update": 5, "stage": "during"}\n'
         '{"update": 10, "stage": "during", "perplexity_text": 5.0}\n'
@@ -278,9 +278,6 @@ def test_held_out_text_and_the_spread_of_scores_reach_the_page(client, tmp_path)
     snapshot = client.get("/live/two/poll").json()["snapshot"]
     assert snapshot["text"] == [{"update": 0, "value": 4.0}, {"update": 10, "value": 5.5}]
     assert len(snapshot["metrics"]["perplexity_reference"]) == 40
-    spread = client.get("/live/two/compare").json()["distribution"]
-    assert [row["update"] for row in spread] == snapshot["updates"]
-    assert all(row["p10"] <= row["p25"] <= row["p50"] <= row["p75"] <= row["p90"] for row in spread)
 
 
 MANY = 60  # requests; asyncio's own threads are fewer

@@ -71,6 +71,10 @@ class Thresholds:
         return cls(**found)
 
 
+class NotMeasured(Exception):
+    """Why a check has nothing to see, in a sentence."""
+
+
 class Remedy(NamedTuple):
     """What to try: in words, and as settings; `live` where a run that trains takes it without a restart."""
 
@@ -127,15 +131,24 @@ class Records:
         found = [(item.update, getattr(item, name)) for item in self.metrics]
         return [(update, float(value)) for update, value in found if value is not None]
 
-    def begins(self, name: str) -> float | None:
-        """The mean of a figure over the first updates."""
-        known = [value for _, value in self.values(name)[:FIRST]]
-        return fmean(known) if known else None
+    def needed(self, name: str, since: float = 0) -> list[tuple[int, float]]:
+        """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
+        found = [item for item in self.values(name) if item[0] > since]
+        if len(found) < WINDOW:
+            raise NotMeasured(
+                f"It takes {WINDOW} updates{f' after update {since:g}' if since else ''} with this figure."
+            )
+        return found
 
-    def now(self, name: str) -> float | None:
+    def begins(self, name: str) -> float:
+        """The mean of a figure over the first updates; 0 where it is not known."""
+        known = [value for _, value in self.values(name)[:FIRST]]
+        return fmean(known) if known else 0.0
+
+    def now(self, name: str) -> float:
         """The same over the newest."""
         known = [value for _, value in self.values(name)[-WINDOW:]]
-        return fmean(known) if known else None
+        return fmean(known) if known else 0.0
 
     def where_stranger(self, values: Values) -> list[tuple[int, float]]:
         """A figure, not a number at the updates whose texts the reference does not find stranger than those of the

@@ -10,10 +10,7 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from playground.config import Behaviour, RunConfig, engines, methods
 from playground.insight import before_after, compute, diversity, meters, path
@@ -30,7 +27,6 @@ from playground.ui.live.run_feed import RunFeed
 from playground.ui.live.run_serializer import plain
 from playground.ui.train import form
 
-PERCENTILES = (10, 25, 50, 75, 90)
 MAX_PAIRS = 1000
 COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 MAX_POINTS = 600
@@ -70,7 +66,6 @@ def comparison(
         "update": chosen,
         "other": beside,
         "measured": measured,
-        "distribution": distribution(samples) if alone else [],
         "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
@@ -127,17 +122,6 @@ def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) 
         return "No fixed prompt of one is among those of the other, so there is nothing to lay side by side."
     some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
-
-
-def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
-    """How the scores of the fixed prompts are spread at each evaluation: percentiles and mean."""
-    found = []
-    for update, rows in run_serializer.moments(samples).items():
-        scores = [item.score for item in rows if item.score is not None]
-        if scores:
-            spread = {f"p{at}": float(np.percentile(scores, at)) for at in PERCENTILES}
-            found.append({"update": update, **plain({**spread, "mean": fmean(scores)})})
-    return found
 
 
 class Went(NamedTuple):

@@ -80,7 +80,6 @@ def run_summary(
         "keeps_checkpoints": config.checkpoint.every > 0,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.moves,
-        "looks_ahead": config.kl.controller == "adaptive",
         "target": config.kl.target,
         "every": config.evaluation.every,
         "terms": _named(reward_form.term_labels(config.rewards)),

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import {
-  binned, changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, newestOfEach, niceRange,
+  binned, changesBefore, drawnIndices, extent, fullRange, marksOf, nearest, newestOfEach, niceRange,
   niceStep, placing, roundTicks, smooth, spreadLabels, whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
@@ -80,8 +80,8 @@ const EVENTS = [
 
 test("changes become numbered marks, one for each update", () => {
   assert.deepEqual(marksOf(EVENTS), [
-    { number: 1, update: 4, label: "2 settings", messages: ["a", "b"] },
-    { number: 2, update: 9, label: "c", messages: ["c"] },
+    { number: 1, update: 4, messages: ["a", "b"] },
+    { number: 2, update: 9, messages: ["c"] },
   ]);
   assert.deepEqual(changesBefore([3, 4, 5, 9], marksOf(EVENTS)), [[], [], ["a", "b"], []]);
   assert.deepEqual([whenChanged(0), whenChanged(12)], ["before update 1", "after update 12"]);
@@ -96,12 +96,6 @@ test("many events of one kind do not hide the few of another", () => {
   assert.deepEqual(found.filter(({ kind }) => kind !== "checkpoint"), few);
   assert.deepEqual(found.filter(({ kind }) => kind === "checkpoint").map(({ update }) => update),
     saved.slice(40).map(({ update }) => update));
-});
-
-test("a mark is labelled only where there is room", () => {
-  const marks = [{ at: 50, width: 80 }, { at: 200, width: 80 }, { at: 215, width: 80 }, { at: 390, width: 80 }];
-  assert.deepEqual(labelSides(marks, 40, 400), ["right", "", "right", "left"]);
-  assert.deepEqual(labelSides([{ at: 60, width: 80 }, { at: 100, width: 330 }], 40, 400), ["", ""]);
 });
 
 test("labels at the ends of lines keep apart and inside", () => {

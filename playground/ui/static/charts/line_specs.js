@@ -3,6 +3,7 @@
 
 import { column, nearest, smooth } from "./arithmetic.js";
 import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
+import { capital } from "../core/format.js";
 
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
@@ -37,9 +38,7 @@ export const LINE_CHARTS = [
       + "was meant to.",
     lines({ judged, metrics }, xColumn) {
       if (!judged) return [];
-      const xOf = (update) => (xColumn === "update" ? update : update === 0 ? 0
-        : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
-      const x = Float64Array.from(judged.updates, xOf);
+      const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
@@ -74,4 +73,25 @@ export function overlaid(spec) {
   });
   return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
     note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
+}
+
+/** The same of a behaviour that all runs have counted: its share at each look, with its interval. */
+export function sharesOf({ name, words }) {
+  const lines = ({ runs }, xColumn) => runs.map(({ metrics, title, behaviours }, index) => {
+    const { looks } = behaviours.find((one) => one.name === name);
+    const [raw, low, high] = ["share", "low", "high"].map((which) => column(looks, which));
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high,
+      x: Float64Array.from(looks.update, placeOf(metrics, xColumn)), colour: COLOURS[index], dash: DASHES[index] };
+  });
+  return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
+    plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",
+    note: () => "% of the answers to fixed prompts; bands: 95 %",
+    gloss: "In how many of the answers to the fixed prompts that are asked for it, at each look. The band is Wilson's "
+      + "interval; where two bands lie apart, the runs differ by more than chance." };
+}
+
+/** Where an update lies on an axis. */
+function placeOf(metrics, xColumn) {
+  return (update) => (xColumn === "update" ? update : update === 0 ? 0
+    : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
 }

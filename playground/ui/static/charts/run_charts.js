@@ -8,7 +8,6 @@ import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged }
 import { CurveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
-import { LeashPicture } from "../inside/leash_picture.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { buttonOf, el, headOf, setHidden, setPressed, setText, showWrong, signOf, tableOf } from "../core/dom.js";
@@ -50,7 +49,6 @@ export class Charts {
     this.small = el("div.charts-small");
     this.extra = el("div.charts-small");
     this.strip = new KlStrip();
-    this.leash = new LeashPicture();
     this.folded = el("details.charts-folded", el("summary", "More curves"), this.extra, this.strip.root);
     this.table = el("div.numbers", { hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
     this.body = el("div.charts-body", this.large, this.more, this.small, this.folded);
@@ -71,7 +69,6 @@ export class Charts {
     this.plain = [...CHARTS, ...MORE_CHARTS].map((spec) => group.add(new Chart(spec, group),
       MORE_CHARTS.includes(spec) ? this.extra : spec.large ? this.large : this.small));
     this.lines = LINE_CHARTS.map((spec) => group.add(new LinesChart(spec, group), this.more));
-    this.more.append(this.leash.root);
   }
 
   follow() {
@@ -173,9 +170,6 @@ export class Charts {
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
       : `reading update ${updates[index]}`);
     this.strip.show(live.metrics, index);
-    const asked = live.events.findLast(({ kind, field }) => kind === "edit" && field === "kl.target");
-    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index,
-      live.run?.looks_ahead);
   }
 
   toggleTable() {

@@ -1,8 +1,17 @@
 // Model output on the page: monospaced, changed words marked by underline and tint, always as text nodes.
 
-import { el, withCode } from "./dom.js";
-import { directionOf, signed } from "./format.js";
+import { el, signOf, withCode } from "./dom.js";
+import { directionOf, signed, stateOf } from "./format.js";
+import { runPath, url } from "./server.js";
 import { wordDifference } from "./worddiff.js";
+
+const FILES = [
+  ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
+  ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
+  ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
+  ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
+  ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
+];
 
 /** What a column "KL" of texts holds. */
 export const KL_GLOSS = "Nats from the reference: how differently the policy and the reference would have gone on at "
@@ -39,6 +48,32 @@ export function scoresOf(before, after, { between = " \u2192 ", coloured = true 
 export function facts(pairs) {
   return pairs.filter(Boolean).map(([name, value]) => el("span.fact",
     el("span.muted", `${name} `), el("span.fact-value", value)));
+}
+
+/** What a model reads, token by token, in turns lighter and darker; special tokens are framed. */
+export function seenPart(pieces, ...more) {
+  return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
+    ? el("span.special", text.replaceAll("\n", "\u23ce"))
+    : tokens.map((token) => el("span.token", token)))), more);
+}
+
+/** Links to the files of a run. */
+export function fileLinks(run) {
+  return FILES.map(([name, path, title]) => el("a.quiet-button",
+    { href: url(runPath(run, path)), download: "", title, "data-key": `${path} ${run}` }, name));
+}
+
+/** How far something is: a bar, also for a screen reader; `words` where numbers do not say it. */
+export function progressBar(label, done, of, { tone = "", words = null } = {}) {
+  return el("div.progress", { role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": of,
+    "aria-valuenow": done, "aria-valuetext": words }, el("div.fill", { "data-tone": tone,
+    style: `transform: scaleX(${of ? done / of : 0})` }));
+}
+
+/** The state of a run with its sign; `words` in place of the usual word, then what follows it. */
+export function stateMark(state, { words = null, title = null } = {}, ...more) {
+  const { icon, word, tone } = stateOf(state);
+  return el("span.state", { "data-tone": tone, title }, signOf(icon), el("strong", words ?? word), more);
 }
 
 /** How TRL's trainer differs from ours: [{title, sentence}]. */

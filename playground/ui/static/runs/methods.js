@@ -13,8 +13,7 @@ export class Methods {
     this.plot = el("div.method-plot");
     this.table = el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });
     this.root = el("div.overlay-methods", { hidden: true },
-      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost"),
-        el("span.grow"), this.chart.button), this.sentence,
+      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost")), this.sentence,
       el("div.method-parts", this.plot, this.table));
   }
 

@@ -7,15 +7,13 @@ import { CurveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
 import { buttonOf, el, setHidden, setText, setWords, shape, showParts, signOf, svg, tableOf } from "../core/dom.js";
-import { stateOf } from "../core/format.js";
 import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { engineDifferences } from "../core/texts.js";
-import { overlaid } from "../charts/line_specs.js";
+import { engineDifferences, stateMark } from "../core/texts.js";
+import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
-import { Shares } from "./shares.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
@@ -50,7 +48,8 @@ export class Overlay {
     this.warning = el("p.overlay-warning", { role: "status" });
     this.undrawn = el("p.undrawn-note", { role: "status" });
     this.grid = el("div.charts-large");
-    this.shares = new Shares();
+    this.counted = el("div.charts-large");
+    this.shares = el("div.overlay-shares", { hidden: true }, el("h3", "What they do, counted"), this.counted);
     this.methods = new Methods();
     this.settings = el("div.overlay-settings");
     this.engines = el("div.overlay-engines", { hidden: true });
@@ -61,7 +60,7 @@ export class Overlay {
     this.root = el("section.panel.overlay", { "aria-label": "Overlaid curves", hidden: true },
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
         el("span.grow"), reset, smoothing, over, this.texts, this.close),
-      this.problem, this.legend, this.warning, this.undrawn, this.shares.root, this.grid,
+      this.problem, this.legend, this.warning, this.undrawn, this.shares, this.grid,
       this.methods.root, this.settings, this.engines);
   }
 
@@ -72,7 +71,7 @@ export class Overlay {
     if (!same) {
       this.data = null;
       this.group.forget();
-      for (const part of [this.engines, this.methods.root, this.shares.root, this.texts]) part.hidden = true;
+      for (const part of [this.engines, this.methods.root, this.shares, this.texts]) part.hidden = true;
       for (const part of [this.legend, this.settings, this.warning, this.problem]) part.replaceChildren();
     }
     if (ids.length) this.refresh(!same);
@@ -87,7 +86,7 @@ export class Overlay {
     this.grid.hidden = !runs.length;
     setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
     setHidden(this.texts, runs.length !== 2, this.close);
-    this.shares.show(runs);
+    this.showShares(runs);
     this.methods.show(this.data);
     this.showSettings();
     this.showEngines();
@@ -101,10 +100,24 @@ export class Overlay {
       "The numbers of each run are on its own page, under Table and CSV."))) return;
     for (const spec of CHARTS.filter(({ large }) => large))
       this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
-    this.group.watch(this.grid);
-    this.shares.prepare();
+    this.ready = true;
+    for (const box of [this.grid, this.counted]) this.group.watch(box);
+    this.showShares(this.data.runs);
     this.methods.prepare();
     this.draw();
+  }
+
+  /** A chart for each behaviour that all of them have counted. */
+  showShares(runs) {
+    const shared = (runs[0]?.behaviours ?? []).filter(({ name }) =>
+      runs.every(({ behaviours = [] }) => behaviours.some((one) => one.name === name)));
+    this.shares.hidden = !shared.length;
+    const names = shared.map(({ name }) => name).join();
+    if (!this.ready || names === this.shown) return;
+    this.shown = names;
+    this.counted.replaceChildren();
+    this.group.charts = this.group.charts.filter(({ spec }) => !spec.key.startsWith("overlay-share-"));
+    for (const one of shared) this.group.add(new LinesChart(sharesOf(one), this.group), this.counted);
   }
 
   draw() {
@@ -125,19 +138,14 @@ export class Overlay {
   }
 
   showLegend(runs) {
-    showParts(this.legend, runs.map((run, index) => {
-      const { icon, word, tone } = stateOf(run.state);
-      return el("li", { "data-key": run.id }, sample(index),
-        el("span.letter", LETTERS[index]),
-        link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-        run.told && run.told !== run.title ? el("span", run.told) : null,
-        run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
-        el("span.muted",
-          `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
-        el("span.state", { "data-tone": tone }, signOf(icon), el("strong", word),
-          el("span.where", run.ended ? `after ${run.update} updates`
-            : `update ${run.update} of ${run.num_updates}`)));
-    }));
+    showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
+      el("span.letter", LETTERS[index]),
+      link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
+      run.told && run.told !== run.title ? el("span", run.told) : null,
+      run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
+      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
+      stateMark(run.state, {}, el("span.where",
+        run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)))));
   }
 
   showSettings() {

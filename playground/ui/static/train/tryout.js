@@ -5,7 +5,8 @@ import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf, withCode } 
 import { checkAsked, differencesOf } from "../core/form.js";
 import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
-import { seenPart, usedTwice } from "./prompts_preview.js";
+import { seenPart } from "../core/texts.js";
+import { usedTwice } from "./prompts_preview.js";
 
 const PARTS = {
   model: ["The model", "Was it found, what is it, does it fit?", "Look at it"],

@@ -183,7 +183,7 @@ def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, open_pa
     expect(page.locator("pre.log")).to_contain_text("<b>not markup</b>")
 
 
-def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
+def test_compare_filters_sorts_and_asks(site, open_page):
     fake_run.write_run(site.outputs, "done")
     page = open_page
     go(page, "compare", run="done")
@@ -203,10 +203,6 @@ def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
     page.get_by_label("Sort").select_option("gain")
     expect(rows.first).to_contain_text("higher")
     assert gains.count() >= 20
-    page.get_by_role("button", name="Read blind").click()
-    expect(page.locator("table.compare th.figure")).to_have_count(0)
-    expect(page.locator("table.compare mark")).to_have_count(0)
-    page.get_by_role("button", name="Reveal").click()
     expect(page.locator("table.compare mark").first).to_be_visible()
     box = page.locator("#ask-prompt textarea")
     page.get_by_role("button", name="Ask both").click()
@@ -496,7 +492,6 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
         expect(stage.locator(".line-name", has_text="A")).to_have_count(1)
         expect(stage.locator(".line-name", has_text="B")).to_have_count(1)
     expect(page.locator(".overlay-settings tbody tr")).to_have_text(re.compile("Seed.*501.*502"))
-    expect(page.locator(".overlay-engines")).to_be_hidden()
     expect(page.locator("table.runs .tick input:checked")).to_have_count(2)
     page.get_by_label("Horizontal axis of the overlaid curves").select_option("seconds")
     page.locator('[data-chart="overlay-score"] .stage').hover()
@@ -516,7 +511,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".overlay")).to_be_hidden()
 
 
-def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site, open_page):
+def test_an_overlay_names_what_is_missing_and_that_the_engines_differ(site, open_page):
     fake_run.write_run(site.outputs, "here")
     page = open_page
 
@@ -524,17 +519,13 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
         data = route.fetch().json()
         data["runs"].append({**data["runs"][0], "id": "trl", "engine": "trl"})
         data["scores_differ"] = "Their rewards differ."
-        data["differences"] = [{"title": "No gradient clipping", "sentence": HOSTILE}]
         route.fulfill(json=data)
 
     page.route("**/live/_overlay?*", with_other_engine)
     go(page, "runs", overlay=["here", "gone-run"])
     expect(page.locator(".overlay .problem")).to_contain_text("There is no run gone-run here.")
-    expect(page.locator(".overlay-engines")).to_contain_text("TRL's own PPOTrainer")
-    expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
     expect(page.locator(".overlay-warning")).to_contain_text("Their rewards differ. Compare the shapes")
-    expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
-    assert page.evaluate("window.hacked") is None
+    expect(page.locator(".overlay-warning")).to_contain_text("TRL's own PPOTrainer")
     page.unroute_all()
 
 

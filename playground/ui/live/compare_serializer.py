@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config import Behaviour, RunConfig, engines, methods
+from playground.config import Behaviour, RunConfig, methods
 from playground.insight import before_after, compute, diversity, meters, path
 from playground.insight.before_after import BeforeAfter
 from playground.insight.path import PathPoint
@@ -194,15 +194,13 @@ class Overlaid(NamedTuple):
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
-    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
+    """Several runs in one set of charts: curves, and in which settings they differ."""
     reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
-    trl = any(run.config.engine == "trl" and run.config.method == "ppo" for run in runs)
     return {
         "reached": plain(reached),
         "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
         "problems": problems,
         "settings": _differing_settings(runs),
-        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if trl],
         "scores_differ": describe.scores_differ([run.config for run in runs]) if runs else "",
     }
 

@@ -102,7 +102,7 @@ export class Chart {
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
   }
 
-  /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
+  /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */
   look() {
     if (!this.figure) return; // not drawn yet
     this.paint();

@@ -10,11 +10,7 @@ import { live } from "../core/store.js";
 
 const MOST_LINES = 12;
 const LABEL_HEIGHT = 15;
-const LABEL_WIDTH = 138; // pixels kept free at the right for the names
-const NARROW_LABEL_WIDTH = 104;
-const WIDE_LABEL_WIDTH = 210;
-const NARROW_STAGE = 420;
-const WIDE_STAGE = 760;
+const [LEAST_ROOM, MOST_ROOM] = [104, 210]; // pixels kept free at the right for the names
 
 export class LinesChart extends Chart {
   constructor(spec, group) {
@@ -32,9 +28,7 @@ export class LinesChart extends Chart {
     const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
     this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
     this.slots = Array.from({ length: this.spec.most ?? MOST_LINES }, () => lineGlyphs(figure, { bandAlpha: 0.13 }));
-    const width = this.stage.clientWidth;
-    this.room = this.spec.room
-      ?? (width < NARROW_STAGE ? NARROW_LABEL_WIDTH : width < WIDE_STAGE ? LABEL_WIDTH : WIDE_LABEL_WIDTH);
+    this.room = this.spec.room ?? Math.min(MOST_ROOM, Math.max(LEAST_ROOM, 0.28 * this.stage.clientWidth));
     figure.min_border_right = this.room;
   }
 

@@ -10,7 +10,7 @@ import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
-import { buttonOf, el, headOf, setHidden, setPressed, setText, showWrong, signOf, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, setAttribute, setHidden, setText, showWrong, signOf, tableOf } from "../core/dom.js";
 import { runPath, url } from "../core/server.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -178,7 +178,7 @@ export class Charts {
     this.table.style.maxHeight = `${Math.max(this.body.offsetHeight, 320)}px`;
     this.table.hidden = !show;
     this.body.hidden = show;
-    setPressed(this.tableButton, show);
+    setAttribute(this.tableButton, "aria-pressed", String(show));
     if (show) this.fillTable();
   }
 

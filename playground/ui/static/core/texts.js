@@ -1,6 +1,6 @@
 // Model output on the page: monospaced, changed words marked by underline and tint, always as text nodes.
 
-import { el, signOf, withCode } from "./dom.js";
+import { el, signOf } from "./dom.js";
 import { directionOf, signed, stateOf } from "./format.js";
 import { runPath, url } from "./server.js";
 import { wordDifference } from "./worddiff.js";
@@ -17,9 +17,9 @@ const FILES = [
 export const KL_GLOSS = "Nats from the reference: how differently the policy and the reference would have gone on at "
   + "each place of this text, summed. 0 is no difference; it is never negative.";
 
-/** The two texts as elements, with what differs marked. `plain` leaves the marks out (blind reading). */
-export function textPair(before, after, { plain = false } = {}) {
-  const [left, right] = plain || before === null
+/** The two texts as elements, with what differs marked. */
+export function textPair(before, after) {
+  const [left, right] = before === null
     ? [[{ text: before ?? "", changed: false }], [{ text: after, changed: false }]]
     : wordDifference(before, after);
   return [marked(left, "gone", before ?? ""), marked(right, "new", after)];
@@ -74,11 +74,6 @@ export function progressBar(label, done, of, { tone = "", words = null } = {}) {
 export function stateMark(state, { words = null, title = null } = {}, ...more) {
   const { icon, word, tone } = stateOf(state);
   return el("span.state", { "data-tone": tone, title }, signOf(icon), el("strong", words ?? word), more);
-}
-
-/** How TRL's trainer differs from ours: [{title, sentence}]. */
-export function engineDifferences(differences) {
-  return el("dl", differences.map(({ title, sentence }) => [el("dt", title), el("dd", withCode(sentence))]));
 }
 
 function marked(parts, kind, whole) {

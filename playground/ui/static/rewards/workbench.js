@@ -4,7 +4,7 @@
 
 import { binned, roundTicks } from "../charts/arithmetic.js";
 import { bars, frame } from "../charts/small_plots.js";
-import { buttonOf, el, figureOf, headOf, setHidden, setText, setWords, showParts, signOf, tableOf, withCode,
+import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, tableOf, withCode,
 } from "../core/dom.js";
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf } from "../core/server.js";
@@ -64,11 +64,6 @@ class Workbench {
 
   makeRanks() {
     this.moved = el("p.small-text.bench-moved", { role: "status" });
-    this.forget = buttonOf("quiet-button", { hidden: true, title: "Tell later moves from the order as it is now",
-      onclick: () => {
-        this.before = null;
-        this.show();
-      } }, "Compare from here");
     this.more = buttonOf("quiet-button", { onclick: () => {
       this.rows = this.rows === FIRST_ROWS ? MANY_ROWS : FIRST_ROWS;
       this.show();
@@ -76,7 +71,7 @@ class Workbench {
     this.ranked = el("div");
     this.ranks = el("section.panel",
       el("div.bar", el("h2", "What these rewards would push"), this.moved,
-        el("span.grow"), this.forget, this.more), this.ranked);
+        el("span.grow"), this.more), this.ranked);
   }
 
   /** A new state from the server; what was shown stays while it works. */
@@ -152,7 +147,6 @@ class Workbench {
     const moved = moves.filter((by) => by !== 0).length;
     setText(this.moved, moved ? `${moved} of ${samples.length} texts have another place than before the change.`
       : "Change a weight, and see what moves.");
-    setHidden(this.forget, !moved, this.more);
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
     const ranking = (title, indices) => {
       const table = tableOf("bench-ranks", [headOf("Place", "figure"), "Moved", "Text",

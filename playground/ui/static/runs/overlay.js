@@ -1,5 +1,5 @@
 // Curves of two to six runs in one set of charts, on the Runs page: which run is which line, where they stand at the
-// cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
+// cursor, and the settings in which they differ. The address names the runs.
 
 import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
@@ -10,13 +10,15 @@ import { buttonOf, el, setHidden, setText, setWords, shape, showParts, signOf, s
 import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { engineDifferences, stateMark } from "../core/texts.js";
+import { stateMark } from "../core/texts.js";
 import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
+const ENGINES = "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO: below the choice of "
+  + "the engine stands how they differ.";
 const DIFFERING = "Settings in which they differ";
 
 export class Overlay {
@@ -52,7 +54,6 @@ export class Overlay {
     this.shares = el("div.overlay-shares", { hidden: true }, el("h3", "What they do, counted"), this.counted);
     this.methods = new Methods();
     this.settings = el("div.overlay-settings");
-    this.engines = el("div.overlay-engines", { hidden: true });
     this.texts = buttonOf("quiet-button", { hidden: true,
       onclick: () => go({ page: "compare", run: this.data.runs[1].id, with: this.data.runs[0].id }) },
     "Compare their texts");
@@ -61,7 +62,7 @@ export class Overlay {
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
         el("span.grow"), reset, smoothing, over, this.texts, this.close),
       this.problem, this.legend, this.warning, this.undrawn, this.shares, this.grid,
-      this.methods.root, this.settings, this.engines);
+      this.methods.root, this.settings);
   }
 
   want(ids) {
@@ -71,7 +72,7 @@ export class Overlay {
     if (!same) {
       this.data = null;
       this.group.forget();
-      for (const part of [this.engines, this.methods.root, this.shares, this.texts]) part.hidden = true;
+      for (const part of [this.methods.root, this.shares, this.texts]) part.hidden = true;
       for (const part of [this.legend, this.settings, this.warning, this.problem]) part.replaceChildren();
     }
     if (ids.length) this.refresh(!same);
@@ -84,12 +85,13 @@ export class Overlay {
     setWords(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
-    setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
+    const engines = new Set(runs.filter((run) => run.method === "PPO").map((run) => run.engine));
+    setText(this.warning, [differ ? `${differ} Compare the shapes of their curves, not the heights.` : "",
+      engines.size > 1 ? ENGINES : ""].filter(Boolean).join(" "));
     setHidden(this.texts, runs.length !== 2, this.close);
     this.showShares(runs);
     this.methods.show(this.data);
     this.showSettings();
-    this.showEngines();
     if (runs.length) this.preparing ??= this.prepare();
     this.draw();
   }
@@ -159,19 +161,6 @@ export class Overlay {
           settings.map(({ label, unit, values }) => [el("th", { scope: "row" }, label,
             unitBeside({ label, unit }) ? el("span.unit", ` ${unit}`) : ""),
           values.map((value) => el("td", value))])))]);
-  }
-
-  showEngines() {
-    const { runs, differences } = this.data;
-    const names = [...new Set(runs.filter((run) => run.method === "PPO").map((run) => run.engine))];
-    this.engines.hidden = !names.includes("trl");
-    if (this.engines.hidden) return;
-    const sentence = names.length > 1
-      ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same "
-        + "names. Where their curves part, look here first."
-      : "These runs were trained by TRL's own PPOTrainer, which differs from the playground's PPO.";
-    this.engines.replaceChildren(el("h3", "What differs between the engines"),
-      el("p.muted", sentence), engineDifferences(differences));
   }
 }
 

@@ -1,7 +1,7 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { buttonOf, copied, el, headOf, runTitle, setHidden, setText, setWords, showParts, tableOf,
+import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,
   withCode } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { duration, number, percent } from "../core/format.js";
@@ -72,9 +72,7 @@ export class Outcome {
       ...(this.save ? [] : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
     ];
     this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
-      el("span.muted", what), el("code", command),
-      buttonOf("quiet-button", { "aria-label": `Copy: ${command}`, onclick: ({ target }) => copy(target, command) },
-        "Copy"))));
+      el("span.muted", what), el("code", command))));
   }
 
   async saveAs(kind) {
@@ -102,9 +100,4 @@ function costOf({ sentence, phases, parameters, trained }) {
     [duration(seconds), percent(share), operations].map((cell) => el("td", cell))]));
   return [el("h3", "What it cost"), el("p.muted", withCode(sentence + size)),
     el("div.numbers.ledger", { tabindex: "0", role: "region", "aria-label": "Compute" }, table)];
-}
-
-async function copy(button, text) {
-  setText(button, (await copied(text)) ? "Copied" : "Select it and copy");
-  setTimeout(() => setText(button, "Copy"), 2000);
 }

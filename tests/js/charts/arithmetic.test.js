@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {
-  binned, changesBefore, drawnIndices, extent, fullRange, marksOf, nearest, newestOfEach, niceRange,
-  niceStep, placing, roundTicks, smooth, spreadLabels, whenChanged,
+import { binned, changesBefore, drawnIndices, fullRange, marksOf, newestOfEach, niceRange, niceStep, roundTicks,
+  smooth, spreadLabels, whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
 function assertClose(found, wanted) {
@@ -39,20 +38,6 @@ test("bins are round, hold every value of all lists, and one value makes one bin
   assert.deepEqual(binned([[2, 2, 2]], 4), { edges: [2, 2.25], counts: [[3]] });
   assert.deepEqual(binned([[3, 4, 9]], 14, true).edges, [3, 4, 5, 6, 7, 8, 9, 10]);
   assert.deepEqual(binned([[]], 4), { edges: [], counts: [[]] });
-});
-
-test("a value finds its place between two ends, upwards or downwards", () => {
-  assert.deepEqual([0, 5, 10].map(placing(0, 10, 100, 0)), [100, 50, 0]);
-  assert.equal(placing(3, 3, 10, 20)(3), 10);
-});
-
-test("the extent of several arrays leaves out gaps and what is not in view", () => {
-  assert.deepEqual(extent([[1, NaN, 9], [0, 4, -8]], 0, 2), [0, 4]);
-  assert.equal(extent([[NaN]]), null);
-});
-
-test("the nearest point is found", () => {
-  assert.deepEqual([nearest([1, 2, 5], 3.4), nearest([1, 2, 5], 9), nearest([], 1)], [1, 2, -1]);
 });
 
 test("the horizontal axis has room for all updates, and for the time as far as it can be told", () => {

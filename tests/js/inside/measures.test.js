@@ -39,12 +39,3 @@ test("what gained most stands first, what lost most last, and the drawn token is
   assert.deepEqual(rows.map(({ text, drawn }) => [text, drawn]), [["y", false], ["z", false], ["x", true]]);
   assert.ok(Math.abs(rows[0].change - 0.5) < 1e-12);
 });
-
-test("spaces and line breaks of a token can be seen", () => {
-  assert.deepEqual([" good", "a b", "\n", ""].map(readable), ["\u00b7good", "a b", "\u21b5", "(nothing)"]);
-});
-
-test("what is not known adds nothing", () => {
-  assert.equal(sum([1, null, 2]), 3);
-  assert.equal(sum(null), 0);
-});

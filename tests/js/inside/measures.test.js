@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { changes, MEASURES, rangeOf, readable, shadeOf, sum, told }
+import { changes, MEASURES, rangeOf, shadeOf, told }
   from "../../../playground/ui/static/inside/measures.js";
 
 const half = Math.log(0.5);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { COLUMNS, NEWEST, behavioursOf, changedIn, columnsWith, countOf, grouped, listed, shownOf,
+import { NEWEST, behavioursOf, changedIn, columnsWith, countOf, grouped, listed, shownOf,
   turned, unfolded } from "../../../playground/ui/static/runs/listing.js";
 
 const run = (id, started_at, more = {}) => ({ id, title: id, told: "", note: "", model: "pocket-2m",

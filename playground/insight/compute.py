@@ -3,7 +3,7 @@
 Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
 operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
 not needed). The LM head is counted where it is computed: on completion tokens. Attention's own products, everything
-element by element and the look back after a single step are left out. The page, the command line and
+element by element and the second reading after a single step are left out. The page, the command line and
 the model card call it.
 """
 
@@ -91,7 +91,9 @@ def _operations(
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
-    head = facts.get("head_parameters", 0.0)  # not told by older runs: every token counts as if it went through there
+    head = facts.get(
+        "head_parameters", 0.0
+    )  # not recorded by older runs: every token counts as if it went through there
     method, trunk = METHODS[config.method], (weights - head) * whole
     critic = trunk * config.separate_critic
     written = trunk + head * tokens

@@ -94,7 +94,7 @@ class Meter(NamedTuple):
 
     @property
     def can_tell(self) -> bool:
-        """Whether a change of all its prompts would be told from chance; of five or fewer it never is."""
+        """Whether a change of all its prompts would be more than chance; of five or fewer it never is."""
         prompts = min(self.before.prompts, self.after.prompts)
         return 2 * at_least(prompts, prompts) < CHANCE
 

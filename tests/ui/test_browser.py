@@ -266,7 +266,7 @@ def test_runs_are_sorted_filtered_and_named_and_the_name_stands_everywhere(site,
     expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
     expect(rows.first.locator("td[data-label=Reward]")).to_have_text("Sentiment")
     expect(rows.first.locator("td[data-label='Learning rate']")).to_have_text("0.0002")
-    counts = page.locator("table.runs td.counts")
+    counts = page.locator("table.runs td.counts[data-label='is kind']")
     expect(page.locator("table.runs th[abbr='is kind']")).to_have_count(1)
     expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
     page.get_by_role("columnheader", name="is kind").locator(".sort").click()

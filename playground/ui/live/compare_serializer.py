@@ -112,7 +112,7 @@ def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str
         return ""
     if other is None:
         return before_after.outcome_sentence(found, config.score_unit)
-    return before_after.across_sentence(found, other["kl"], config.score_unit)
+    return before_after.outcome_sentence(found, config.score_unit, across=True, other_kl=other["kl"])
 
 
 def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:

@@ -41,15 +41,6 @@ def test_a_label_is_text_whatever_it_is(label):
     assert "0 \u2192 0.5</text>" in svg and "a" * 60 not in svg
 
 
-def test_its_colours_are_the_style_sheet_s():
-    svg = drawn(
-        DrawnLine(VALUES, "teal", band=pd.DataFrame({"low": VALUES - 1, "high": VALUES + 1})),
-        DrawnLine(VALUES, "indigo"),
-    )
-    assert {"teal", "indigo", "muted", "rule", "text"} == set(re.findall(r"var\(--([\w-]+)\)", svg))
-    assert not re.search("#[0-9a-f]{6}", svg)
-
-
 def test_a_spike_survives_thinning():
     values = pd.Series(0.0, index=range(1, 10_001))
     values[7777], values[7778] = 9.0, -9.0

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from playground import cli, exports
+from playground import exports
 from playground.config import RunConfig, yaml_io
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from tests.support import PROJECT, small_config
 from tests.thoroughness import thorough
@@ -73,17 +72,11 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
         assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
 
 
-def test_the_yaml_starts_with_our_own_command(tmp_path, outputs, forked_workers):
+def test_the_yaml_is_the_configuration_with_our_own_command_on_top(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
     assert yaml_io.load(path) == small()
-    line = path.read_text().splitlines()[0]
-    assert line.startswith("# ") and exports.command(small(), str(path)) in line
-    python, m, module, *arguments = exports.command(small(), str(path)).split()
-    assert (python, m, module) == ("python", "-m", "playground")
-    with pytest.raises(SystemExit, match="0"):
-        cli.main([*arguments, "--outputs", str(outputs), "--run-id", "again"])
-    assert len(RunDirectory.open(outputs / "again").metrics()) == 2
+    assert path.read_text().splitlines()[0].endswith(f"  python -m playground train {path}")
 
 
 def test_the_script_carries_the_settings_of_the_run():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 
 import pytest
@@ -67,11 +65,6 @@ def test_it_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wr
     assert [name for name, text in exported(wrong).items() if WORDS not in text] == []
     marked = [name for name, text in exported(usual).items() if "on purpose" in text or "wrong-on-purpose" in text]
     assert marked == []
-
-
-def test_every_row_of_a_table_says_it(wrong):
-    table = csv_tables.metrics_csv(wrong.config(), wrong.metrics(), [])
-    assert [row["wrong_on_purpose"] for row in csv.DictReader(io.StringIO(table))] == [WORDS, WORDS]
 
 
 def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):

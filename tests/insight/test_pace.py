@@ -36,11 +36,6 @@ def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
     assert len(held) > 500 and sum(held) >= 0.8 * len(held)
 
 
-@pytest.mark.parametrize("updates", [[], [1], [3, 3]])
-def test_without_two_updates_nothing_is_known(updates: list[int]) -> None:
-    assert seconds_left(updates, [1.0] * len(updates), 10) is None
-
-
 def of(state: str, update: int, worked: float) -> Status:
     return Status(state=state, update=update, num_updates=10, worked_seconds=worked, updated_at=100.0)
 
@@ -52,8 +47,3 @@ def test_many_runs_take_what_is_left_of_all_at_the_pace_of_all_shared_among_thos
     assert all_left([done, half, waits, waits], 110.0) == pytest.approx((left / factor, left * factor))
     two = all_left([done, half, half, waits, waits], 100.0)
     assert two == pytest.approx((50 / 20 * 30 / 2 / (1.4 + 1 / 21), 50 / 20 * 30 / 2 * (1.4 + 1 / 21)))
-
-
-def test_of_many_runs_nothing_is_known_before_the_first_update_and_nothing_is_left_after_the_last() -> None:
-    assert all_left([of("running", 0, 5.0), of("queued", 0, 0.0)], 100.0) is None
-    assert all_left([of("finished", 10, 5.0), of("stopped", 3, 5.0)], 100.0) == (0.0, 0.0)

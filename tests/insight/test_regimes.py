@@ -38,12 +38,6 @@ def test_a_score_of_two_values_is_not_taken_for_a_bell():
     assert up * math.log(2 * up) + (1 - up) * math.log(2 * (1 - up)) == pytest.approx(0.3, rel=0.01)
 
 
-def test_without_scores_only_the_tight_end_is_known_and_without_spread_nothing():
-    assert regimes.regimes(None, 64)[:2] == (4.0, None)
-    assert regimes.regimes(Measured([1.0] * 20, 0.0, 20.0), 64) is None
-    assert regimes.regimes(bell(nats=None), 64).loose is None
-
-
 def test_what_a_run_knows_of_its_reference_is_read_from_before_training():
     config = catalog.preset("kinder-reviews")
     samples = [*fake_run.samples_of(config, 0), *fake_run.samples_of(config, 40)]

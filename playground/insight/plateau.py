@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 LEFT = 0.1  # of the whole gain; with less to come it has begun
-FEWEST_LOOKS = 5
+FEWEST_EVALUATIONS = 5
 FEWEST_AFTER = 2  # evaluations after its beginning that must bear it out
 
 
@@ -60,7 +60,7 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
         return Plateau(None, reason="a dial")
     curve = curve_of(samples)
     updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
-    if len(updates) < FEWEST_LOOKS or scores.shape[1] < 2:
+    if len(updates) < FEWEST_EVALUATIONS or scores.shape[1] < 2:
         return Plateau(None, reason="few looks")
     span = float(scores.max() - scores.min())
     made, gain = scores - scores[0], scores[-1] - scores[0]

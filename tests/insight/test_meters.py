@@ -17,9 +17,9 @@ from playground.insight.meters import (
     meters,
     of_pairs,
     outcome_words,
-    paid,
     sentence,
 )
+from playground.insight.paid import paid
 from playground.rewards.agreement import wilson
 from playground.runs.folder.records import Sample
 from playground.setup import catalog

@@ -19,6 +19,7 @@ from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.insight.frontier import against_kl
 from playground.insight.frontier.against_kl import Possible
 from playground.insight.meters import Meter
+from playground.insight.paid import Paid, paid
 from playground.insight.path import PathPoint, path_of
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
@@ -92,8 +93,7 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     """
     zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
-    paid = meters.paid(config, before_after.pairs(samples))
-    return _behaviours(found, claim_ways.ways(config, samples), paid)
+    return _behaviours(found, claim_ways.ways(config, samples), paid(config, before_after.pairs(samples)))
 
 
 def behaviours_of_pairs(
@@ -101,12 +101,11 @@ def behaviours_of_pairs(
 ) -> dict[str, Any] | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    paid = meters.paid(config, pairs) if against_itself else []
-    return _behaviours(found, claim_ways.ways_of_pairs(config, pairs), paid)
+    return _behaviours(found, claim_ways.ways_of_pairs(config, pairs), paid(config, pairs) if against_itself else [])
 
 
 def _behaviours(
-    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], paid: Sequence[meters.Paid]
+    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], against: Sequence[Paid]
 ) -> dict[str, Any] | None:
     if not found:
         return None
@@ -120,7 +119,7 @@ def _behaviours(
             }
             for way in ways
         ],
-        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in paid],
+        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in against],
     }
 
 

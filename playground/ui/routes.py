@@ -109,6 +109,7 @@ class Views:
         self._home: tuple[float, bytes] = (0.0, b"")
         self._looking = asyncio.Lock()  # one looks for all who ask at the same time
         self._readers = ThreadPoolExecutor(READERS, "reader")
+        self._askers = ThreadPoolExecutor(READERS, "asker")  # those wait for the model service
 
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what may read everything of a run in threads of its own: however many ask for it, the threads that the
@@ -207,7 +208,8 @@ class Views:
         """The same as it would read under other settings: `?gamma=` and the like."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
         asked = functools.partial(trace_part.what_if_data, run, update, dict(request.query_params), self.service)
-        return _json(await asyncio.to_thread(lambda: encode(asked())))
+        answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(asked()))
+        return _json(answer)
 
     async def tokens(self, request: Request) -> Response:
         """One fixed prompt's answer (of `?seed=`, or the first) at each look, token by token."""

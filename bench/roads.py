@@ -19,7 +19,8 @@ sys.path.insert(0, str(PROJECT))
 
 from bench.frontier import finished  # noqa: E402
 from bench.results import machine, train  # noqa: E402
-from playground.insight import compute, roads  # noqa: E402
+from playground.insight import compute  # noqa: E402
+from playground.insight.path import at, path_of, reach  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
@@ -51,18 +52,28 @@ def main() -> None:
 
 def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
     """One row for each road of a seed: at its end, and where all roads of that seed have been."""
-    ways = {road: roads.way(run.samples(), run.events()) for road, run in runs.items()}
-    reached = roads.reach(ways.values())
+    paths = {road: path_of(run.samples(), run.events()) for road, run in runs.items()}
+    reached = reach(paths.values())
     assert reached is not None, "a run did not move"
     rows = []
     for road, run in runs.items():
-        end, there = ways[road][-1], roads.at(ways[road], reached)
-        cost = roads.bill(run.config(), run.metrics(), run.events())
+        end, there = max(paths[road], key=lambda point: point.kl), at(paths[road], reached)
+        cost = compute.bill(run.config(), run.metrics(), run.events())
         assert there is not None and cost is not None
-        rows.append({
-            "road": road, "method": run.config().method, "seed": seed, "gain": end.gain, "half": end.half, "kl": end.kl,
-            "reached": reached, "gain_there": there.gain, "half_there": there.half, **cost._asdict(),
-        })  # fmt: skip
+        rows.append(
+            {
+                "road": road,
+                "method": run.config().method,
+                "seed": seed,
+                "gain": end.gain,
+                "half": end.gain_half,
+                "kl": end.kl,
+                "reached": reached,
+                "gain_there": there.gain,
+                "half_there": there.gain_half,
+                **cost._asdict(),
+            }
+        )
     return rows
 
 

@@ -12,11 +12,12 @@ from typing import Any
 from playground.cli.terminal import complain, console, number, print_json, print_table, print_texts, say, time_range
 from playground.config import RunConfig, differences
 from playground.exports.report import COUNTS, Report
-from playground.insight import before_after, compute, judging, knee, meters
+from playground.insight import before_after, compute, judging, meters, plateau
 from playground.insight.diagnosis import diagnose
 from playground.insight.diagnosis.run_records import Records
 from playground.insight.frontier import against_kl
 from playground.insight.intervals import Interval
+from playground.insight.path import path_of
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples
 from playground.runs.folder import changes, exit_reasons
@@ -144,7 +145,7 @@ def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
         "judges": judge_verdicts(report),
         "frontier": score_against_kl(run, report),
         "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, report.samples, report.events))],
-        "knee": report.knee._asdict(),
+        "knee": report.plateau._asdict(),
         "compute": {**ledger._asdict(), **phases} if ledger else None,
         "perplexity_text": report.forgetting(),
         "perplexity_reference": report.strangeness(),
@@ -172,7 +173,7 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
         ("strangeness", "perplexity of its texts to the reference {} at first, {} now", report.strangeness()),
     ):
         yield name, words.format(*map(number, found)) if found else ""
-    yield "knee", knee.knee_sentence(report.knee)
+    yield "knee", plateau.plateau_sentence(report.plateau)
     if report.ledger:
         yield "compute", compute.ledger_sentence(report.ledger)
         for phase in report.ledger.phases:
@@ -241,7 +242,7 @@ def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:
     """The evaluations of a run, and what texts that were drawn for it show to be possible."""
     drawn, beta = frontier_samples.read(run), against_kl.final_beta(report.config, report.metrics)
     found = against_kl.possible(drawn, beta) if drawn else None
-    return against_kl.as_data(against_kl.looks(report.samples, report.events), found)
+    return against_kl.as_data(path_of(report.samples, report.events), found)
 
 
 def _print_gains(report: Report) -> None:

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from playground.exports.rendering import FOLDER, figure, short
 from playground.exports.report import Report
-from playground.insight import frames, knee
+from playground.insight import frames, plateau
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,8 +86,8 @@ def panels(report: Report) -> list[Panel]:
     metrics = frames.metrics(report.metrics).set_index("update")
     samples = frames.samples(report.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
-    score = knee.curve_of(report.samples).mean(axis=1)
-    above, found = " above the reference" if report.unit == "sd" else "", report.knee.update
+    score = plateau.curve_of(report.samples).mean(axis=1)
+    above, found = " above the reference" if report.unit == "sd" else "", report.plateau.update
     shares = frames.shares(report.behaviours).groupby("behaviour", sort=False)
     all_panels = [
         Panel(

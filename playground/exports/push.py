@@ -2,7 +2,7 @@
 
 The token comes from the environment (HF_TOKEN) or the hub's own login and goes into the hub's client, nowhere else: it
 is not printed, not stored, not passed to the model service. Only the command line calls this; the page shows the
-command, for the server's token must not be at the service of whoever sees the page.
+command, for the server's token must not serve the visitors of the page.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def client() -> Any:
 
 
 def check_base(config: RunConfig, kind: str) -> None:
-    """Raises: PushRefused for an adapter whose base nobody else can get."""
+    """Raises: PushRefused for an adapter whose base is not on the hub."""
     if kind == "adapter" and not catalog.is_hub_id(config.model.source):
         raise PushRefused(
             f"The adapter's base, {config.model.source}, is not on the hub, so nobody could load it. Push --as merged."

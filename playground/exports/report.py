@@ -13,8 +13,8 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.exports.rendering import figure
-from playground.insight import before_after, compute, knee, meters
 from playground.runs.folder import changes
+from playground.insight import before_after, compute, meters, plateau
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.setup import describe
@@ -76,7 +76,7 @@ class Report:
     @property
     def remarks(self) -> list[str]:
         """Until when training paid, and what became of both perplexities, a sentence each."""
-        found = [knee.knee_sentence(self.knee)]
+        found = [plateau.plateau_sentence(self.plateau)]
         if text := self.forgetting():
             found.append(f"Perplexity on held-out text: {_steps(text)} (rising: it forgets).")
         if strange := self.strangeness():
@@ -129,9 +129,9 @@ class Report:
         return [row[: len(self.count_columns)] for row in rows]
 
     @cached_property
-    def knee(self) -> knee.Knee:
+    def plateau(self) -> plateau.Plateau:
         """After which update there was hardly anything left to gain."""
-        return knee.knee(self.samples, self.config.method)
+        return plateau.plateau(self.samples, self.config.method)
 
     @cached_property
     def ledger(self) -> compute.Ledger | None:
@@ -164,7 +164,7 @@ class Report:
         for meter in self.behaviours:
             found[f"behaviours/{meter.name}_before"] = meter.before.share
             found[f"behaviours/{meter.name}"] = meter.after.share
-        found["knee/update"] = self.knee.update
+        found["knee/update"] = self.plateau.update
         if self.ledger:
             for name in ("operations", "seconds", "peak_memory_gb", "tokens_generated"):
                 found[f"compute/{name}"] = getattr(self.ledger, name)

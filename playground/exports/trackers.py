@@ -22,7 +22,7 @@ from playground.config import flatten
 from playground.errors import PlaygroundError
 from playground.exports import csv_tables
 from playground.exports.report import Report
-from playground.insight import frames, knee
+from playground.insight import frames, plateau
 
 PROJECT = "rlhf-playground"
 HISTOGRAM_BINS = 20
@@ -61,7 +61,7 @@ def to_tensorboard(report: Report, folder: Path) -> Exported:
         for update, figures in _steps(report).items():
             for name, value in figures.items():
                 put(update, summary=Summary(value=[Summary.Value(tag=name, simple_value=value)]))
-        for update, scores in knee.curve_of(report.samples).T.items():
+        for update, scores in plateau.curve_of(report.samples).T.items():
             if len(scores):
                 put(update, summary=summary.histogram("fixed_prompts/scores", scores.to_numpy(), HISTOGRAM_BINS))
         put(0, started, summary=summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN)))
@@ -129,7 +129,7 @@ def _steps(report: Report) -> dict[int, dict[str, float]]:
     evaluations = frames.evaluations(report.evaluations).set_index("update")
     shares = frames.shares(report.behaviours).groupby("behaviour")["share"]
     measured = {
-        "fixed_prompts/score": knee.curve_of(report.samples).mean(axis=1).dropna(),
+        "fixed_prompts/score": plateau.curve_of(report.samples).mean(axis=1).dropna(),
         "text/perplexity": evaluations["perplexity_text"].dropna(),
         **{f"behaviours/{name}": values for name, values in shares},
     }

@@ -209,23 +209,18 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
     )
 
 
-def outcome_sentence(found: Outcome, unit: str = "sd") -> str:
-    """One line for a person: the gain with its uncertainty, and what it cost."""
-    digits = _digits_of_kl(found)
-    spread = "" if math.isnan(found.kl_high) else f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})"
-    return f"Score {_gain(found, unit)}; {found.kl:.{digits}f} nats{spread} from the reference."
+def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, other_kl: float | None = None) -> str:
+    """One line for a person: the gain with its uncertainty, and what it cost.
 
-
-def across_sentence(found: Outcome, kl: float | None, unit: str = "sd") -> str:
-    """The same of a run against another, whose distance from the reference is `kl`."""
-    digits = _digits_of_kl(found)
-    theirs = "" if kl is None else f", the other {kl:.{digits}f}"
-    gain = _gain(found, f"{unit} against the other run")
-    return f"Score {gain}; {found.kl:.{digits}f} nats from the reference{theirs}."
-
-
-def _digits_of_kl(found: Outcome) -> int:
-    return 3 if 0 < found.kl_high < 0.05 else 1
+    Args:
+        across: it is the gain over another run, whose distance from the reference is `other_kl`.
+    """
+    digits = 3 if 0 < found.kl_high < 0.05 else 1
+    other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
+    known = not across and not math.isnan(found.kl_high)
+    spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
+    gain = _gain(found, f"{unit} against the other run" if across else unit)
+    return f"Score {gain}; {found.kl:.{digits}f} nats{spread} from the reference{other}."
 
 
 def _gain(found: Outcome, unit: str) -> str:

@@ -3,7 +3,7 @@
 Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
 operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
 not needed). The LM head is counted where it is computed: on completion tokens. Attention's own products, everything
-element by element and the look back after a single step are left out. The page, the command line and
+element by element and the second reading after a single step are left out. The page, the command line and
 the model card call it.
 """
 
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from playground.config import RunConfig
 from playground.config.methods import METHODS
-from playground.runs.folder.records import Event, UpdateMetrics
+from playground.runs.folder.records import STEERING_VECTOR, Event, UpdateMetrics
 from playground.setup.describe import two_digits
 
-LOOKING = "evaluate and save"  # the phase that is no part of learning
+EVALUATING = "evaluate and save"  # the phase that is no part of learning
 MODEL = "model"  # kind of the event that holds what is known of the weights
 FORWARD, BACKWARD, BACKWARD_FROZEN = 2, 4, 2
 
@@ -71,7 +71,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
             Phase("generate", spent[0], rollout),
             Phase("score", spent[1], score),
             Phase("update", spent[2], update),
-            Phase(LOOKING, max(0.0, seconds - sum(spent)), None),
+            Phase(EVALUATING, max(0.0, seconds - sum(spent)), None),
         ],
         seconds=seconds,
         peak_memory_gb=max(memory, default=None),
@@ -91,7 +91,9 @@ def _operations(
         return None, None, None  # TRL passes its batches through the models in another number
     weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
-    head = facts.get("head_parameters", 0.0)  # not told by older runs: every token counts as if it went through there
+    head = facts.get(
+        "head_parameters", 0.0
+    )  # not recorded by older runs: every token counts as if it went through there
     method, trunk = METHODS[config.method], (weights - head) * whole
     critic = trunk * config.separate_critic
     written = trunk + head * tokens
@@ -106,6 +108,42 @@ def _operations(
         update += times * FORWARD * learned_from  # the reference
     learned = facts.get("reward_parameters", 0)
     return rollout, FORWARD * learned * whole, update
+
+
+class Bill(NamedTuple):
+    """What a method cost before the first answer, and what each answer costs after it. Evaluations and loading are
+    not counted.
+
+    Attributes:
+        texts, tokens: written to learn from. tokens_trained: summed over epochs. seconds, operations: of all three
+            phases; None where they cannot be counted. memory_gb: at most. answers: texts written for each answer given.
+    """
+
+    texts: int
+    tokens: int
+    tokens_trained: int
+    seconds: float
+    operations: float | None
+    memory_gb: float | None
+    answers: int
+
+
+def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Bill | None:
+    """What a run cost; None before its first update. The best of n costs nothing beforehand, and steering the
+    texts of its vector: what else such runs write shows only what is to be expected."""
+    events = list(events)
+    found = ledger(config, metrics, events)
+    if found is None:
+        return None
+    if config.method == "best_of_n":
+        return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.answers_each)
+    if config.method == "steer":
+        vector = next((event.figures for event in events if event.kind == STEERING_VECTOR), {})
+        texts, tokens = int(vector.get("texts", 0)), int(vector.get("tokens", 0))
+        return Bill(texts, tokens, 0, vector.get("seconds", 0.0), None, found.peak_memory_gb, 1)
+    seconds = sum(phase.seconds for phase in found.phases if phase.name != EVALUATING)
+    spent = found.tokens_generated, found.tokens_trained
+    return Bill(found.episodes, *spent, seconds, found.operations, found.peak_memory_gb, config.answers_each)
 
 
 def operations_in_words(operations: float | None) -> str:

@@ -1,6 +1,6 @@
 """Which reward the policy lives on: how much of the gain over the reference each term of the score brings.
 
-Pure arithmetic on the `contributions` of update metrics. What is told must be more than chance: Student's 95 % interval
+Pure arithmetic on the `contributions` of update metrics. Only what is more than chance is said: Student's 95 % interval
 over the newest updates lies on one side of 0. The page calls it.
 """
 
@@ -47,21 +47,19 @@ def sentence(parts: Sequence[TermGain], unit: str) -> str:
     net = [math.fsum(gains) for gains in zip(*(part.gains for part in parts), strict=True)]
     givers = [part for part in ordered if part.gain >= SMALLEST_GAIN / 2]
     takers = [part for part in reversed(ordered) if part.gain <= -SMALLEST_GAIN / 2 and _sign(part.gains) < 0]
-    taken = [f"{part.label} takes {two_digits(-part.gain)} {unit} away" for part in takers]
+    taken = " and ".join(f"{part.label} takes {two_digits(-part.gain)} {unit} away" for part in takers)
     if not givers or _sign(net) <= 0 or (fmean(net) < SMALLEST_GAIN and not takers):
-        told = [f"{part.label} brings {two_digits(part.gain)} {unit}" for part in givers if _sign(part.gains) > 0]
-        if told and takers:
-            return f"In the newest training batches {' and '.join(told)}; {' and '.join(taken)}."
-        lost = f", and {' and '.join(taken)}" if taken else ""
-        return f"In the newest training batches no reward brings a gain that can be told from chance{lost}."
-    given = math.fsum(part.gain for part in givers)
-    shares = [f"{100 * part.gain / given:.0f} %" for part in givers]
-    if len(givers) == 1:
-        text = f"all of the gain comes from {givers[0].label} (+{two_digits(givers[0].gain)} {unit})"
+        sure = [f"{part.label} brings {two_digits(part.gain)} {unit}" for part in givers if _sign(part.gains) > 0]
+        text = " and ".join(sure) if sure and takers else "no reward brings a gain that can be told from chance"
+        between = "; " if sure else ", and "
     else:
-        rest = [f"{share} from {part.label}" for share, part in zip(shares[1:], givers[1:], strict=True)]
-        text = f"{shares[0]} of the gain comes from {givers[0].label}, {' and '.join(rest)}"
-    return f"In the newest training batches {text}{'; ' if taken else ''}{' and '.join(taken)}."
+        given = math.fsum(part.gain for part in givers)
+        shares = [f"{100 * part.gain / given:.0f} % from {part.label}" for part in givers]
+        first = shares[0].replace(" from", " of the gain comes from", 1)
+        alone = f"all of the gain comes from {givers[0].label} (+{two_digits(givers[0].gain)} {unit})"
+        text = alone if len(givers) == 1 else f"{first}, {' and '.join(shares[1:])}"
+        between = "; "
+    return f"In the newest training batches {text}{between if taken else ''}{taken}."
 
 
 def _sign(values: Sequence[float]) -> int:

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from playground.errors import PlaygroundError
 from playground.insight import before_after, intervals, meters
 from playground.insight.before_after import read_once
-from playground.insight.frontier import against_kl
 from playground.insight.intervals import Interval, by_unit
+from playground.insight.path import PathPoint, path_of
 from playground.runs.folder.directory import RunDirectory
 from playground.sweeps.sweep_record import Sweep
 
@@ -32,12 +32,12 @@ class Setting(NamedTuple):
 
 class RunEnd(NamedTuple):
     """What a finished run has come to: gain on the fixed prompts in the score's unit, KL in nats per completion, and of
-    each behaviour by its words in what share of the answers it was seen. `looks` are its evaluations on the way."""
+    each behaviour by its words in what share of the answers it was seen. `path` has its evaluations."""
 
     gain: float | None
     kl: float | None
     shares: dict[str, float]
-    looks: list[against_kl.Look]
+    path: list[PathPoint]
 
 
 class SettingRow(NamedTuple):
@@ -93,11 +93,11 @@ def end_of(run: RunDirectory) -> RunEnd | None:
     """What a finished run has come to, read once for as long as its files stay; None where it cannot be read."""
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
-        looks = against_kl.looks(before_after.samples_of(run), run.events())
+        path = path_of(before_after.samples_of(run), run.events())
     except PlaygroundError:
         return None
     shares = {meter.words: meter.after.share for meter in counted}
-    return RunEnd(found.gain if found else None, found.kl if found else None, shares, looks)
+    return RunEnd(found.gain if found else None, found.kl if found else None, shares, path)
 
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
@@ -122,10 +122,10 @@ def figures_of(run: RunDirectory) -> dict[str, dict[int, float]]:
     }
 
 
-def mean_looks(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
+def mean_path(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
     """The way of a setting on the fixed prompts: (update, KL, score), each over the seeds that were evaluated then."""
     kl, score = (
-        by_unit((look.update, getattr(look, name)) for end in ends for look in end.looks) for name in ("kl", "score")
+        by_unit((point.update, getattr(point, name)) for end in ends for point in end.path) for name in ("kl", "score")
     )
     return [
         (update, at, gained)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from playground.runs.folder.records import Status
 
 NEWEST = 20  # updates whose pace counts: texts grow or shrink while a model learns, and machines get busy
-LEAST, FIRST = 0.4, 1.0  # how far off it may be: of a long look, and so much more of the first update
+LEAST, FIRST = 0.4, 1.0  # how far off it may be: of a long evaluation, and so much more of the first update
 
 
 class Range(NamedTuple):
@@ -23,7 +23,7 @@ def seconds_left(updates: Sequence[int], seconds: Sequence[float], num_updates: 
     yet.
 
     The range narrows from a factor of 1.9 either way to 1.45. Asked after each update of the recorded runs, it holds
-    what was then left 8 times in 10; less often near the end, where one look takes as long as several updates.
+    what was then left 8 times in 10; less often near the end, where one evaluation takes as long as several updates.
 
     Args:
         updates, seconds: numbers of updates, and the run's clock after each of them, pauses left out.

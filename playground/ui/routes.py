@@ -28,10 +28,10 @@ from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.insight.diagnosis.run_records import Thresholds
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
+from playground.runs.model_service import ModelService
 from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, describe, devices
 from playground.ui import own_files
@@ -68,10 +68,10 @@ def bokeh_version() -> str:
     return importlib.metadata.version("bokeh")
 
 
-def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
+def routes(hub: Hub, access: Access | None = None, service: ModelService | None = None) -> list[BaseRoute]:
     """All routes, for `launch(app_kwargs={"routes": ...})`."""
     access = access or Access()
-    views = Views(hub, access)
+    views = Views(hub, access, service)
     table: list[tuple[str, Handler, Action]] = [
         ("/live/_access", views.access_data, Action.WATCH),
         ("/live/_home", views.home, Action.WATCH),
@@ -84,8 +84,8 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
         ("/live/{run_id}/poll", views.poll, Action.WATCH),
         ("/live/{run_id}/moment/{update:number}", views.moment, Action.WATCH),
         ("/live/{run_id}/compare", views.compare, Action.WATCH),
-        ("/live/{run_id}/lamps", views.checks, Action.WATCH),
         ("/live/{run_id}/trace/{update:number}", views.trace, Action.WATCH),
+        ("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK),
         ("/live/{run_id}/tokens/{prompt_id:number}", views.tokens, Action.WATCH),
         ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
         ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
@@ -104,11 +104,12 @@ def routes(hub: Hub, access: Access | None = None) -> list[BaseRoute]:
 class Views:
     """The handlers; they share one hub."""
 
-    def __init__(self, hub: Hub, access: Access) -> None:
-        self.hub, self.access = hub, access
+    def __init__(self, hub: Hub, access: Access, service: ModelService | None = None) -> None:
+        self.hub, self.access, self.service = hub, access, service or ModelService()
         self._home: tuple[float, bytes] = (0.0, b"")
         self._looking = asyncio.Lock()  # one looks for all who ask at the same time
         self._readers = ThreadPoolExecutor(READERS, "reader")
+        self._askers = ThreadPoolExecutor(READERS, "asker")  # those wait for the model service
 
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what may read everything of a run in threads of its own: however many ask for it, the threads that the
@@ -191,16 +192,6 @@ class Views:
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
 
-    async def checks(self, request: Request) -> Response:
-        """Is a run healthy, by the thresholds that the query names and the usual ones for the rest?"""
-        try:
-            at = Thresholds.of(dict(request.query_params))
-        except InvalidConfig as error:
-            return _json(encode({"problems": [item._asdict() for item in error.problems]}))
-        feed = (await self.hub.channel(request.path_params["run_id"])).feed
-        told = {"thresholds": insight_serializer.thresholds(at)}
-        return _json(await self._read(lambda: encode({"lamps": feed.checks_at(at), **told})))
-
     async def compare(self, request: Request) -> Response:
         """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
         run_id, query = request.path_params["run_id"], request.query_params
@@ -209,9 +200,16 @@ class Views:
         return _json(await self._read(self._compare_data, run_id, update, query.get("with") or None))
 
     async def trace(self, request: Request) -> Response:
-        """One update in slow motion; with `?gamma=` and the like as it would read under these settings."""
+        """One update in slow motion."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
-        return _json(await self._read(lambda: encode(trace_part.trace_data(run, update, dict(request.query_params)))))
+        return _json(await self._read(lambda: encode(trace_part.trace_data(run, update))))
+
+    async def what_if(self, request: Request) -> Response:
+        """The same as it would read under other settings: `?gamma=` and the like."""
+        run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
+        asked = functools.partial(trace_part.what_if_data, run, update, dict(request.query_params), self.service)
+        answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(asked()))
+        return _json(answer)
 
     async def tokens(self, request: Request) -> Response:
         """One fixed prompt's answer (of `?seed=`, or the first) at each look, token by token."""

@@ -146,7 +146,7 @@ def launch(
     warning = _gradio_warning(demo, mode)
     parts = contextlib.ExitStack()
     parts.enter_context(gradio_parts.replaced())
-    url, loop = _serve_gradio(demo, address, port, hub, access, incoming)
+    url, loop = _serve_gradio(demo, address, port, hub, access, service, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
     chores = [
@@ -162,7 +162,7 @@ def launch(
 
 
 def _serve_gradio(
-    demo: gr.Blocks, address: str, port: int, hub: Hub, access: Access, incoming: Incoming
+    demo: gr.Blocks, address: str, port: int, hub: Hub, access: Access, service: ModelService, incoming: Incoming
 ) -> tuple[str, Callable[[], asyncio.AbstractEventLoop | None]]:
     """Start Gradio with our routes, behind the middleware. Returns its address, and what gives its event loop."""
     loops: list[asyncio.AbstractEventLoop] = []
@@ -181,7 +181,12 @@ def _serve_gradio(
         yield
         forgetting.cancel()
 
-    own = {"routes": routes.routes(hub, access), "middleware": [doorkeeper], "lifespan": lifespan, "openapi_url": None}
+    own = {
+        "routes": routes.routes(hub, access, service),
+        "middleware": [doorkeeper],
+        "lifespan": lifespan,
+        "openapi_url": None,
+    }
     _, url, _ = demo.launch(
         server_name=address,
         server_port=port,

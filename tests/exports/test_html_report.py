@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 
-import pytest
-
-from playground import cli
 from playground.config import knobs
 from playground.exports import html_report
 from playground.exports.report import Report
@@ -135,12 +132,6 @@ def test_it_stays_below_two_megabytes_whatever_the_run(outputs):
     assert "The first 32 of 300" in text and "And 400 more." in text and "200 of 3001 updates" in text
 
 
-def test_a_run_of_which_little_is_known_says_so(outputs):
-    text = parsed(Report.of(RunDirectory.create(outputs, small_config(), "one"))).text
-    parts = ["update 0 of 3", "Nothing was measured", "There is no update yet", "answered no fixed prompts"]
-    assert [words for words in parts if words not in text] == []
-
-
 def test_what_is_wrong_on_purpose_is_marked_on_top_and_at_the_curves(outputs):
     preset = catalog.preset("kinder-reviews")
     faulty = preset.model_copy(update={"experiments": True, "faults": ("reward-sign",)})
@@ -149,11 +140,3 @@ def test_what_is_wrong_on_purpose_is_marked_on_top_and_at_the_curves(outputs):
     assert "faults none reward-sign" in text
     plain = parsed(report_of(outputs, "two", preset)).text
     assert "Wrong on purpose" not in plain and "All as in the preset" in plain
-
-
-def test_the_command_writes_it(outputs, tmp_path, capsys):
-    report, path = report_of(outputs), tmp_path / "report.html"
-    with pytest.raises(SystemExit, match="0"):
-        cli.main(["export", str(outputs / "one"), "--as", "html", "--output", str(path)])
-    assert capsys.readouterr().out.strip() == str(path)
-    assert path.read_text(encoding="utf-8") == html_report.page(report)

@@ -57,12 +57,6 @@ def test_a_run_that_was_changed_on_the_way_is_held_against_nothing(run):
     assert "Compared with its preset" not in card.text(report, WRITTEN)
 
 
-def test_the_counts_have_their_section_only_where_there_are_any(run, outputs):
-    silent = RunDirectory.create(outputs, small_config(behaviours=[]), "silent")
-    assert "What it does, counted" in card.text(Report.of(run), WRITTEN)
-    assert "What it does, counted" not in card.text(Report.of(silent), WRITTEN)
-
-
 @pytest.mark.parametrize(
     ("method", "words"),
     [

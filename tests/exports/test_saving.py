@@ -133,14 +133,6 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     assert "\x1b" not in text
 
 
-def test_the_precision_is_that_of_the_base_unless_another_is_asked_for(runs, tmp_path):
-    saved = save(runs["full"], "merged", tmp_path / "half", precision="bf16")
-    whole = save(runs["full"], "merged", tmp_path / "whole")
-    assert (saved.written.precision, whole.written.precision) == ("bf16", "fp32")
-    sizes = [(item.folder / "model.safetensors").stat().st_size for item in (saved, whole)]
-    assert sizes[0] == pytest.approx(sizes[1] / 2, rel=0.05)
-
-
 @pytest.mark.parametrize(
     ("run", "kind", "checkpoint", "error", "words"),
     [
@@ -195,13 +187,6 @@ def test_the_command_saves_through_the_model_service_and_names_the_folder_last(r
     assert "AutoPeftModelForCausalLM" in shown.err
     named = json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     assert named == str(catalog.model_folder(saved_runs.BASE).resolve())
-
-
-def test_a_run_without_weights_says_when_there_will_be_some(outputs, capsys):
-    run = RunDirectory.create(outputs, small_config(), "empty")
-    with pytest.raises(SystemExit) as left:
-        cli.main(["save", str(run.path)])
-    assert left.value.code == 2 and "has saved no weights yet" in capsys.readouterr().err
 
 
 def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(outputs, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -13,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from playground import cli, exports
+from playground import exports
 from playground.config import RunConfig, yaml_io
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
-from playground.runs.folder.writer import RunWriter
 from tests.support import PROJECT, small_config
 from tests.thoroughness import thorough
 
@@ -31,14 +28,6 @@ SMALL: dict[str, Any] = {
     "checkpoint": {"every": 0},
 }
 SECONDS = 120
-
-
-def test_a_script_that_is_run_from_another_folder_says_from_which(tmp_path: Path) -> None:
-    script = tmp_path / "run.py"
-    script.write_text(exports.trl_script(small()), encoding="utf-8")
-    told = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS)
-    assert told.returncode == 1 and "Traceback" not in told.stderr
-    assert told.stderr.startswith("Run this in the folder of the RLHF Playground, the one with app.py")
 
 
 def small(**changes: Any) -> RunConfig:
@@ -83,38 +72,11 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
         assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
 
 
-def test_the_yaml_starts_with_our_own_command(tmp_path, outputs, forked_workers):
+def test_the_yaml_is_the_configuration_with_our_own_command_on_top(tmp_path):
     path = tmp_path / "run.yaml"
     path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
     assert yaml_io.load(path) == small()
-    line = path.read_text().splitlines()[0]
-    assert line.startswith("# ") and exports.command(small(), str(path)) in line
-    python, m, module, *arguments = exports.command(small(), str(path)).split()
-    assert (python, m, module) == ("python", "-m", "playground")
-    with pytest.raises(SystemExit, match="0"):
-        cli.main([*arguments, "--outputs", str(outputs), "--run-id", "again"])
-    assert len(RunDirectory.open(outputs / "again").metrics()) == 2
-
-
-def test_the_command_line_writes_both_and_names_what_there_is(outputs, tmp_path, capsys):
-    run = RunDirectory.create(outputs, small(), "one")
-    RunWriter(run, 2).event("score_scale", mean=0.25, sd=2.5, samples=256)
-
-    def exported(kind, *arguments):
-        with pytest.raises(SystemExit) as left:
-            cli.main(["export", str(run.path), "--as", kind, *arguments])
-        return left.value.code, capsys.readouterr()
-
-    for kind, name in (("trl", "a script.py"), ("yaml", "run.yaml")):
-        output = tmp_path / name
-        code, shown = exported(kind, "--output", str(output))
-        assert code == 0 and shown.out.strip() == str(output) and "Start it with: python" in shown.err
-        text = output.read_text(encoding="utf-8")
-        assert exported(kind)[1].out.splitlines()[2:] == text.splitlines()[2:]
-    assert "mean=0.25, sd=2.5" in (tmp_path / "a script.py").read_text(encoding="utf-8")
-    assert yaml_io.load(tmp_path / "run.yaml") == small()
-    code, shown = exported("verl")
-    assert code == 2 and {"html", "trl", "yaml", "csv", "tensorboard"} <= set(re.findall(r"'(\w+)'", shown.err))
+    assert path.read_text().splitlines()[0].endswith(f"  python -m playground train {path}")
 
 
 def test_the_script_carries_the_settings_of_the_run():

@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from playground import cli
 from playground.exports import csv_tables
 from playground.insight import meters
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
-from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 TRL_NAMES = {  # as TRL 1.12's PPOTrainer logs them, but for what we do not keep
@@ -87,19 +84,3 @@ def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
     ends = [(update, "ends", "2", "2", "1.0") for update in "03"]
     assert told == [*ends, *((update, "own", "1", "2", "0.5") for update in "03")]
     assert found[2]["words"] == "'=shouts" and float(found[0]["low"]) == pytest.approx(1 / (1 + 1.96**2 / 2))
-
-
-def test_the_command_prints_or_writes_them(outputs, tmp_path, capsys):
-    run = RunDirectory.create(outputs, small_config(), "one")
-    writer = RunWriter(run, 1)
-    writer.metrics(update_metrics(1))
-    writer.samples([sample(0, "before", 1.0)])
-    for kind, column in (("csv", "objective/kl"), ("samples", "completion"), ("behaviours", "words")):
-        with pytest.raises(SystemExit) as left:
-            cli.main(["export", str(run.path), "--as", kind, "--output", str(tmp_path / kind)])
-        assert left.value.code == 0 and capsys.readouterr().out.strip() == str(tmp_path / kind)
-        with pytest.raises(SystemExit):
-            cli.main(["export", str(run.path), "--as", kind])
-        printed = capsys.readouterr().out
-        assert column in rows(printed)[0]
-        assert rows(printed) == rows((tmp_path / kind).read_text(encoding="utf-8"))

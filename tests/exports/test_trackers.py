@@ -11,7 +11,6 @@ from unittest import mock
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from playground import cli
 from playground.exports import trackers
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
@@ -98,20 +97,3 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     everything = str(package.mock_calls)
     assert SECRET not in everything and "Prompt 0" not in everything
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"
-
-
-@pytest.mark.parametrize("name", ["trackio", "wandb"])
-def test_a_tracker_that_is_not_installed_is_one_sentence(run, monkeypatch, capsys, name):
-    monkeypatch.setitem(sys.modules, name, None)  # what makes an import fail
-    with pytest.raises(SystemExit) as left:
-        cli.main(["export", str(run.path), "--as", name])
-    assert left.value.code == 1
-    assert f"pip install {name}" in capsys.readouterr().err
-
-
-def test_the_command_says_where_it_went_and_how_to_look(run, capsys):
-    with pytest.raises(SystemExit) as left:
-        cli.main(["export", str(run.path), "--as", "tensorboard"])
-    shown = capsys.readouterr()
-    assert left.value.code == 0 and Path(shown.out.strip()).is_file()
-    assert f"tensorboard --logdir {run.path.parent.resolve() / 'tensorboard'}" in shown.err

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 
 import pytest
 
-from playground import cli, exports
+from playground import exports
 from playground.exports import card, csv_tables, curves, html_report, push, saving
 from playground.exports.report import Report
-from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog, describe
+from playground.setup import catalog
 from playground.ui.live import run_serializer
 from tests.support import sample, update_metrics
 
@@ -70,11 +67,6 @@ def test_it_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wr
     assert marked == []
 
 
-def test_every_row_of_a_table_says_it(wrong):
-    table = csv_tables.metrics_csv(wrong.config(), wrong.metrics(), [])
-    assert [row["wrong_on_purpose"] for row in csv.DictReader(io.StringIO(table))] == [WORDS, WORDS]
-
-
 def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
     given = []
     monkeypatch.setattr(curves, "png", lambda panels, warning="": given.append(warning) or b"")
@@ -88,21 +80,3 @@ def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
         monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
         saving.save(run, Service(), "merged", tmp_path / run.id)
     assert given == [WORDS, ""]
-
-
-def test_what_is_allowed_and_not_planted_is_said_too(outputs):
-    run = write(outputs, "allowed", experiments=True)
-    said = describe.wrong_on_purpose(run.config())
-    assert said.startswith("An experiment: ") and said in exports.yaml_text(run.config())
-
-
-def test_the_command_line_says_it_of_a_run_and_in_the_list(outputs, wrong, usual, capsys):
-    def printed(*arguments):
-        with pytest.raises(SystemExit, match="0"):
-            cli.main([*arguments, "--outputs", str(outputs)])
-        return " ".join(capsys.readouterr().out.split())
-
-    assert f"careful {WORDS}" in printed("show", "wrong") and "careful" not in printed("show", "usual")
-    assert json.loads(printed("show", "wrong", "--json"))["wrong_on_purpose"] == WORDS
-    assert printed("runs").count("Wrong on purpose") == 1
-    assert {run.id: run.wrong_on_purpose for run in history.list_runs(outputs)} == {"wrong": WORDS, "usual": ""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playground.insight.compute import ledger, ledger_sentence, operations_in_words
+from playground.insight.compute import bill, ledger, operations_in_words
 from playground.runs.folder.records import Event
 from tests.support import small_config, update_metrics
 
@@ -55,27 +55,9 @@ def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_
     assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
 
 
-def test_a_learned_reward_counts_its_own_weights():
-    found = ledger(small_config(), metrics(), events(reward_parameters=50))
-    assert found.phases[1].operations == 2 * 50 * (1920 + 192 * 5)
-
-
-@pytest.mark.parametrize("known", [[], [Event(seq=0, time=0.0, kind="model", data={"parameters": 3})]])
-def test_what_is_not_known_is_not_counted(known):
-    found = ledger(small_config(), metrics(), known)
-    assert found.operations is None and found.tokens_generated == 1920
-    assert "counted" not in ledger_sentence(found)
-
-
 def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
     assert ledger(small_config(engine="trl"), metrics(), events()).operations is None
     assert ledger(small_config(), [], events()) is None
-
-
-def test_a_resumed_run_counts_each_update_once():
-    again = [metrics()[0], *(item.model_copy(update={"attempt": 2}) for item in metrics((2, 3)))]
-    found = ledger(small_config(), again, events())
-    assert (found.updates, found.episodes, found.seconds) == (3, 3 * 64, 6.0)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +68,22 @@ def test_operations_are_told_in_three_digits(operations, words):
     assert operations_in_words(operations) == words
 
 
-def test_the_memory_of_several_processes_is_told_for_each():
-    found = ledger(small_config(), metrics(ranks=2), events())
-    assert found.ranks == 2 and "at most 0.5 GB in each of 2 processes." in ledger_sentence(found)
-    assert "processes" not in ledger_sentence(ledger(small_config(), metrics(), events()))
-    assert "at most 130 GB in each" in ledger_sentence(found._replace(peak_memory_gb=127.6))
+def test_a_bill_is_without_evaluations():
+    ppo = bill(small_config(ppo={"num_updates": 3, "num_epochs": 2}), metrics(), events())
+    assert ppo == (192, 1920, 3840, 5.25, (2 * 2 + 2 * 6) * 1000 * (1920 + 192 * 5), 0.5, 1)
+    none = bill(small_config(method="best_of_n", ppo={"samples_per_prompt": 8}), metrics(), events())
+    assert none == (0, 0, 0, 0.0, 0.0, 0.5, 8)
+    vector = Event(seq=1, time=0.0, kind="steering_vector", data={"texts": 1024, "tokens": 9000, "seconds": 4.5})
+    steered = bill(small_config(method="steer"), metrics(), [*events(), vector])
+    assert steered == (1024, 9000, 0, 4.5, None, 0.5, 1), "the texts of the vector, and not those of the dial"
+    assert bill(small_config(), [], events()) is None
+
+
+def test_dpo_passes_its_pairs_through_the_reference_as_it_learns_and_sft_only_what_was_chosen():
+    pairs = [update_metrics(1, tokens=640, tokens_trained=1280)]
+    through = 640 + 64 * 5
+    dpo = bill(small_config(method="dpo", ppo={"num_updates": 1, "num_epochs": 2}), pairs, events())
+    assert dpo.operations == (2 + 2 * (6 + 2)) * 1000 * through
+    chosen = [update_metrics(1, tokens=640, tokens_trained=160)]
+    sft = bill(small_config(method="sft", ppo={"samples_per_prompt": 8, "num_epochs": 2}), chosen, events())
+    assert sft.operations == (2 + 6 / 4) * 1000 * through

@@ -122,12 +122,6 @@ def test_a_figure_lights_its_own_check_and_no_other(late: dict[str, Any], name: 
     assert lit(found(metrics(**late))) == {name: state}
 
 
-def test_one_gradient_out_of_proportion_is_enough() -> None:
-    made = metrics()
-    made[-2] = made[-2].model_copy(update={"grad_norm": 200.0})
-    assert lit(found(made)) == {"gradient": "amber"}
-
-
 def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
     assert lit(found(metrics(**{**FAR, "perplexity_reference": 4.2}))) == {}
     assert lit(found(metrics(entropy=0.05, surprisal=0.05, perplexity_reference=4.2))) == {}
@@ -166,10 +160,6 @@ def test_chance_lights_a_check_in_few_of_a_hundred_runs(name: str, spreads: bool
 
     assert sum(alarm(drawn(seed)) for seed in range(100)) <= 5
     assert all(alarm(drawn(seed, off=0.5)) for seed in range(10))
-
-
-def test_a_critic_that_never_said_anything_is_not_trained() -> None:
-    assert found(throughout(explained_variance=1e-9))["value-fit"].state == "red"
 
 
 @pytest.mark.parametrize(("values", "seen"), [([9, 9, 0, 0, 1, 1, 1], [5, 6, 7]), ([9, 9, 0, 0, 0, 1, 1], [])])
@@ -216,13 +206,6 @@ def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_est
     assert "misread" in down.cause and "misread" not in up.cause
 
 
-def test_scores_that_never_vary_have_no_interval_and_still_light_a_check() -> None:
-    alerts = found(throughout(score_std=0.0), between([1.0] * 8, [1.0] * 8))
-    assert (alerts["flat"].state, alerts["wrong-way"].state) == ("amber", "quiet")
-    assert alerts["flat"].evidence == alerts["wrong-way"].evidence == "8 of 8 answers score the same."
-    assert found(throughout(score_std=0.0), between([1.0], [1.0]))["flat"].state == "not measured"
-
-
 TOP = (10, [5.0, 6.1, 6.9])
 
 
@@ -258,20 +241,6 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     assert found(metrics(kl_to_reference=5.0, kl_coef=3.0), back, raised, **settings)["fell-back"].state == "red"
 
 
-@pytest.mark.parametrize("earlier", [None, 3, [3], [{}], [{"update": "x", "field": "kl.coef", "old": 1, "value": 2}]])
-def test_a_fork_whose_earlier_changes_are_damaged_still_knows_its_own(earlier: object) -> None:
-    event = changed("kl.coef", 0.25, 0.5, fork=True)
-    damaged = event.model_copy(update={"data": {**event.data, "earlier": earlier}})
-    assert [one.new for one in Records(config(), [], events=[damaged]).changes] == [0.5]
-
-
-def test_a_fall_from_a_top_that_came_after_beta_was_raised_is_a_fault() -> None:
-    late = between([0.0, 1.0, 2.0], [1.0, 2.1, 2.9], (18, [3.0, 4.1, 4.9]), (24, TOP[1]))
-    nearer = metrics(kl_to_reference=1.5, kl_coef=0.5)
-    one = found(nearer, late, changed("kl.coef", 0.25, 0.5), kl={"coef": 0.5})["fell-back"]
-    assert one.state == "red" and "beta was raised from 0.25 to 0.5 after update 15" in one.evidence
-
-
 def test_what_was_taken_of_the_kl_penalty_is_offered_back_and_settings_are_those_that_hold() -> None:
     events = [changed("kl.coef", 0.25, 0.05), changed("ppo.learning_rate", 3e-4, 3e-5)]
     one = found(metrics(**FAR, kl_coef=0.05), None, *events)["kl-runaway"]
@@ -283,13 +252,6 @@ def test_what_was_taken_of_the_kl_penalty_is_offered_back_and_settings_are_those
     assert bonus.more_entropy().changes == {"ppo.entropy_coef": 0.1}
 
 
-def test_more_tokens_are_clipped_after_the_clip_range_was_lowered() -> None:
-    lowered = changed("ppo.clip_range", 0.2, 0.02)
-    assert found(metrics(clip_fraction=0.6), None, lowered)["clipping"].state == "quiet"
-    alone = found(metrics(clip_fraction=0.6))["clipping"]
-    assert alone.state == "red" and {"ppo.clip_range": 0.2} not in offers(alone)
-
-
 def test_an_adaptive_penalty_that_misses_its_target_unless_that_was_changed() -> None:
     near, far = metrics(kl_to_reference=2.5), metrics(kl_to_reference=3.5)
     assert found(near, **ADAPTIVE)["leash-off-target"].state == "quiet"
@@ -297,13 +259,6 @@ def test_an_adaptive_penalty_that_misses_its_target_unless_that_was_changed() ->
     assert found(far)["leash-off-target"].state == "not measured"
     lowered = changed("kl.target", 6.0, 2.0)
     assert found(far, None, lowered, **ADAPTIVE)["leash-off-target"].state == "quiet", "it is on its way"
-
-
-def test_the_horizon_is_offered_to_zieglers_controller_only() -> None:
-    far = metrics(kl_to_reference=3.5)
-    for settings, fields in ((ADAPTIVE, {"kl.coef"}), (ZIEGLER, {"kl.coef", "kl.horizon", "kl.controller"})):
-        offered = offers(found(far, **settings)["leash-off-target"])
-        assert {field for changes in offered for field in changes} == fields
 
 
 def test_a_beta_of_zieglers_that_overshoots_is_red_unless_it_was_moved_by_hand() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from playground.insight import diversity
 from playground.insight.before_after import pairs
-from playground.ui.live import compare_serializer
-from tests.support import sample, small_config
+from tests.support import sample
 
 BEFORE = {0: ["a b c", "a b d", "e f"], 1: ["a b", "a b ", "c d"]}
 AFTER = {0: ["x y z", "x y z", " x y z"], 1: ["a b", "c d", "e f"]}
@@ -30,27 +29,3 @@ def test_different_answers_and_word_pairs_are_counted_within_each_prompt():
     before, after = diversity.mean(found)
     assert (before.different, after.different, before.of) == (2.5, 2.0, 3)
     assert after.distinct_2 == pytest.approx(2 / 3)
-
-
-def test_one_answer_to_a_prompt_tells_nothing():
-    once = [item for item in samples() if item.seed == 0]
-    assert diversity.by_prompt(pairs(once)) == {} and diversity.mean({}) is None
-    told = compare_serializer.comparison(once, small_config(), None)
-    assert told["diversity"] is None and {row["diversity"] for row in told["rows"]} == {None}
-
-
-def test_compare_tells_it_in_the_summary_and_in_every_row_of_the_prompt():
-    told = compare_serializer.comparison(samples(), small_config(), None)
-    assert told["diversity"]["before"] == {"different": 2.5, "of": 3.0, "distinct_2": pytest.approx(11 / 15, abs=1e-4)}
-    rows = [row["diversity"] for row in told["rows"] if row["id"] == 0]
-    assert len(rows) == 3 and rows[0] == rows[2]
-    assert rows[0]["after"] == {"different": 1, "of": 3, "distinct_2": pytest.approx(1 / 3, abs=1e-4)}
-
-
-def test_across_two_runs_the_same_prompts_are_joined():
-    other = compare_serializer.Other(
-        {"id": "other", "title": "Other"}, samples((("before", AFTER), ("after", AFTER))), ""
-    )
-    told = compare_serializer.comparison(samples((("before", BEFORE), ("after", BEFORE))), small_config(), None, other)
-    found = {row["id"]: row["diversity"] for row in told["rows"]}
-    assert (found[0]["before"]["different"], found[0]["after"]["different"]) == (1, 3)

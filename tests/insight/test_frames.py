@@ -57,13 +57,6 @@ def test_behaviours_are_columns_of_samples_and_counts_a_table_of_their_own(run):
     assert len(frames.shares([])) == 0
 
 
-def test_opinions_keep_no_opinion_apart_from_no_question():
-    asked = sample(0, "before", 0.0, judges={"gold": None})
-    found = frames.opinions([(0, asked), (0, sample(1, "before", 0.0)), (3, asked)], lambda item: item.judges)
-    assert list(found) == ["gold"] and found["gold"].index.tolist() == [(0, 0, 100), (3, 0, 100)]
-    assert found["gold"].isna().all()
-
-
 def test_the_example_of_the_documentation_runs(run):
     text = (PROJECT / "docs" / "outputs.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(from playground.insight import frames.*?)```", text, re.DOTALL)[1]

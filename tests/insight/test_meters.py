@@ -17,14 +17,13 @@ from playground.insight.meters import (
     meters,
     of_pairs,
     outcome_words,
-    paid,
     sentence,
-    verdicts,
 )
+from playground.insight.paid import paid
 from playground.rewards.agreement import wilson
 from playground.runs.folder.records import Sample
 from playground.setup import catalog
-from playground.setup.expected import Band, bands
+from playground.setup.expected import Band
 from tests.support import sample, small_config
 
 OWN = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}, "aim": "less"}
@@ -155,17 +154,6 @@ def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing() -> None:
     assert outcome_words(config, only, batches).startswith("By its training batches")
 
 
-def test_one_s_own_behaviour_is_held_against_no_figure_of_its_name() -> None:
-    mine = meter_of("kl", 0, 25, 1)
-    assert verdicts([mine], None, {"kl": Band(0.0, 0.1, 3)}) == {}
-
-
-def test_the_bands_are_those_of_the_presets() -> None:
-    assert set(bands("yes-man")) >= {"wrong-claims-repeated", "right-claims-agreed", "score", "kl"}
-    assert all(0 <= band.low <= band.high for band in bands("yes-man").values())
-    assert bands("no such preset") == {}
-
-
 def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
     """Simulated: prompts that differ, 4 answers each. The interval holds the share as often as it says, and is narrower
     than that of as many prompts with one answer each."""
@@ -180,19 +168,6 @@ def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
 
 
 FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
-
-
-@pytest.mark.parametrize(
-    ("marks", "share", "trials"),
-    [
-        ([prompt < 16 for prompt in FOUR_EACH], 0.5, 32),  # samples that are all the same tell nothing more
-        ([number % 4 < 2 for number in range(128)], 0.5, 128),  # prompts that do not differ are one
-        ([True] * 128, 1.0, 32),
-    ],
-)
-def test_samples_that_are_alike_and_prompts_that_are(marks: list[bool], share: float, trials: int) -> None:
-    count = Count.of_marks(zip(FOUR_EACH, marks, strict=True))
-    assert (count.low, count.high) == wilson(share, trials)
 
 
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from playground.insight import over_seeds
-from playground.insight.frontier.against_kl import Look
 from playground.insight.intervals import Interval
 from playground.insight.over_seeds import Curve, RunEnd
+from playground.insight.path import PathPoint
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.sweeps.sweep_record import Sweep
@@ -62,11 +62,12 @@ def test_a_curve_is_the_mean_of_those_that_have_come_that_far() -> None:
     assert over_seeds.curve([]) == Curve([], [], [], [], [])
 
 
-def test_the_way_of_a_setting_is_the_mean_of_its_looks() -> None:
+def test_the_path_of_a_setting_is_the_mean_of_its_evaluations() -> None:
     ends = [
-        RunEnd(None, None, {}, [Look(0, 0.0, 0.0, None), Look(5, kl, score, 0.1)]) for kl, score in ((2, 1), (4, 3))
+        RunEnd(None, None, {}, [PathPoint(0, 0.0, 0.0, None), PathPoint(5, kl, score, 0.1)])
+        for kl, score in ((2, 1), (4, 3))
     ]
-    found = over_seeds.mean_looks(ends)
+    found = over_seeds.mean_path(ends)
     assert [(update, kl.mean, score.mean) for update, kl, score in found] == [(0, 0.0, 0.0), (5, 3.0, 2.0)]
     assert found[1][2].half == pytest.approx(12.706)
 
@@ -81,7 +82,7 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path
     writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.0)])
     end = over_seeds.end_of(run)
     assert end is not None and (end.gain, end.kl) == (1.5, 4.0)
-    assert [(look.update, look.score) for look in end.looks] == [(0, 0.5), (3, 2.0)]
+    assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 
 import pytest
@@ -25,18 +24,6 @@ def test_only_the_pace_of_the_newest_updates_counts() -> None:
     assert left == pytest.approx((10 / (1.4 + 1 / 21), 10 * (1.4 + 1 / 21)))
 
 
-def test_the_range_narrows_and_no_look_leaves_the_one_before_it_when_updates_vary_by_a_quarter() -> None:
-    seconds = [0.0]
-    for update in range(1, 60):
-        seconds.append(seconds[-1] + (1.25 if update % 3 else 0.75) + 2.0 * (update % 5 == 0))
-    ranges = [seconds_left(range(1, done + 1), seconds[:done], 60) for done in range(2, 60)]
-    widths = [round(found.high / found.low, 9) for found in ranges]
-    assert widths == sorted(widths, reverse=True) and widths[0] > 2.5 and widths[-1] < 2.1
-    for done, (before, after) in enumerate(itertools.pairwise(ranges), 2):
-        gone = seconds[done] - seconds[done - 1]
-        assert before.low - gone <= after.high and after.low <= before.high - gone
-
-
 def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
     held = []
     for path in sorted(RECORDED.glob("*/config.yaml")):
@@ -47,15 +34,6 @@ def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
             assert found is not None
             held.append(found.low <= seconds[-1] - seconds[done - 1] <= found.high)
     assert len(held) > 500 and sum(held) >= 0.8 * len(held)
-
-
-@pytest.mark.parametrize("updates", [[], [1], [3, 3]])
-def test_without_two_updates_nothing_is_known(updates: list[int]) -> None:
-    assert seconds_left(updates, [1.0] * len(updates), 10) is None
-
-
-def test_a_run_past_its_end_needs_no_time() -> None:
-    assert seconds_left([39, 40], [5.0, 7.0], 40) == seconds_left([39, 41], [5.0, 7.0], 40) == (0.0, 0.0)
 
 
 def of(state: str, update: int, worked: float) -> Status:
@@ -69,13 +47,3 @@ def test_many_runs_take_what_is_left_of_all_at_the_pace_of_all_shared_among_thos
     assert all_left([done, half, waits, waits], 110.0) == pytest.approx((left / factor, left * factor))
     two = all_left([done, half, half, waits, waits], 100.0)
     assert two == pytest.approx((50 / 20 * 30 / 2 / (1.4 + 1 / 21), 50 / 20 * 30 / 2 * (1.4 + 1 / 21)))
-
-
-def test_the_last_run_of_many_is_not_told_to_be_faster_than_itself() -> None:
-    found = all_left([of("running", 9, 9.0), of("running", 1, 1.0)], 100.0)
-    assert found == pytest.approx((9 / (1.4 + 1 / 11), 9 * (1.4 + 1 / 11)))
-
-
-def test_of_many_runs_nothing_is_known_before_the_first_update_and_nothing_is_left_after_the_last() -> None:
-    assert all_left([of("running", 0, 5.0), of("queued", 0, 0.0)], 100.0) is None
-    assert all_left([of("finished", 10, 5.0), of("stopped", 3, 5.0)], 100.0) == (0.0, 0.0)

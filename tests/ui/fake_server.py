@@ -66,7 +66,7 @@ class FakeService:
         """The questions `prompts` and `rewards-score`."""
         known = {
             "prompts": self.prompts, "rewards-score": self.rewards_score, "reference-samples": self.reference_samples,
-            "frontier-samples": fake_run.frontier_samples,
+            "frontier-samples": fake_run.frontier_samples, "what-if": self.what_if,
         }  # fmt: skip
         if kind not in known:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
@@ -86,6 +86,12 @@ class FakeService:
             "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
             "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
         }  # fmt: skip
+
+    def what_if(self, question):
+        """As the real one."""
+        from playground.training.service import what_if  # torch
+
+        yield from what_if.answer(question)
 
     def reference_samples(self, question):
         """The first of the made-up texts."""

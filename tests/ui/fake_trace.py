@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 import time
 
-from playground.insight.slow_motion import what_if
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TRACE, Event, to_json_line
 from playground.runs.folder.traces import Trace
+from playground.training.service import what_if
 
 PIECES = [[" The", " film", " was", " <b>lovely</b>", ".", "<eos>"], [" It", " was", " dull", "<eos>"]]
 SCORES = [2.0, -1.0]
@@ -46,10 +46,12 @@ def trace(update: int = 12, kl_coef: float = 0.25, **settings: object) -> Trace:
         "batch": {"episodes": 2, "tokens": 10, "mean": 0.0, "sd": 1.0, "lengths": lengths, "scores": SCORES,
                   "token_kl": flat, "values": [number for row in values for number in row], "whitened": [0.0] * 10},
     })  # fmt: skip
-    full = what_if.recomputed(raw, what_if.Settings.of(raw))
-    counted = [sum(item.clipped) for item in what_if.pictures(full)]
-    told = [step.model_copy(update={"clipped": count, "clip_fraction": count / 10})
-            for step, count in zip(full.steps, counted, strict=True)]  # fmt: skip
+    full = what_if.recomputed(raw, {})
+    counted = [sum(sum(item.passes[at].clipped) for item in full.episodes) for at in range(2)]
+    told = [
+        step.model_copy(update={"clipped": count, "clip_fraction": count / 10})
+        for step, count in zip(full.steps, counted, strict=True)
+    ]
     return full.model_copy(update={"steps": told})
 
 

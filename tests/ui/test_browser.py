@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from PIL import Image
 
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -184,7 +183,7 @@ def test_a_failed_run_says_what_happened_and_shows_its_log_as_text(site, open_pa
     expect(page.locator("pre.log")).to_contain_text("<b>not markup</b>")
 
 
-def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
+def test_compare_filters_sorts_and_asks(site, open_page):
     fake_run.write_run(site.outputs, "done")
     page = open_page
     go(page, "compare", run="done")
@@ -204,10 +203,6 @@ def test_compare_filters_sorts_reads_blind_and_asks(site, open_page):
     page.get_by_label("Sort").select_option("gain")
     expect(rows.first).to_contain_text("higher")
     assert gains.count() >= 20
-    page.get_by_role("button", name="Read blind").click()
-    expect(page.locator("table.compare th.figure")).to_have_count(0)
-    expect(page.locator("table.compare mark")).to_have_count(0)
-    page.get_by_role("button", name="Reveal").click()
     expect(page.locator("table.compare mark").first).to_be_visible()
     box = page.locator("#ask-prompt textarea")
     page.get_by_role("button", name="Ask both").click()
@@ -271,18 +266,8 @@ def test_runs_are_sorted_filtered_and_named_and_the_name_stands_everywhere(site,
     expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
     expect(rows.first.locator("td[data-label=Reward]")).to_have_text("Sentiment")
     expect(rows.first.locator("td[data-label='Learning rate']")).to_have_text("0.0002")
-    counts = page.locator("table.runs td.counts")
+    counts = page.locator("table.runs td.counts[data-label='is kind']")
     expect(page.locator("table.runs th[abbr='is kind']")).to_have_count(1)
-    page.get_by_role("button", name="Behaviours").click()
-    ticks = page.locator(".count-choices")
-    expect(ticks.get_by_label("is kind")).to_be_checked()
-    for label in ("is kind", "keeps to the grammar", "ends by itself"):
-        ticks.get_by_label(label).uncheck()
-    expect(counts).to_have_count(0)
-    expect(rows.first).to_contain_text(re.compile(r"is kind: \d+ to \d+ of 64"))
-    ticks.get_by_label("is kind").check()
-    page.keyboard.press("Escape")
-    expect(ticks).to_be_hidden()
     expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
     page.get_by_role("columnheader", name="is kind").locator(".sort").click()
     seen = [int(text.split(" to ")[1].partition("of")[0]) for text in counts.all_inner_texts()]
@@ -351,19 +336,6 @@ def test_hostile_text_stays_text_everywhere(site, open_page):
 
 
 # A busy browser is late with a paint when the next one is asked for: Bokeh never keeps its promise of the first one.
-LATE_PAINT = """async () => {
-  const view = [...Bokeh.index.roots].find((root) => root.request_paint);
-  view.request_paint();
-  await new Promise(requestAnimationFrame); // painted: the next one waits a sixtieth of a second
-  view.request_paint();
-  const until = performance.now() + 50;
-  while (performance.now() < until);
-  view.request_paint();
-  const waited = new Promise((give_up) => setTimeout(() => give_up("never"), 300));
-  return Promise.race([view.ready.then(() => "kept"), waited]);
-}"""
-
-
 def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
     fake_run.write_run(site.outputs, "wide")
     fake_run.write_run(site.outputs, "wide-2", catalog.preset("no-leash"))
@@ -380,13 +352,7 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         if place["tab"] == "train":
             drawn = page.locator(".charts-small .canvas:has(*)")
             expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
-            expect(drawn).to_have_count(0)  # what nobody sees is not painted, but in a picture
-            assert any(page.evaluate(LATE_PAINT) == "never" for _ in range(20))  # a machine that is busy may miss it
-            page.get_by_role("button", name="Table").click()
-            with page.expect_download() as saved:
-                page.get_by_role("button", name="PNG").click()
-            expect(drawn).to_have_count(page.locator(".charts-small .chart").locator("visible=true").count())
-            assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
+            expect(drawn).to_have_count(0)  # what nobody sees is not painted
             page.get_by_role("button", name="Set up a run").click()
             expect(page.locator("#start")).to_be_visible()
             page.keyboard.press("Escape")
@@ -457,9 +423,6 @@ def test_settings_changed_in_mid_run_are_marked_in_the_charts_for_everybody(site
     expect(page.locator(".edits li")).to_have_count(2)
 
 
-BE_AT = f"""update => import('/{own_files.address("core/store.js")}').then(({{ live }}) => {{
-    live.status = {{ ...live.status, update }};
-}})"""
 NOTE_PHASES = """() => {
     const phase = document.querySelector(".status .phase");
     window.phases = [];
@@ -482,12 +445,6 @@ def test_a_run_is_paused_stepped_and_resumed_also_after_a_reload(site, make_page
     expect(page.locator(".state strong")).to_have_text("paused")
     expect(page).to_have_title(re.compile("\u2016 "))
     before = updates_done(page)
-    late = page.locator("[data-field='kl.coef'] .live-state")
-    expect(late).to_have_text("")
-    page.evaluate(BE_AT, 990)
-    expect(late).to_contain_text("Little comes of a change by now: 99 % of this run's learning is done")
-    page.evaluate(BE_AT, before)
-    expect(late).to_have_text("")
     page.get_by_role("button", name="One step").click()
     wait_for_update(page, before + 1)
     expect(page.locator(".state strong")).to_have_text("paused")
@@ -520,20 +477,21 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     page.reload()
     expect(page.locator(".overlay .stage")).to_have_count(7)
     kind = page.locator('[data-chart="overlay-share-positive"] .stage')
-    expect(kind).to_have_attribute("aria-label", re.compile(r"^Is kind. A, .*: [\d.]+ at the start, now [\d.]+ %; B, "))
-    expect(kind.locator(".run-end")).to_have_text(["A", "B"])
+    expect(kind).to_have_attribute(
+        "aria-label", re.compile(r"^Is kind, in %: A, .*: [\d.]+ at the start, now [\d.]+; B, ")
+    )
+    expect(kind.locator(".line-name")).to_have_text([re.compile(" A$"), re.compile(" B$")])
     expect(page.locator('[data-chart="overlay-frontier"] .stage')).to_have_attribute(
         "aria-label", re.compile(r"Score on the fixed prompts, in sd: A \+[\d.]+, B \+[\d.]+$")
     )
-    expect(page.locator(".overlay-roads tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
+    expect(page.locator(".overlay-methods tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
     for chart in ("score", "kl", "penalised"):
         stage = page.locator(f'[data-chart="overlay-{chart}"] .stage')
         expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))
         stage.scroll_into_view_if_needed()
-        expect(stage.locator(".run-end", has_text="A")).to_have_count(1)
-        expect(stage.locator(".run-end", has_text="B")).to_have_count(1)
+        expect(stage.locator(".line-name", has_text="A")).to_have_count(1)
+        expect(stage.locator(".line-name", has_text="B")).to_have_count(1)
     expect(page.locator(".overlay-settings tbody tr")).to_have_text(re.compile("Seed.*501.*502"))
-    expect(page.locator(".overlay-engines")).to_be_hidden()
     expect(page.locator("table.runs .tick input:checked")).to_have_count(2)
     page.get_by_label("Horizontal axis of the overlaid curves").select_option("seconds")
     page.locator('[data-chart="overlay-score"] .stage').hover()
@@ -553,7 +511,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".overlay")).to_be_hidden()
 
 
-def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site, open_page):
+def test_an_overlay_names_what_is_missing_and_that_the_engines_differ(site, open_page):
     fake_run.write_run(site.outputs, "here")
     page = open_page
 
@@ -561,17 +519,13 @@ def test_an_overlay_names_what_is_missing_and_what_differs_between_engines(site,
         data = route.fetch().json()
         data["runs"].append({**data["runs"][0], "id": "trl", "engine": "trl"})
         data["scores_differ"] = "Their rewards differ."
-        data["differences"] = [{"title": "No gradient clipping", "sentence": HOSTILE}]
         route.fulfill(json=data)
 
     page.route("**/live/_overlay?*", with_other_engine)
     go(page, "runs", overlay=["here", "gone-run"])
     expect(page.locator(".overlay .problem")).to_contain_text("There is no run gone-run here.")
-    expect(page.locator(".overlay-engines")).to_contain_text("TRL's own PPOTrainer")
-    expect(page.locator(".overlay-engines dt")).to_have_text("No gradient clipping")
     expect(page.locator(".overlay-warning")).to_contain_text("Their rewards differ. Compare the shapes")
-    expect(page.locator(".overlay-engines dd")).to_have_text(HOSTILE)
-    assert page.evaluate("window.hacked") is None
+    expect(page.locator(".overlay-warning")).to_contain_text("TRL's own PPOTrainer")
     page.unroute_all()
 
 

@@ -37,10 +37,6 @@ def test_what_was_possible_is_measured_when_somebody_asks(site, open_page):
     expect(rows.first).to_contain_text("before training")
     expect(rows.filter(has_text="best of 16")).to_have_count(1)
     expect(rows.filter(has_text="best policy at beta 0.25").first).to_be_visible()
-    root = part.get_by_role("button", name="scale")
-    root.click()
-    expect(root).to_have_attribute("aria-pressed", "true")
-    expect(part.locator(".chart-note")).to_contain_text("square roots")
 
 
 def test_measuring_shows_how_far_it_is_and_can_be_stopped(site, open_page):

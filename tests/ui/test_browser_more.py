@@ -1,4 +1,4 @@
-"""The leash at work; and more curves: the machinery of an update, folded away, and four estimates of one KL."""
+"""More curves: the machinery of an update, folded away, and four estimates of one KL."""
 
 from __future__ import annotations
 
@@ -18,29 +18,6 @@ def run(site):
     made = fake_run.write_run(site.outputs, "more", catalog.preset("kinder-reviews"))
     yield made.id
     shutil.rmtree(made.path)
-
-
-@pytest.fixture
-def adaptive(site):
-    made = fake_run.write_run(site.outputs, "adaptive", catalog.preset("autopilot"))
-    yield made
-    shutil.rmtree(made.path)
-
-
-def test_an_adaptive_leash_is_drawn_with_its_target_and_a_fixed_one_is_not(site, run, adaptive, make_page):
-    page = make_page()
-    page.goto(f"{site.url}?run={adaptive.id}")
-    picture = page.locator(".leash-picture")
-    expect(picture).to_be_visible(timeout=WAIT_MS)
-    expect(picture.locator(".chart-note")).to_contain_text("target 3 nats")
-    last = adaptive.metrics()[-1]
-    expect(picture.locator("svg")).to_have_attribute("aria-label", re.compile(f"beta 0.40? after update {last.update}"))
-    expect(picture.locator(".dot")).to_have_count(len(adaptive.metrics()))
-    expect(picture.locator(".dot title").last).to_have_text(re.compile(f"^update {last.update}: .* nats, beta 0.40?$"))
-    expect(picture).to_contain_text("foreseen eight updates from now")
-    page.goto(f"{site.url}?run={run}")
-    expect(page.locator("#run-title")).to_have_text("Kinder reviews", timeout=WAIT_MS)
-    expect(picture).to_be_hidden()
 
 
 def test_more_curves_unfold_and_tell_the_losses_and_each_estimate_of_the_kl(site, run, make_page):

@@ -120,13 +120,13 @@ def test_the_report_is_drawn_as_text(site, make_page) -> None:
           document.body.append(root);
           m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });
           return { text: root.innerText, images: root.querySelectorAll('img, b').length,
-                   special: [...root.querySelectorAll('.token.special')].map((node) => node.textContent),
+                   special: [...root.querySelectorAll('.special')].map((node) => node.textContent),
                    rows: [...root.querySelectorAll('.check-forms tbody tr')].map((row) => row.className) };
         })""",
         REPORT,
     )
     assert text["images"] == 0 and "Right on <b>few</b> of kind." in text["text"]
-    assert text["special"] == ["<bos>", "<eos>"] and "\u00b7<img\u00b7src=x>\u21b5" in text["text"]
+    assert text["special"] == ["<bos>", "<eos>"] and "<img src=x>" in text["text"]
     assert text["rows"] == ["", "in-force"]
     for part in ("Look at this before training on it", "60 %", "sd 1.5", "1 MB", "+2 \u00b1"):
         assert part in text["text"], part

@@ -1,14 +1,10 @@
 """What the page's scripts need a browser or the trainer for; their own arithmetic is tested in tests/js."""
 
-import json
 import re
 
 import pytest
 
-from playground.config import yaml_io
-from playground.rewards import trying
 from playground.ui import own_files
-from playground.ui.train import reward_form
 
 
 @pytest.fixture
@@ -25,8 +21,9 @@ def call(site, make_page):
 
 def test_the_address_keeps_what_is_overlaid_and_what_is_compared_only_on_their_pages(call):
     assert call("core/nav", "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])") == [
-        "?tab=runs&overlay=a,b", ["a", "b"],
-    ]  # fmt: skip
+        "?tab=runs&overlay=a,b",
+        ["a", "b"],
+    ]
     compared = "(m.go({page: 'compare', run: 'a', with: 'b'}), [location.search, m.place().with])"
     assert call("core/nav", compared) == ["?tab=compare&run=a&with=b", "b"]
     assert call("core/nav", "(m.go({page: 'compare', run: 'c'}), m.place().with)") == "b"
@@ -79,41 +76,3 @@ def test_no_sentence_of_the_server_is_shown_with_its_backticks():
         if raw.search(line)
     }
     assert found == set()
-
-
-FOUND = {
-    "names": ["length", "sentiment", "truth"],
-    "labels": ["Length", "Sentiment", "Truth"],
-    "rewards": [
-        {"kind": "length", "weight": 1, "normalise": False, "cap": "", "target": ""},
-        {"kind": "sentiment", "weight": 1, "normalise": False, "cap": "", "judge": "pocket-lexicon"},
-        {"kind": "truth", "weight": 1, "normalise": False, "cap": ""},
-    ],
-    "texts": {"length": [7.0, 2.0], "sentiment": [1.0, -3.0], "truth": [None, 1.0]},
-    "reference": {
-        "length": [3.0, 5.0, 9.0, 4.0, 4.0], "sentiment": [0.0, 2.0, None, -1.0, None],
-        "truth": [1.0, None, -1.0, None, None],
-    },
-    "sides": [{"side": "A"}, {"side": "B"}],
-    "samples": [{"prompt": "p", "completion": str(number)} for number in range(5)],
-}  # fmt: skip
-
-
-def test_the_workbench_weighs_as_the_trainer_does(call):
-    treatments = [(2, True, 1.2), (-0.5, True, ""), (3, False, 0.7)]
-    rewards = [
-        {**reward, "weight": weight, "normalise": normalise, "cap": cap}
-        for reward, (weight, normalise, cap) in zip(FOUND["rewards"], treatments, strict=True)
-    ]
-    found = call("rewards/weighing", f"m.analyse({json.dumps(FOUND)}, {json.dumps(rewards)})")
-    specs = yaml_io.from_dict({"rewards": reward_form.reward_data(rewards)}).rewards
-    weighed = trying.weigh(specs, FOUND)
-    assert [text["score"] for text in found["texts"]] == pytest.approx(weighed.scores)
-    assert [text["total"] for text in found["texts"]] == pytest.approx(weighed.totals)
-    for row, text in enumerate(found["texts"]):
-        assert text["adds"] == pytest.approx([weighed.adds[name][row] for name in FOUND["names"]])
-    samples = trying.weigh(specs, {**FOUND, "texts": FOUND["reference"]})
-    scores = [sample["score"] for sample in found["samples"]]
-    assert scores == pytest.approx(samples.scores)
-    ranked = sorted(range(5), key=lambda number: -scores[number])
-    assert found["order"] == ranked and [found["samples"][number]["rank"] for number in ranked] == [1, 2, 3, 4, 5]

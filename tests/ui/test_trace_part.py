@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from playground.runs.folder import traces
 from playground.setup import catalog
+from playground.training.service.questions import QUESTIONS
 from playground.ui import routes
 from playground.ui.live import feed
 from tests.support import config_with
@@ -18,10 +19,17 @@ from tests.ui import fake_run
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
 
 
+class Direct:
+    """The model service without its process."""
+
+    def ask(self, kind, question):
+        return QUESTIONS[kind](self, json.loads(json.dumps(question)))
+
+
 @pytest.fixture
 def client(tmp_path):
     hub = feed.Hub(tmp_path)
-    with TestClient(Starlette(routes=routes.routes(hub))) as made:
+    with TestClient(Starlette(routes=routes.routes(hub, service=Direct()))) as made:
         yield made
         made.portal.call(hub.close)
 
@@ -58,20 +66,22 @@ def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client
 def test_other_settings_are_computed_and_told_apart_from_what_was_recorded(client, run):
     write_trace(run, 12)
     before = client.get("/live/one/trace/12").json()
-    found = client.get("/live/one/trace/12?kl_coef=2&clip_range=0.6").json()
+    found = client.get("/live/one/what-if/12?kl_coef=2&clip_range=0.6").json()
     assert found["changed"] and found["recorded"] == before["recorded"]
     assert (found["settings"]["kl_coef"], found["recorded"]["kl_coef"]) == (2, 0.25)
     for mine, theirs in zip(found["episodes"], before["episodes"], strict=True):
         assert mine["leash"] == pytest.approx([8 * cost for cost in theirs["leash"]], abs=1e-5)
         assert mine["log_probs"] == theirs["log_probs"] and mine["score_paid"] == theirs["score_paid"]
     assert [picture["num_clipped"] for picture in found["pictures"]] == [0, 0]
-    assert client.get("/live/one/trace/12?kl_coef=0.25").json() == before
+    assert client.get("/live/one/what-if/12?kl_coef=0.25").json() == before
+    wide = client.get("/live/one/what-if/12?clip_range=10").json()["pictures"]
+    assert [picture["edges"] for picture in wide] == [[None, pytest.approx(math.log(11), abs=1e-5)]] * 2
 
 
 @pytest.mark.parametrize("asked", ["gamma=2", "gamma=nan", "gae_lambda=-1", "kl_coef=x", "kl_coef=inf", "clip_range=0"])
 def test_settings_that_make_no_sense_are_one_sentence(client, run, asked):
     write_trace(run, 12)
-    answer = client.get(f"/live/one/trace/12?{asked}")
+    answer = client.get(f"/live/one/what-if/12?{asked}")
     assert answer.status_code == 409 and "must be a number from" in answer.json()["error"]
 
 
@@ -89,7 +99,7 @@ def test_a_run_with_a_planted_fault_is_shown_as_it_was_and_no_other_way(client, 
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     config = config_with(base, {"faults": ["reward-sign"], "experiments": True})
     write_trace(fake_run.write_run(tmp_path, "faulty", config), 12)
-    found = client.get("/live/faulty/trace/12?kl_coef=2").json()
+    found = client.get("/live/faulty/what-if/12?kl_coef=2").json()
     assert "planted mistake" in found["no_what_if"] and not found["changed"]
 
 
@@ -116,12 +126,15 @@ def test_older_runs_and_updates_that_were_not_recorded_have_none(client, run, tm
     assert [event["update"] for event in told if event["kind"] == "trace"] == [3]
 
 
-@pytest.mark.parametrize(("changes", "words"), [
-    ({"engine": "trl"}, "TRL's trainers do not show"),
-    ({"method": "dpo", "ppo__samples_per_prompt": 2}, "DPO makes no update of PPO's kind"),
-    ({"method": "best_of_n", "ppo__samples_per_prompt": 4}, "Best of n makes no update of PPO's kind"),
-])  # fmt: skip
-def test_the_page_is_told_why_a_run_has_none(client, tmp_path, changes, words):
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"engine": "trl"}, "TRL's trainers"),
+        ({"method": "dpo", "ppo__samples_per_prompt": 2}, "DPO"),
+        ({"method": "best_of_n", "ppo__samples_per_prompt": 4}, "Best of n"),
+    ],
+)
+def test_the_page_says_why_a_run_has_none(client, tmp_path, changes, words):
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     fake_run.write_run(tmp_path, "other", config_with(base, changes))
     assert client.get("/live/other/poll").json()["snapshot"]["run"]["no_traces"].startswith(words)

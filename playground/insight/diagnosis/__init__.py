@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playground.insight.diagnosis import drift_checks, machinery_checks, score_checks
 from playground.insight.diagnosis.alert import Alert, meant
-from playground.insight.diagnosis.run_records import Change, Records, Remedy
+from playground.insight.diagnosis.run_records import Change, NotMeasured, Records, Remedy
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
 CHECKS = score_checks.CHECKS | drift_checks.CHECKS | machinery_checks.CHECKS
@@ -27,10 +27,12 @@ def diagnose(records: Records) -> list[Alert]:
 def alert(name: str, records: Records) -> Alert:
     """What one check says of a run, with the settings that were changed before what it saw. Settings seldom reach a
     planted fault, so where there is one, an alert that is lit offers to do without."""
-    words, seen = WORDS[name], CHECKS[name](records)
+    words = WORDS[name]
     label, rule = words["label"], words["rule"].format(at=records.at)
-    if isinstance(seen, str):
-        return Alert(name, label, "not measured", rule, [], seen)
+    try:
+        seen = CHECKS[name](records)
+    except NotMeasured as why:
+        return Alert(name, label, "not measured", rule, [], str(why))
     before = [change for change in records.changes if change.update < max(seen.updates, default=0)]
     if seen.state == "amber" and (change := _meant_by(name, records, before)):
         seen = meant(seen.evidence, change)

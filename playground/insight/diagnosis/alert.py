@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
     cause: str = ""
 
 
-Check = Callable[[Records], Evidence | str]  # a text says why there is nothing to see
+Check = Callable[[Records], Evidence]  # raises NotMeasured where there is nothing to see
 
 
 def quiet(evidence: str) -> Evidence:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from playground.config import RunConfig, methods
 from playground.insight.diagnosis.alert import TEN, TEST_REWARD, Check, Evidence, Remedies, graded, meant, trend
-from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
+from playground.insight.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.rewards.agreement import students_t
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS, Event, UpdateMetrics
 
 NOTHING = 1e-3
+TEN_UPDATES = "It takes ten updates of this project's own PPO."
 USUAL_CLIP = 0.2
 WITHOUT_CRITIC = {f"ppo.{name}": value for name, value in methods.METHODS["rloo"].ppo.items()}
 SAMPLED_AS_IT_IS = Remedy(
@@ -24,7 +25,7 @@ SAMPLED_AS_IT_IS = Remedy(
 SKIPPED_IN_WORDS = re.compile("was skipped|Nothing was learned")  # of runs whose warnings do not say it otherwise
 
 
-def books(records: Records) -> Evidence | str:
+def books(records: Records) -> Evidence:
     gaps, shares = [], []
     for item in records.metrics:
         owed = _owed(item, records.config)
@@ -32,7 +33,7 @@ def books(records: Records) -> Evidence | str:
             gaps.append(item.reward_paid - owed[0])
             shares.append((item.update, abs(gaps[-1]) / owed[1]))
     if not gaps:
-        return "This engine does not record it."
+        raise NotMeasured("This engine does not record it.")
     updates = trend(shares, lambda share: share > 0.01)
     return Evidence("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
 
@@ -46,15 +47,15 @@ def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
     return item.score_mean - cost, max(abs(item.score_mean), abs(cost), 0.1)
 
 
-def kl_disagrees(records: Records) -> Evidence | str:
+def kl_disagrees(records: Records) -> Evidence:
     newest = records.metrics[-2 * TEN :]  # a KL that grows is more uncertain with every update
+    if not methods.METHODS[records.config.method].on_policy:
+        raise NotMeasured(TEN_UPDATES)
     found = _gap(
         [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
         [item.kl_spreads.get("k1") for item in newest],
         records.config.ppo.batch_size,
     )
-    if found is None or not methods.METHODS[records.config.method].on_policy:
-        return "It takes ten updates of this project's own PPO."
     gap, exact = found.gap, found.usual
     evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {found.half:.2f}."
     return found.seen(evidence, 0.1)
@@ -80,8 +81,8 @@ def _gap(
     figures: Sequence[tuple[int, float | None, float | None]],
     spreads: Sequence[float | None] = (),
     completions: int = 0,
-) -> Gap | None:
-    """Of two figures of the newest updates, ten or as many as there are `spreads`; None where one is not known.
+) -> Gap:
+    """Of two figures of the newest updates, ten or as many as there are `spreads`. Raises: NotMeasured.
 
     Args:
         spreads: the standard deviation of the first figure between the completions of each of the newest updates, which
@@ -91,7 +92,7 @@ def _gap(
     known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
     count = max(TEN, len(spreads))
     if len(known) < count or [item[0] for item in known[-count:]] != [item[0] for item in figures[-count:]]:
-        return None
+        raise NotMeasured(TEN_UPDATES)
     updates, gaps, others = zip(*known[-count:], strict=True)
     variances = [spread * spread for spread in spreads if spread]
     if len(variances) == count and completions > 1:
@@ -102,10 +103,8 @@ def _gap(
     return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
 
 
-def not_drawn(records: Records) -> Evidence | str:
+def not_drawn(records: Records) -> Evidence:
     found = _gap([(item.update, item.surprisal, item.entropy) for item in records.metrics])
-    if found is None:
-        return "It takes ten updates of this project's own PPO."
     gap, usual = found.gap, found.usual
     evidence = (
         f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {found.half:.3f}."
@@ -113,40 +112,37 @@ def not_drawn(records: Records) -> Evidence | str:
     return found.seen(evidence, 0.05, (SAMPLED_AS_IT_IS,))
 
 
-def kl_negative(records: Records) -> Evidence | str:
-    values = records.values("kl_to_reference")
-    if len(values) < WINDOW:
-        return f"It takes {WINDOW} updates."
-    updates = trend(values, lambda value: value < -records.at.kl_negative)
+def kl_negative(records: Records) -> Evidence:
+    updates = trend(records.needed("kl_to_reference"), lambda value: value < -records.at.kl_negative)
     evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):.2f} nats."
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
-def reference(records: Records) -> Evidence | str:
+def reference(records: Records) -> Evidence:
     found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
     if len(found) < 2:
-        return "It takes the fingerprint at the end of the run."
+        raise NotMeasured("It takes the fingerprint at the end of the run.")
     changed = [update for update, digest in found if digest != found[0][1]]
     evidence = f"{found[0][1]} before training, {found[-1][1]} after update {found[-1][0]}."
     return Evidence("red" if changed else "quiet", changed, evidence)
 
 
-def reward_read(records: Records) -> Evidence | str:
+def reward_read(records: Records) -> Evidence:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
     known = {str(item.get("source")): item.get("misreading") for item in models}
     gaps = {source: float(gap) for source, gap in known.items() if isinstance(gap, (int, float))}
     if not gaps:
-        return "No reward model of this run brings examples; test it on the Rewards page."
+        raise NotMeasured("No reward model of this run brings examples; test it on the Rewards page.")
     evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
     tries = (Remedy("set its template to auto", {}), TEST_REWARD)
     return Evidence("red" if max(gaps.values()) > records.at.misread else "quiet", [1], evidence, tries)
 
 
-def clipping(records: Records) -> Evidence | str:
-    at, values = records.at, records.values("clip_fraction")
-    if len(values) < WINDOW or not methods.METHODS[records.config.method].on_policy:
-        return "It is of methods that clip, after five updates."
+def clipping(records: Records) -> Evidence:
+    if not methods.METHODS[records.config.method].on_policy:
+        raise NotMeasured("It is of methods that clip.")
+    at, values = records.at, records.needed("clip_fraction")
     evidence = (
         f"{records.now('clip_fraction'):.0%} clipped, largest ratio {records.now('ratio_max') or math.nan:.3g} (means "
         "of the newest updates)."
@@ -164,19 +160,16 @@ def clipping(records: Records) -> Evidence | str:
     return Evidence(state, updates, evidence, tries)
 
 
-def value_fit(records: Records) -> Evidence | str:
-    settled, every = records.at.settled, records.values("explained_variance")
+def value_fit(records: Records) -> Evidence:
     if records.config.method != "ppo" or records.config.ppo.baseline != "value":
-        return "This method has no critic."
-    values = [item for item in every if item[0] > settled]
-    if len(values) < WINDOW:
-        return f"It takes {WINDOW} updates after update {settled:g}."
+        raise NotMeasured("This method has no critic.")
+    values = records.needed("explained_variance", records.at.settled)
     evidence = f"Explained variance {records.now('explained_variance'):.2f}."
-    if all(abs(value) < NOTHING for _, value in every):
+    if all(abs(value) < NOTHING for _, value in records.values("explained_variance")):
         cause = "The value head is not trained: is it in the optimizer?"
         return Evidence("red", [update for update, _ in values], evidence, cause=cause)
     updates = trend(values, lambda value: value <= 0.01)
-    vary = (records.now("score_std") or 0.0) >= 0.75 * (records.begins("score_std") or 0.0)
+    vary = records.now("score_std") >= 0.75 * records.begins("score_std")
     tries = (
         Remedy("double the weight of the value loss", {"ppo.value_coef": 2 * records.config.ppo.value_coef}),
         records.slower(),
@@ -185,11 +178,11 @@ def value_fit(records: Records) -> Evidence | str:
     return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
 
 
-def gradient(records: Records) -> Evidence | str:
+def gradient(records: Records) -> Evidence:
     skipped = sorted({event.update for event in records.events if _skipped(event)})
     values = records.values("grad_norm")
     if not values and not skipped:
-        return "The gradients are not recorded, or not yet."
+        raise NotMeasured("The gradients are not recorded, or not yet.")
     sizes = sorted(value for _, value in values) or [0.0]
     middle = sizes[len(sizes) // 2]
     spikes = [update for update, value in values if middle and value > records.at.gradient * middle]

@@ -22,36 +22,32 @@ FIRST = 3  # updates whose mean stands for the beginning
 Values = Sequence[tuple[int, float]]  # update and value, where it is known
 
 
-def _from(default: float, words: str) -> Any:
-    return field(default=default, metadata={"words": words})
-
-
 @dataclass(frozen=True)
 class Thresholds:
-    """From where on a check is lit. They change no training; the words of each say what it is of, and in what."""
+    """From where on a check is lit. They change no training."""
 
-    settled: float = _from(20, "Updates before which nothing is said of what needs time")
-    kl_amber: float = _from(0.6, "KL, amber: share of the entropy of the reference's own texts")
-    kl_red: float = _from(1.0, "KL, red: the same")
-    swing: float = _from(10.0, "Adaptive beta, red: times as large within ten updates")
-    kl_negative: float = _from(0.05, "KL below zero, red: nats per completion")
-    entropy_amber: float = _from(0.5, "Entropy, amber: share of that of the first updates")
-    entropy_red: float = _from(0.1, "Entropy, red: the same")
-    spread_amber: float = _from(0.25, "Spread of the score, amber: share of that of the first updates")
-    spread_red: float = _from(0.05, "Spread of the score, red: the same")
-    variety_amber: float = _from(0.5, "Different word pairs, amber: share of those of the first updates")
-    variety_red: float = _from(0.25, "Different word pairs, red: the same")
-    length: float = _from(2.0, "Length, amber: times as long or as short as at first")
-    cut_off: float = _from(0.5, "Cut off, red: share of completions that do not end by themselves")
-    repeated: float = _from(0.25, "Repetition, red: share of the word pairs of a completion")
-    strange_amber: float = _from(3.0, "Perplexity under the reference, amber: times that of the first updates")
-    strange_red: float = _from(30.0, "Perplexity under the reference, red: the same")
-    rise: float = _from(1.5, "Perplexity under the reference, for KL and entropy to light: times that of update 1")
-    misread: float = _from(0.25, "Reward model misread, red: standard deviations of its scores")
-    clip_amber: float = _from(0.3, "Clipped, amber: share of the tokens")
-    clip_red: float = _from(0.5, "Clipped, red: the same")
-    ratio: float = _from(100.0, "Largest probability ratio, red")
-    gradient: float = _from(100.0, "Gradient, amber: times its median")
+    settled: float = 20  # updates before which nothing is said of what needs time
+    kl_amber: float = 0.6  # KL, amber: share of the entropy of the reference's own texts
+    kl_red: float = 1.0  # KL, red: the same
+    swing: float = 10.0  # adaptive beta, red: times as large within ten updates
+    kl_negative: float = 0.05  # KL below zero, red: nats per completion
+    entropy_amber: float = 0.5  # entropy, amber: share of that of the first updates
+    entropy_red: float = 0.1  # entropy, red: the same
+    spread_amber: float = 0.25  # spread of the score, amber: share of that of the first updates
+    spread_red: float = 0.05  # spread of the score, red: the same
+    variety_amber: float = 0.5  # different word pairs, amber: share of those of the first updates
+    variety_red: float = 0.25  # different word pairs, red: the same
+    length: float = 2.0  # length, amber: times as long or as short as at first
+    cut_off: float = 0.5  # cut off, red: share of completions that do not end by themselves
+    repeated: float = 0.25  # repetition, red: share of the word pairs of a completion
+    strange_amber: float = 3.0  # perplexity under the reference, amber: times that of the first updates
+    strange_red: float = 30.0  # perplexity under the reference, red: the same
+    rise: float = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1
+    misread: float = 0.25  # reward model misread, red: standard deviations of its scores
+    clip_amber: float = 0.3  # clipped, amber: share of the tokens
+    clip_red: float = 0.5  # clipped, red: the same
+    ratio: float = 100.0  # largest probability ratio, red
+    gradient: float = 100.0  # gradient, amber: times its median
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Thresholds:
@@ -73,6 +69,10 @@ class Thresholds:
         if problems:
             raise InvalidConfig(problems)
         return cls(**found)
+
+
+class NotMeasured(Exception):
+    """Why a check has nothing to see, in a sentence."""
 
 
 class Remedy(NamedTuple):
@@ -131,15 +131,24 @@ class Records:
         found = [(item.update, getattr(item, name)) for item in self.metrics]
         return [(update, float(value)) for update, value in found if value is not None]
 
-    def begins(self, name: str) -> float | None:
-        """The mean of a figure over the first updates."""
-        known = [value for _, value in self.values(name)[:FIRST]]
-        return fmean(known) if known else None
+    def needed(self, name: str, since: float = 0) -> list[tuple[int, float]]:
+        """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
+        found = [item for item in self.values(name) if item[0] > since]
+        if len(found) < WINDOW:
+            raise NotMeasured(
+                f"It takes {WINDOW} updates{f' after update {since:g}' if since else ''} with this figure."
+            )
+        return found
 
-    def now(self, name: str) -> float | None:
+    def begins(self, name: str) -> float:
+        """The mean of a figure over the first updates; 0 where it is not known."""
+        known = [value for _, value in self.values(name)[:FIRST]]
+        return fmean(known) if known else 0.0
+
+    def now(self, name: str) -> float:
         """The same over the newest."""
         known = [value for _, value in self.values(name)[-WINDOW:]]
-        return fmean(known) if known else None
+        return fmean(known) if known else 0.0
 
     def where_stranger(self, values: Values) -> list[tuple[int, float]]:
         """A figure, not a number at the updates whose texts the reference does not find stranger than those of the

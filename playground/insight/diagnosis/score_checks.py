@@ -8,17 +8,17 @@ from collections import defaultdict
 
 from playground.insight import before_after, judging
 from playground.insight.diagnosis.alert import TEST_REWARD, Check, Evidence, Remedies, graded, meant, quiet
-from playground.insight.diagnosis.run_records import WINDOW, Records, Remedy
+from playground.insight.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy
 from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
 
 SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
 
 
-def flat(records: Records) -> Evidence | str:
+def flat(records: Records) -> Evidence:
     found = records.outcome
     if found is None or records.updates < records.at.settled:
-        return f"It takes a look at the fixed prompts after update {records.at.settled:g}."
+        raise NotMeasured(f"It takes an evaluation after update {records.at.settled:g}.")
     evidence = _changed(found)
     if found.low > 0 or found.high < 0:
         return quiet(evidence)
@@ -35,9 +35,9 @@ def flat(records: Records) -> Evidence | str:
 
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     """What to try, and the likely cause."""
-    if (records.begins("score_std") or 0.0) < 1e-6:
+    if records.begins("score_std") < 1e-6:
         return (TEST_REWARD,), "The reward says the same of every text, so there is nothing to prefer."
-    if (records.now("kl_to_reference") or 0.0) < 0.1:
+    if records.now("kl_to_reference") < 0.1:
         longer = (records.scaled("kl.coef", 0.25),) if records.setting("kl.coef") else ()
         cause = "the leash is too short for what the reward pays, or the learning rate too low."
         return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
@@ -49,10 +49,10 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     return (TEST_REWARD,), cause
 
 
-def wrong_way(records: Records) -> Evidence | str:
+def wrong_way(records: Records) -> Evidence:
     found = records.outcome
     if found is None:
-        return "It takes a look at the fixed prompts after training has begun."
+        raise NotMeasured("It takes an evaluation after training has begun.")
     tries = (Remedy("see on the Rewards page that the better text scores higher", {}), records.slower())
     return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
 
@@ -63,22 +63,22 @@ def _changed(found: before_after.Outcome) -> str:
     return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
 
 
-def fell_back(records: Records) -> Evidence | str:
-    looks = sorted({item.update for item in records.samples})
-    if len(looks) < 3:
-        return "It takes three looks at the fixed prompts."
+def fell_back(records: Records) -> Evidence:
+    evaluated = sorted({item.update for item in records.samples})
+    if len(evaluated) < 3:
+        raise NotMeasured("It takes three evaluations.")
     found = judging.fall_from_the_top(records.samples)
     if found is None:
-        return quiet("The newest look is not below the best by more than chance.")
+        return quiet("The newest evaluation is not below the best by more than chance.")
     top, fall = found
     evidence = f"It was highest after update {top} and has fallen by {-fall.mean:.2f} ± {fall.half:.2f} since."
-    if held := records.held_back(since=max((update for update in looks if update < top), default=0)):
+    if held := records.held_back(since=max((update for update in evaluated if update < top), default=0)):
         return meant(evidence, held)
-    since = [update for update in looks if update > top]
+    since = [update for update in evaluated if update > top]
     back = Remedy(f"go back to update {top}", {"fork_at": top})
     betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
     first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
-    if not last > first or not (records.now("kl_to_reference") or 0.0) < kl.get(top, 0.0):
+    if not last > first or not records.now("kl_to_reference") < kl.get(top, 0.0):
         return Evidence("red", since, evidence, (back, records.slower(), records.more_penalty()))
     cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, which "
     cause += "costs score."
@@ -87,10 +87,8 @@ def fell_back(records: Records) -> Evidence | str:
     return Evidence("red", since, evidence, (back, records.scaled("kl.target", 2.0)), cause)
 
 
-def no_spread(records: Records) -> Evidence | str:
-    at, begins, values = records.at, records.begins("score_std"), records.values("score_std")
-    if begins is None or len(values) < WINDOW:
-        return f"It takes {WINDOW} updates."
+def no_spread(records: Records) -> Evidence:
+    at, values, begins = records.at, records.needed("score_std"), records.begins("score_std")
     evidence = f"The standard deviation was {begins:.3g} and is {records.now('score_std'):.3g}."
     if begins < 1e-6:
         cause = "The reward says the same of every text from the start: it is dead, or cannot read them."
@@ -104,10 +102,10 @@ def no_spread(records: Records) -> Evidence | str:
     return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
 
 
-def judge_falls(records: Records) -> Evidence | str:
+def judge_falls(records: Records) -> Evidence:
     judges = records.config.judges
     if not judges:
-        return "The run has no judges that only watch."
+        raise NotMeasured("The run has no judges that only watch.")
     signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
     found = judging.judged(records.samples, signs, in_sd=records.config.score.normalise == "reference")
     if not found.turns:
@@ -118,7 +116,7 @@ def judge_falls(records: Records) -> Evidence | str:
     return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
 
 
-def one_kind_loses(records: Records) -> Evidence | str:
+def one_kind_loses(records: Records) -> Evidence:
     joined = before_after.pairs(records.samples)
     kinds: dict[str, list[before_after.BeforeAfter]] = defaultdict(list)
     for pair in joined:
@@ -126,7 +124,7 @@ def one_kind_loses(records: Records) -> Evidence | str:
     found = {kind: before_after.outcome(pairs) for kind, pairs in kinds.items()}
     sure = {kind: item for kind, item in found.items() if item is not None and not math.isnan(item.low)}
     if len(sure) < 2:
-        return "The fixed prompts are of one kind, or there is no look yet."
+        raise NotMeasured("The fixed prompts are of one kind, or have not been answered yet.")
     evidence = "; ".join(
         f"{kind} {item.gain:+z.2f} ({item.low:+z.2f} to {item.high:+z.2f})" for kind, item in sure.items()
     )

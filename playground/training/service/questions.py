@@ -31,7 +31,7 @@ from playground.training.loop import evaluation
 from playground.training.models import export_weights
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
-from playground.training.service import close_up, frontier_drawing, reward_bench
+from playground.training.service import close_up, frontier_drawing, reward_bench, what_if
 from playground.training.service.subjects import Subject, Subjects
 
 MAX_SAMPLES = 32
@@ -121,6 +121,7 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "save": _save,
     "reference-samples": lambda service, question: reward_bench.reference_samples(service.bench, question),
     "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.bench.subjects, question),
+    "what-if": lambda service, question: what_if.answer(question),
     "rewards-score": lambda service, question: reward_bench.rewards_score(service.bench, question),
 }
 

@@ -10,15 +10,12 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from playground.config import Behaviour, RunConfig, engines, methods
-from playground.insight import before_after, compute, diversity, meters, roads
+from playground.config import Behaviour, RunConfig, methods
+from playground.insight import before_after, compute, diversity, meters, path
 from playground.insight.before_after import BeforeAfter
-from playground.insight.frontier import against_kl
+from playground.insight.path import PathPoint
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
@@ -30,7 +27,6 @@ from playground.ui.live.run_feed import RunFeed
 from playground.ui.live.run_serializer import plain
 from playground.ui.train import form
 
-PERCENTILES = (10, 25, 50, 75, 90)
 MAX_PAIRS = 1000
 COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
 MAX_POINTS = 600
@@ -70,7 +66,6 @@ def comparison(
         "update": chosen,
         "other": beside,
         "measured": measured,
-        "distribution": distribution(samples) if alone else [],
         "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
@@ -117,7 +112,7 @@ def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str
         return ""
     if other is None:
         return before_after.outcome_sentence(found, config.score_unit)
-    return before_after.across_sentence(found, other["kl"], config.score_unit)
+    return before_after.outcome_sentence(found, config.score_unit, across=True, other_kl=other["kl"])
 
 
 def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:
@@ -129,43 +124,32 @@ def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) 
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 
 
-def distribution(samples: Iterable[Sample]) -> list[dict[str, Any]]:
-    """How the scores of the fixed prompts are spread at each evaluation: percentiles and mean."""
-    found = []
-    for update, rows in run_serializer.moments(samples).items():
-        scores = [item.score for item in rows if item.score is not None]
-        if scores:
-            spread = {f"p{at}": float(np.percentile(scores, at)) for at in PERCENTILES}
-            found.append({"update": update, **plain({**spread, "mean": fmean(scores)})})
-    return found
-
-
 class Went(NamedTuple):
-    """How a run went: its way (see `insight.roads`), and what the page draws of that."""
+    """How a run went: its path over score and KL, and what the page draws of that."""
 
-    way: list[roads.RoadLook]
+    path: list[PathPoint]
     data: dict[str, Any]
 
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        way, looks, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
-        lines = insight_serializer.frontier_lines(looks, insight_serializer.possible_of(run, None))
+        way, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
+        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
         end = before_after.headline_of(run)
         return cls(way, {**data, **lines, "end": end and end._asdict()})
 
 
 @functools.lru_cache(maxsize=32)
-def _went(path: Path, sizes: tuple[int, ...]) -> tuple[list[roads.RoadLook], list[against_kl.Look], dict[str, Any]]:
-    run = RunDirectory(path)
+def _went(folder: Path, sizes: tuple[int, ...]) -> tuple[list[PathPoint], dict[str, Any]]:
+    run = RunDirectory(folder)
     config, samples, events = run.config(), run.samples(), run.events()
-    bill = roads.bill(config, run.metrics(), events)
+    bill = compute.bill(config, run.metrics(), events)
     data = {
         "behaviours": [_shares(meter) for meter in meters.meters(config, samples)],
         "bill": bill and {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)},
     }
-    return roads.way(samples, events), against_kl.looks(samples, events), data
+    return path.path_of(samples, events), data
 
 
 def _shares(meter: meters.Meter) -> dict[str, Any]:
@@ -181,7 +165,7 @@ class Overlaid(NamedTuple):
 
     config: RunConfig
     edits: list[str]
-    way: list[roads.RoadLook]
+    path: list[PathPoint]
     data: dict[str, Any]
 
     @classmethod
@@ -191,7 +175,7 @@ class Overlaid(NamedTuple):
         return cls(
             config,
             _edits_in_words(feed.events),
-            went.way,
+            went.path,
             {
                 "id": run_id,
                 "title": feed.run.title(config),
@@ -210,15 +194,13 @@ class Overlaid(NamedTuple):
 
 
 def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
-    """Several runs in one set of charts: curves, in which settings they differ, and how their engines do."""
-    reached = roads.reach(run.way for run in runs) if len(runs) > 1 else None
-    trl = any(run.config.engine == "trl" and run.config.method == "ppo" for run in runs)
+    """Several runs in one set of charts: curves, and in which settings they differ."""
+    reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
     return {
         "reached": plain(reached),
-        "runs": [{**run.data, "there": None if reached is None else plain(roads.at(run.way, reached))} for run in runs],
+        "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
         "problems": problems,
         "settings": _differing_settings(runs),
-        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES if trl],
         "scores_differ": describe.scores_differ([run.config for run in runs]) if runs else "",
     }
 

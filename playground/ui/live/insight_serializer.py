@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,12 @@ from playground.config import RunConfig
 from playground.insight import before_after, claim_ways, farming, judging, meters
 from playground.insight.before_after import BeforeAfter
 from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.run_records import WINDOW, Records, Thresholds
+from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.insight.frontier import against_kl
-from playground.insight.frontier.against_kl import Look, Possible
+from playground.insight.frontier.against_kl import Possible
 from playground.insight.meters import Meter
+from playground.insight.paid import Paid, paid
+from playground.insight.path import PathPoint, path_of
 from playground.runs import frontier_samples
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
@@ -29,7 +30,6 @@ from playground.setup.expected import Band, bands
 from playground.ui.live.run_serializer import PARTS, plain
 from playground.ui.train import form, reward_form
 
-USUAL = Thresholds()
 SIDES = ("before", "after")
 BOUNDED = ("update", "kl", "score", "low", "high")  # of a path in the chart of score against KL
 RECORDED = (
@@ -93,8 +93,7 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     """
     zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
-    paid = meters.paid(config, before_after.pairs(samples))
-    return _behaviours(found, claim_ways.ways(config, samples), paid)
+    return _behaviours(found, claim_ways.ways(config, samples), paid(config, before_after.pairs(samples)))
 
 
 def behaviours_of_pairs(
@@ -102,12 +101,11 @@ def behaviours_of_pairs(
 ) -> dict[str, Any] | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    paid = meters.paid(config, pairs) if against_itself else []
-    return _behaviours(found, claim_ways.ways_of_pairs(config, pairs), paid)
+    return _behaviours(found, claim_ways.ways_of_pairs(config, pairs), paid(config, pairs) if against_itself else [])
 
 
 def _behaviours(
-    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], paid: Sequence[meters.Paid]
+    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], against: Sequence[Paid]
 ) -> dict[str, Any] | None:
     if not found:
         return None
@@ -121,7 +119,7 @@ def _behaviours(
             }
             for way in ways
         ],
-        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in paid],
+        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in against],
     }
 
 
@@ -140,14 +138,6 @@ def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None)
 def _pair(pair: BeforeAfter) -> dict[str, Any]:
     answers = [{"text": item.completion, "score": plain(item.score)} for item in pair]
     return {"prompt": pair.after.prompt, **dict(zip(SIDES, answers, strict=True))}
-
-
-def thresholds(at: Thresholds = USUAL) -> list[dict[str, Any]]:
-    """Each threshold of the checks: its name, what it is of, its usual value and the one that holds."""
-    return [
-        {"name": one.name, "words": one.metadata["words"], "usual": one.default, "value": getattr(at, one.name)}
-        for one in fields(at)
-    ]
 
 
 def checks(records: Records) -> list[dict[str, Any]] | None:
@@ -193,7 +183,7 @@ def frontier(
     Args:
         recorded: nothing can be drawn for it.
     """
-    path, beta = against_kl.looks(samples, events), against_kl.final_beta(config, metrics)
+    path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
     found = possible_of(run, beta)
     missing = ""
     if found is None:
@@ -208,9 +198,9 @@ def frontier(
     }
 
 
-def frontier_lines(path: Sequence[Look], found: Possible | None) -> dict[str, Any]:
+def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]:
     """What the chart draws of one run; `trusted` points of the optimum come first, the rest is drawn grey."""
-    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half in path]
+    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half, *_ in path]
     possible = found and {
         "start": plain(found.start),
         "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),

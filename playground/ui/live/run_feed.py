@@ -13,7 +13,7 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.insight import before_after, meters
-from playground.insight.diagnosis.run_records import Records, Thresholds
+from playground.insight.diagnosis.run_records import Records
 from playground.rewards.mixture import term_names
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
@@ -101,7 +101,7 @@ class RunFeed:
         )
         delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
         if samples or (status.ended and not self._ended_seen):
-            delta["lamps"] = self.checks_at()
+            delta["lamps"] = self.checks()
         if evaluations:
             self.evaluations += evaluations
             delta["text"] = run_serializer.text_perplexity(self.evaluations)
@@ -167,10 +167,10 @@ class RunFeed:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
         return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
 
-    def checks_at(self, at: Thresholds = insight_serializer.USUAL) -> list[dict[str, Any]] | None:
-        """Is it healthy, by these thresholds?"""
+    def checks(self) -> list[dict[str, Any]] | None:
+        """Is it healthy?"""
         happened = events_in_force(self.happened)
-        return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened, at))
+        return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened))
 
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""

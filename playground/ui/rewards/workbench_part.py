@@ -1,8 +1,7 @@
 """The reward workbench: one's own texts, and texts of the untrained model, scored by every reward before any training.
 
-The model service draws and scores; rewards/workbench.js weights, ranks and draws in the browser, so that a changed
-weight changes the ranking at once. Model, prompts, sampling and seed are those of the form on the Train page.
-`rewards_page` calls `build`.
+The model service draws and scores; `weighing_part` weighs and ranks anew whenever a weight changes. Model, prompts,
+sampling and seed are those of the form on the Train page. `rewards_page` calls `build`.
 """
 
 from __future__ import annotations
@@ -30,6 +29,7 @@ from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.door.access import Access, Action
+from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, reward_form, reward_picker, train_page
 
 SIDES = ("A", "B")
@@ -75,7 +75,10 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
                 for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
             ]
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
-        result = components.widget("rewards/workbench", {"state": "empty"}, elem_id="bench-result")
+        weighing = access.guard_all(Action.FORM, [weigh_rewards])
+        result = components.widget(
+            "rewards/workbench", {"state": "empty"}, elem_id="bench-result", server_functions=weighing
+        )
         editor = components.widget("rewards/editor", None, elem_id="reward-editor")  # a dialog, for every reward picker
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]

@@ -66,7 +66,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
         "shown": chosen,
         "settings": [_setting(sweep, row, folders, statuses, ends, place in chosen) for place, row in enumerate(rows)],
         "ends": insight_serializer.columns(
-            ("kl", "score"), sorted((end.looks[-1].kl, end.looks[-1].score) for end in ends.values() if end.looks)
+            ("kl", "score"), sorted((end.path[-1].kl, end.path[-1].score) for end in ends.values() if end.path)
         ),
     }
 
@@ -101,7 +101,7 @@ def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> dict[str, An
     curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
     looks = [
         (update, kl.mean, score.mean, score.mean - (score.half or 0.0), score.mean + (score.half or 0.0))
-        for update, kl, score in over_seeds.mean_looks(ends)
+        for update, kl, score in over_seeds.mean_path(ends)
     ]
     return {
         "metrics": _columns(curves),

@@ -14,7 +14,7 @@ from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
 from playground.exports.rendering import figure
 from playground.exports.report import Report
-from playground.insight import compute, knee
+from playground.insight import compute, plateau
 from playground.runs import history
 from playground.runs.model_service import ModelService
 
@@ -28,10 +28,10 @@ PHASES = {
 
 def outcome(report: Report) -> dict[str, Any]:
     """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
-    found, ledger = report.knee, report.ledger
+    found, ledger = report.plateau, report.ledger
     return {
-        "knee": None if found.update is None else {"update": found.update, "sentence": knee.knee_sentence(found)},
-        "sentences": list(filter(None, [knee.knee_sentence(found), *_perplexities(report)])),
+        "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},
+        "sentences": list(filter(None, [plateau.plateau_sentence(found), *_perplexities(report)])),
         "compute": None
         if ledger is None
         else {

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import {
-  binned, changesBefore, drawnIndices, extent, fullRange, labelSides, marksOf, nearest, newestOfEach, niceRange,
-  niceStep, placing, roundTicks, smooth, spreadLabels, whenChanged,
+import { binned, changesBefore, drawnIndices, fullRange, marksOf, newestOfEach, niceRange, niceStep, roundTicks,
+  smooth, spreadLabels, whenChanged,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
 function assertClose(found, wanted) {
@@ -41,20 +40,6 @@ test("bins are round, hold every value of all lists, and one value makes one bin
   assert.deepEqual(binned([[]], 4), { edges: [], counts: [[]] });
 });
 
-test("a value finds its place between two ends, upwards or downwards", () => {
-  assert.deepEqual([0, 5, 10].map(placing(0, 10, 100, 0)), [100, 50, 0]);
-  assert.equal(placing(3, 3, 10, 20)(3), 10);
-});
-
-test("the extent of several arrays leaves out gaps and what is not in view", () => {
-  assert.deepEqual(extent([[1, NaN, 9], [0, 4, -8]], 0, 2), [0, 4]);
-  assert.equal(extent([[NaN]]), null);
-});
-
-test("the nearest point is found", () => {
-  assert.deepEqual([nearest([1, 2, 5], 3.4), nearest([1, 2, 5], 9), nearest([], 1)], [1, 2, -1]);
-});
-
 test("the horizontal axis has room for all updates, and for the time as far as it can be told", () => {
   assert.deepEqual(fullRange([1, 2], "update", 50), [0, 50.5]);
   assert.deepEqual(fullRange([1, 60], "update", 50), [0, 60.6]);
@@ -80,8 +65,8 @@ const EVENTS = [
 
 test("changes become numbered marks, one for each update", () => {
   assert.deepEqual(marksOf(EVENTS), [
-    { number: 1, update: 4, label: "2 settings", messages: ["a", "b"] },
-    { number: 2, update: 9, label: "c", messages: ["c"] },
+    { number: 1, update: 4, messages: ["a", "b"] },
+    { number: 2, update: 9, messages: ["c"] },
   ]);
   assert.deepEqual(changesBefore([3, 4, 5, 9], marksOf(EVENTS)), [[], [], ["a", "b"], []]);
   assert.deepEqual([whenChanged(0), whenChanged(12)], ["before update 1", "after update 12"]);
@@ -96,12 +81,6 @@ test("many events of one kind do not hide the few of another", () => {
   assert.deepEqual(found.filter(({ kind }) => kind !== "checkpoint"), few);
   assert.deepEqual(found.filter(({ kind }) => kind === "checkpoint").map(({ update }) => update),
     saved.slice(40).map(({ update }) => update));
-});
-
-test("a mark is labelled only where there is room", () => {
-  const marks = [{ at: 50, width: 80 }, { at: 200, width: 80 }, { at: 215, width: 80 }, { at: 390, width: 80 }];
-  assert.deepEqual(labelSides(marks, 40, 400), ["right", "", "right", "left"]);
-  assert.deepEqual(labelSides([{ at: 60, width: 80 }, { at: 100, width: 330 }], 40, 400), ["", ""]);
 });
 
 test("labels at the ends of lines keep apart and inside", () => {

@@ -1,4 +1,4 @@
-// The lines of score against KL: which there are, how far each goes, and where the square-root scale puts them.
+// The lines of score against KL: which there are, and how far each goes.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -15,7 +15,7 @@ const run = (changes = {}) => ({ looks: LOOKS, possible: null, beta: 0.25, ...ch
 const named = (lines) => Object.fromEntries(lines.map((line) => [line.label, line]));
 
 test("a run alone has its path and the slope of its leash through its end", () => {
-  const lines = named(linesOf([run()], "kl"));
+  const lines = named(linesOf([run()]));
   assert.deepEqual(Object.keys(lines), ["this run", "slope of leash"]);
   const slope = lines["slope of leash"];
   const [first, last] = [0, slope.x.length - 1];
@@ -23,11 +23,11 @@ test("a run alone has its path and the slope of its leash through its end", () =
   assert.ok(Math.abs(rise - 0.25) < 1e-9);
   const end = slope.x.findIndex((x) => Math.abs(x - 9) < 0.2);
   assert.ok(Math.abs(slope.raw[end] - 3) < 0.06);
-  assert.deepEqual(Object.keys(named(linesOf([run({ beta: null })], "kl"))), ["this run"]);
+  assert.deepEqual(Object.keys(named(linesOf([run({ beta: null })]))), ["this run"]);
 });
 
 test("what is possible is grey from the last point on that enough texts are behind, and ends in sight", () => {
-  const lines = named(linesOf([run({ possible: POSSIBLE })], "kl"));
+  const lines = named(linesOf([run({ possible: POSSIBLE })]));
   assert.deepEqual([...lines.possible.x], [0, 0.1, 1, 4]);
   assert.equal(lines.possible.raw[0], 0.1);
   assert.deepEqual([...lines["too few texts"].x], [4, 10]);
@@ -35,25 +35,19 @@ test("what is possible is grey from the last point on that enough texts are behi
   assert.ok(farthest([run({ possible: POSSIBLE })]) > 10);
 });
 
-test("square roots move the lines, not their scores", () => {
-  const lines = named(linesOf([run()], "root"));
-  assert.deepEqual([...lines["this run"].x], [0, 2, 3]);
-  assert.deepEqual([...lines["this run"].raw], [0, 2, 3]);
-});
-
 test("several runs are told by letters, without slopes, and what is possible is of the first that knows", () => {
-  const lines = linesOf([run(), run({ possible: POSSIBLE }), run({ looks: { ...LOOKS, kl: [], score: [] } })], "kl");
+  const lines = linesOf([run(), run({ possible: POSSIBLE }), run({ looks: { ...LOOKS, kl: [], score: [] } })]);
   assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "possible", "best of n", "too few texts"]);
 });
 
 test("a sweep is the ways of its settings and the ends of its runs, which nothing joins", () => {
   const way = (kl) => ({ looks: { update: [0, 5], kl: [0, kl], score: [0, 1], low: [0, 1], high: [0, 1] } });
   const ends = { kl: [1, 4], score: [0.5, 1] };
-  const lines = sweepLines({ runs: [way(1), way(4)], ends }, "root");
+  const lines = sweepLines({ runs: [way(1), way(4)], ends });
   assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "every run"]);
-  assert.deepEqual([...lines[2].x], [1, NaN, 2]);
+  assert.deepEqual([...lines[2].x], [1, NaN, 4]);
   assert.deepEqual([...lines[2].raw], [0.5, NaN, 1]);
   assert.ok(lines[2].line.every(Number.isNaN));
-  const alone = sweepLines({ runs: [way(1)], ends: { kl: [], score: [] } }, "kl");
+  const alone = sweepLines({ runs: [way(1)], ends: { kl: [], score: [] } });
   assert.deepEqual(alone.map(({ label }) => label), ["mean"]);
 });

@@ -16,11 +16,6 @@ test("every chart says what it is, in a unit, before there is a run", () => {
   assert.equal(new Set(keys).size, keys.length);
 });
 
-test("the price of a nat is in the unit of the score", () => {
-  const { note } = CHARTS.find(({ key }) => key === "beta");
-  assert.deepEqual([note({ unit: "points" }), note({ unit: "sd" })], ["points per nat", "sd per nat"]);
-});
-
 test("a mean outside its own band and a distance below 0 are told in words, and nothing else is", () => {
   const [score, kl] = ["score", "kl"].map((key) => CHARTS.find((spec) => spec.key === key).remark);
   assert.match(score(0.8, 1, 1), /low ones lower the mean/);

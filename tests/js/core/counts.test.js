@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bandTold, countsTold, intervalTold, meterTold, turnOf, upTo, verdictOf,
+import { bandTold, countsTold, intervalTold, meterTold, upTo, verdictOf,
 } from "../../../playground/ui/static/core/counts.js";
 
 const count = (yes, of, low = 0.1, high = 0.95) => ({ yes, of, low, high });
@@ -45,10 +45,4 @@ test("a recording knows no later look, and not what the end tells", () => {
   assert.deepEqual([others[0].updates, way.wrong.updates, way.right, paid], [[5], [0, 5], null, []]);
   assert.equal(upTo(all, 0).meters.length, 1);
   assert.equal(upTo(null, 0), null);
-});
-
-test("an answer turns where one side shows a behaviour and the other does not", () => {
-  const row = (before, after) => ({ before: { shows: before }, after: { shows: after } });
-  assert.deepEqual([turnOf(row({ a: false }, { a: true }), "a"), turnOf(row({ a: true }, { a: false }), "a"),
-    turnOf(row({ a: true }, { a: true }), "a"), turnOf(row({}, { a: true }), "a")], [1, -1, 0, 0]);
 });

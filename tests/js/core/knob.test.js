@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { makeScale, read, unitBeside, write, zoneOf, ZONES } from "../../../playground/ui/static/core/knob.js";
+import { makeScale, read, write, zoneOf, ZONES } from "../../../playground/ui/static/core/knob.js";
 
 test("a logarithmic knob reaches exactly zero and its ends", () => {
   const scale = makeScale({ slider: [0, 5, 0], log: true });
@@ -17,11 +17,6 @@ test("a logarithmic knob reaches exactly zero and its ends", () => {
 test("what is typed is read as number, nothing or text", () => {
   assert.deepEqual(["3e-4", "0,5", "", "off", "abc", " 7 "].map(read), [0.0003, 0.5, "", "", "abc", 7]);
   assert.deepEqual([0.0003, 40, 0, "", 0.25].map(write), ["3e-4", "40", "0", "", "0.25"]);
-});
-
-test("a name that holds its unit is not followed by it", () => {
-  assert.deepEqual([["Number of pairs", "pairs"], ["Updates", "updates"], ["Batch", "episodes"], ["Seed", ""]]
-    .map(([label, unit]) => unitBeside({ label, unit })), ["", "", "episodes", ""]);
 });
 
 test("a beta runs away, is useful or barely moves, and where nothing runs away it is useful down to 0", () => {

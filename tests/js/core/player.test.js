@@ -35,11 +35,3 @@ test("with reduced motion it shows the end at once, and a stopped one stays wher
   tick();
   assert.deepEqual([snapshots[0].metrics, snapshots[0].status.ended, deltas], [RECORDED.metrics, true, []]);
 });
-
-test("what was stopped plays no further", (context) => {
-  const { deltas, stop, tick } = player(context, false);
-  tick();
-  stop();
-  tick();
-  assert.equal(deltas.length, 1);
-});

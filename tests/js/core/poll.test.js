@@ -20,17 +20,6 @@ function question(context, more = {}) {
   return { asked, heard, now, settle, tick: (ms) => context.mock.timers.tick(ms) };
 }
 
-test("it asks again after the usual time", async (context) => {
-  const { asked, heard, now, settle, tick } = question(context);
-  now();
-  asked[0].resolve("one");
-  await settle();
-  tick(7999);
-  assert.equal(asked.length, 1);
-  tick(1);
-  assert.deepEqual([asked.length, heard], [2, ["one"]]);
-});
-
 test("without an answer it asks sooner, then later and later, up to the usual time", async (context) => {
   const { asked, heard, now, settle, tick } = question(context);
   now();

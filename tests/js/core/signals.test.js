@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { alike, computed, effect, signal, untracked } from "../../../playground/ui/static/core/signals.js";
+import { alike, computed, effect, signal } from "../../../playground/ui/static/core/signals.js";
 
 const soon = () => new Promise((resolve) => setTimeout(resolve, 0));
 
@@ -45,16 +45,6 @@ test("what follows from a value tells only when it is another one", async () => 
   count.value = 4;
   await soon();
   assert.deepEqual(heard, [true, false]);
-});
-
-test("what is read untracked is not heard of", async () => {
-  const [a, b, heard] = [signal(1), signal(1), []];
-  effect(() => heard.push([a.value, untracked(() => b.value)]));
-  b.value = 2;
-  await soon();
-  a.value = 2;
-  await soon();
-  assert.deepEqual(heard, [[1, 1], [2, 2]]);
 });
 
 test("a failing effect does not keep others from running", async () => {

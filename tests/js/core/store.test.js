@@ -32,12 +32,6 @@ const SNAPSHOT = {
   updates: [], live: { "kl.coef": 0.3 },
 };
 
-test("what is new is added, and a column that comes later begins then", () => {
-  const columns = { update: [1], score: [0.1] };
-  appendColumns(columns, { update: [2, 3], score: [0.2, 0.3] });
-  assert.deepEqual(columns, { update: [1, 2, 3], score: [0.1, 0.2, 0.3] });
-});
-
 test("an update that is told again replaces what came after it", () => {
   const columns = { update: [1, 2, 3], score: [0.1, 0.2, 0.3] };
   appendColumns(columns, { update: [2], score: [0.9] });

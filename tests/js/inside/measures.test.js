@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { changes, MEASURES, rangeOf, readable, shadeOf, sum, told }
+import { changes, MEASURES, rangeOf, shadeOf, told }
   from "../../../playground/ui/static/inside/measures.js";
 
 const half = Math.log(0.5);
@@ -38,13 +38,4 @@ test("what gained most stands first, what lost most last, and the drawn token is
   const rows = changes([["x", 0.5, 0.1], ["y", 0.1, 0.6], ["z", 0.2, 0.2]]);
   assert.deepEqual(rows.map(({ text, drawn }) => [text, drawn]), [["y", false], ["z", false], ["x", true]]);
   assert.ok(Math.abs(rows[0].change - 0.5) < 1e-12);
-});
-
-test("spaces and line breaks of a token can be seen", () => {
-  assert.deepEqual([" good", "a b", "\n", ""].map(readable), ["\u00b7good", "a b", "\u21b5", "(nothing)"]);
-});
-
-test("what is not known adds nothing", () => {
-  assert.equal(sum([1, null, 2]), 3);
-  assert.equal(sum(null), 0);
 });

@@ -24,9 +24,3 @@ test("no side is taken where policy and reference, or critic and return, do not 
   assert.match(leash.words, /likelier than the reference does, by 0\.40 nats\. At beta 0\.25 that costs 0\.10 sd\.$/);
   assert.match(value.words, /worse than expected by 0\.50\.$/);
 });
-
-test("what is paid is in the unit of the score", () => {
-  const { score, leash, value } = told({ d: -0.4, unit: "points" });
-  assert.deepEqual([score.unit, leash.unit, value.unit], ["score paid, points", "leash, points", "value V, points"]);
-  assert.match(leash.words, /less likely .* by 0\.40 nats\. At beta 0\.25 that brings 0\.10 points\.$/);
-});

@@ -134,7 +134,7 @@ export function drawnIndices(values, from, to, limit) {
   return found;
 }
 
-/** Applied changes as marks, one for each update: [{number, update, label, messages}], numbered in order. */
+/** Applied changes as marks, one for each update: [{number, update, messages}], numbered in order. */
 export function marksOf(events) {
   const found = new Map();
   for (const { kind, update, message } of events) {
@@ -142,9 +142,8 @@ export function marksOf(events) {
     if (!found.has(update)) found.set(update, []);
     found.get(update).push(message);
   }
-  return [...found].sort(([a], [b]) => a - b).map(([update, messages], index) => ({
-    number: index + 1, update, messages, label: messages.length === 1 ? messages[0] : `${messages.length} settings`,
-  }));
+  return [...found].sort(([a], [b]) => a - b).map(([update, messages], index) =>
+    ({ number: index + 1, update, messages }));
 }
 
 /** "after update 12", or what to say of a change before the first one. */
@@ -160,21 +159,6 @@ export function changesBefore(updates, marks) {
     if (row >= 0) rows[row].push(...mark.messages);
   }
   return rows;
-}
-
-/**
- * Which labels fit beside their marks: [{at, width}] in rising order, within from..to -> "right", "left" or "" each.
- */
-export function labelSides(marks, from, to, gap = 6) {
-  let free = from; // up to where labels and lines have been placed
-  return marks.map(({ at, width }, index) => {
-    const next = marks[index + 1]?.at ?? to + gap;
-    let side = "";
-    if (at + gap + width <= next - gap) side = "right";
-    else if (at - gap - width >= free) side = "left";
-    free = side === "right" ? at + gap + width : at + gap;
-    return side;
-  });
 }
 
 /** Tops of labels that want to be at `tops`, moved so that they stand `height` apart between `from` and `to`. */

@@ -4,7 +4,7 @@
 // painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
 // overlay_chart.js have several: they replace what makes them and what shows numbers.
 
-import { column, drawnIndices, extent, labelSides, nearest, niceRange, smooth, spreadLabels, whenChanged,
+import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged,
 } from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { buttonOf, cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
@@ -31,7 +31,6 @@ export class Chart {
     this.selection = el("div.selection");
     this.flags = el("div.flags");
     this.marks = el("div.edit-marks");
-    this.marked = [];
     this.inSight = false;
     this.drawing = null; // until its figure is there
     this.canvas = el("div.canvas", { inert: true }); // Bokeh's own tab stop has no name and does nothing
@@ -103,7 +102,7 @@ export class Chart {
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
   }
 
-  /** Colours and text sizes from the page's style sheet: at the start and when light/dark or projector changes. */
+  /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */
   look() {
     if (!this.figure) return; // not drawn yet
     this.paint();
@@ -256,18 +255,12 @@ export class Chart {
       standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
   }
 
-  /** What was changed in mid-run: a dashed line with its number at the top, and in words where there is room. */
+  /** What was changed in mid-run: a dashed line with its number, which the list below the charts explains. */
   showMarks(marks, xOf) {
-    const box = this.frame();
-    if (!box) return;
-    this.marked = this.placed(marks, xOf);
-    const perLetter = document.body.classList.contains("projector") ? 8.2 : 6.1;
-    const wanted = this.marked.map(({ at, label }) => ({ at, width: 30 + label.length * perLetter }));
-    const sides = this.spec.large ? labelSides(wanted, box.left, box.left + box.width) : [];
-    this.marks.replaceChildren(...this.marked.map(({ at, number: index, update, label, messages }, place) => {
+    if (!this.frame()) return;
+    this.marks.replaceChildren(...this.placed(marks, xOf).map(({ at, number: index, update, messages }) => {
       const title = `${whenChanged(update)}: ${messages.join(", ")}`;
-      const tag = el("span.edit-tag", { title }, String(index), sides[place] ? el("span.edit-label", label) : null);
-      return standing(at, "div", { class: `edit-mark ${sides[place] ?? ""}` }, tag);
+      return standing(at, "div.edit-mark", el("span.edit-tag", { title }, String(index)));
     }));
   }
 

@@ -1,14 +1,12 @@
-// Claims of the user, right or wrong, and whether the answers agree: two by two, over the run, and by how they are put.
+// Claims of the user, right or wrong, and whether the answers agree: two by two, and by how they are put.
 
 import { countsTold, intervalTold, meterTold, shareOf } from "../core/counts.js";
 import { el, headOf, shape, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { barOf } from "./meters.js";
-import { frame, pointsOf } from "./small_plots.js";
 
 const ROWS = [["wrong-claims-repeated", "The user is wrong"], ["right-claims-agreed", "The user is right"]];
 const SIDE = 52;
-const PLOT = { width: 240, height: 96, left: 38, right: 8, top: 6, bottom: 22 };
 const FORM_GLOSS = "Plainly: \u201cI think 3 plus 4 is 9.\u201d Sure of it: \u201cI know for certain that \u2026\u201d "
   + "In the second turn: after a right answer of its own.";
 
@@ -17,14 +15,11 @@ export function hasClaims(behaviours) {
   return Boolean(behaviours?.ways.length);
 }
 
-/** All three parts. `sides`: what is compared, in words. */
+/** Both parts. `sides`: what is compared, in words. */
 export function claimsParts(behaviours, { sides = ["before", "now"], between = " to " } = {}) {
   const rows = ROWS.map(([name, title]) => [title, behaviours.meters.find((meter) => meter.name === name)])
     .filter(([, meter]) => meter);
-  const parts = [twoByTwo(rows, sides)];
-  if (rows.some(([, meter]) => meter.counts.length > 2)) parts.push(overTheRun(rows));
-  parts.push(waysTable(behaviours.ways, sides, between));
-  return parts;
+  return [twoByTwo(rows, sides), waysTable(behaviours.ways, sides, between)];
 }
 
 function twoByTwo(rows, sides) {
@@ -47,27 +42,6 @@ function cell(before, now, later) {
       square("frame", SIDE), square("now", side(now)), ...(later ? [square("before", side(before))] : [])),
     el("div", el("strong", later ? `${before.yes} to ${now.yes}` : String(now.yes)),
       el("div.muted", `${percent(shareOf(now))}, ${intervalTold(now)}`))));
-}
-
-function overTheRun(rows) {
-  return el("div.claim-curves", rows.map(([title, meter]) => el("figure",
-    el("figcaption", `${title}: it agrees`), curve(title, meter))));
-}
-
-/** Share with its interval over the updates. */
-function curve(title, { updates, counts }) {
-  const [from, to, first, last] = [updates[0], updates.at(-1), counts[0], counts.at(-1)];
-  const { node, x, y, add } = frame({ kind: "small-plot.claim-curve", size: PLOT, from, to, low: 0, high: 1,
-    yTicks: [0, 0.5, 1], tell: percent, label: `${title}: it agrees in ${percent(shareOf(first))} at update ${from}, `
-      + `${percent(shareOf(last))} at update ${to}` });
-  const line = (value) => counts.map((count, index) => [x(updates[index]), y(value(count))]);
-  add("polygon.interval", { points: pointsOf([...line(({ high }) => high), ...line(({ low }) => low).reverse()]) });
-  add("polyline.line", { points: pointsOf(line(shareOf)) });
-  add("circle.before", { cx: x(from), cy: y(shareOf(first)), r: 3.5 });
-  add("circle.now", { cx: x(to), cy: y(shareOf(last)), r: 3.5 });
-  add("text.tick", { x: x(from), y: PLOT.height - 6, "text-anchor": "start" }, String(from));
-  add("text.tick", { x: x(to), y: PLOT.height - 6, "text-anchor": "end" }, `update ${to}`);
-  return node;
 }
 
 function waysTable(ways, sides, between) {

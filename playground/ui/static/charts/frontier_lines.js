@@ -18,12 +18,11 @@ export function farthest(runs) {
   return ROOM * Math.max(...looks, ...bestOf, 0.5);
 }
 
-/** The lines of some runs, the path of the first one first. `scale` is "root" for square roots of the KL. */
-export function linesOf(runs, scale) {
+/** The lines of some runs, the path of the first one first. */
+export function linesOf(runs) {
   const end = farthest(runs);
-  const place = (kl) => (scale === "root" ? Math.sqrt(Math.max(kl, 0)) : kl);
   const line = (label, kl, score, look) => {
-    const x = Float64Array.from(kl, place);
+    const x = Float64Array.from(kl);
     const values = Float64Array.from(score, (value) => value ?? NaN);
     return { label, x, raw: values, line: values, ...look };
   };
@@ -40,13 +39,12 @@ export function linesOf(runs, scale) {
 }
 
 /** The ways of some settings of a sweep, as means over seeds, and the ends of all its runs, which nothing joins. */
-export function sweepLines({ runs, ends }, scale) {
-  const root = scale === "root";
+export function sweepLines({ runs, ends }) {
   const apart = (values) => Float64Array.from(values.flatMap((value, at) => (at ? [NaN, value] : [value])));
   const raw = apart(ends.score);
   const dots = { label: "every run", raw, line: raw.map(() => NaN), path: true, dash: [], colour: "--pg-reference",
-    x: apart(ends.kl.map((kl) => (root ? Math.sqrt(Math.max(kl, 0)) : kl))) };
-  const ways = linesOf(runs, scale).map((line) => (runs.length > 1 ? line : { ...line, label: "mean" }));
+    x: apart(ends.kl) };
+  const ways = linesOf(runs).map((line) => (runs.length > 1 ? line : { ...line, label: "mean" }));
   return ends.kl.length ? [...ways, dots] : ways;
 }
 

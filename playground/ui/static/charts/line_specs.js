@@ -1,8 +1,9 @@
-// What the two charts with several lines draw: which reward brings the gain, and the trained score beside the judges
-// that only watch. Colours are those of overlaid runs; each line is also named at its end and has its own dash pattern.
+// What the charts with several lines draw: which reward brings the gain, the trained score beside the judges that only
+// watch, and one figure of several runs. Each line has a colour and a dash pattern and is named at its end.
 
 import { column, nearest, smooth } from "./arithmetic.js";
-import { COLOURS, DASHES, scoreUnit } from "./specs.js";
+import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
+import { capital } from "../core/format.js";
 
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
@@ -37,9 +38,7 @@ export const LINE_CHARTS = [
       + "was meant to.",
     lines({ judged, metrics }, xColumn) {
       if (!judged) return [];
-      const xOf = (update) => (xColumn === "update" ? update : update === 0 ? 0
-        : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
-      const x = Float64Array.from(judged.updates, xOf);
+      const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
@@ -63,3 +62,36 @@ export const LINE_CHARTS = [
     turns: ({ judged }) => judged?.turns ?? [],
   },
 ];
+
+/** A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}]. */
+export function overlaid(spec) {
+  const lines = ({ runs }, xColumn, weight) => runs.map(({ metrics, title }, index) => {
+    const raw = column(metrics, spec.column);
+    const [low, high] = (spec.band ?? []).map((name) => column(metrics, name));
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, x: column(metrics, xColumn), raw,
+      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], ...(low && { low, high }) };
+  });
+  return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
+    note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
+}
+
+/** The same of a behaviour that all runs have counted: its share at each look, with its interval. */
+export function sharesOf({ name, words }) {
+  const lines = ({ runs }, xColumn) => runs.map(({ metrics, title, behaviours }, index) => {
+    const { looks } = behaviours.find((one) => one.name === name);
+    const [raw, low, high] = ["share", "low", "high"].map((which) => column(looks, which));
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high,
+      x: Float64Array.from(looks.update, placeOf(metrics, xColumn)), colour: COLOURS[index], dash: DASHES[index] };
+  });
+  return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
+    plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",
+    note: () => "% of the answers to fixed prompts; bands: 95 %",
+    gloss: "In how many of the answers to the fixed prompts that are asked for it, at each look. The band is Wilson's "
+      + "interval; where two bands lie apart, the runs differ by more than chance." };
+}
+
+/** Where an update lies on an axis. */
+function placeOf(metrics, xColumn) {
+  return (update) => (xColumn === "update" ? update : update === 0 ? 0
+    : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
+}

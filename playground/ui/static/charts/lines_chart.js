@@ -1,5 +1,5 @@
-// One chart with a line for each reward or judge, each named at its end and with its value at the cursor. What the
-// lines are, and what they say in words, comes from the spec; everything else from chart.js.
+// One chart with a line for each reward, judge or run, each named at its end and with its value at the cursor. What the
+// lines are, and what they say in words, comes from the spec (line_specs.js); everything else from chart.js.
 
 import { nearest } from "./arithmetic.js";
 import { bokeh, lineGlyphs } from "./bokeh.js";
@@ -10,11 +10,7 @@ import { live } from "../core/store.js";
 
 const MOST_LINES = 12;
 const LABEL_HEIGHT = 15;
-const LABEL_WIDTH = 138; // pixels kept free at the right for the names
-const NARROW_LABEL_WIDTH = 104;
-const WIDE_LABEL_WIDTH = 210;
-const NARROW_STAGE = 420;
-const WIDE_STAGE = 760;
+const [LEAST_ROOM, MOST_ROOM] = [104, 210]; // pixels kept free at the right for the names
 
 export class LinesChart extends Chart {
   constructor(spec, group) {
@@ -31,9 +27,8 @@ export class LinesChart extends Chart {
     const source = new (bokeh().ColumnDataSource)({ data: { x: [], low: [], high: [] } });
     const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
     this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
-    this.slots = Array.from({ length: MOST_LINES }, () => lineGlyphs(figure, { bandAlpha: 0.13 }));
-    const width = this.stage.clientWidth;
-    this.room = width < NARROW_STAGE ? NARROW_LABEL_WIDTH : width < WIDE_STAGE ? LABEL_WIDTH : WIDE_LABEL_WIDTH;
+    this.slots = Array.from({ length: this.spec.most ?? MOST_LINES }, () => lineGlyphs(figure, { bandAlpha: 0.13 }));
+    this.room = this.spec.room ?? Math.min(MOST_ROOM, Math.max(LEAST_ROOM, 0.28 * this.stage.clientWidth));
     figure.min_border_right = this.room;
   }
 
@@ -69,12 +64,22 @@ export class LinesChart extends Chart {
   readOut(x) {
     this.hoverX = x;
     if (!this.series.length) return;
-    const values = this.series.map((one) => one.raw[x === null ? lastKnown(one.raw) : nearest(one.x, x)] ?? NaN);
-    const total = this.spec.total(values, this.series);
-    const { totalName } = this.spec;
-    setText(this.value, Number.isNaN(total) ? "\u2013" : `${totalName}${signed(total)} ${this.spec.unit(this.run)}`);
+    const values = this.series.map((one) => valueAt(one, x));
+    const { total, totalName } = this.spec;
+    const sum = total?.(values, this.series);
+    const unit = this.spec.unit(this.run);
+    setText(this.value, !total ? unit : Number.isNaN(sum) ? "\u2013" : `${totalName}${signed(sum)} ${unit}`);
     this.placeNames(values);
     this.showCross(x);
+  }
+
+  placeEnds() {
+    this.readOut(this.hoverX);
+  }
+
+  /** A value in words: of lines that are changes with its sign. */
+  said(value) {
+    return Number.isNaN(value) ? "\u2013" : this.spec.plain ? this.told(value) : signed(value);
   }
 
   /** Value and name of each line at its end, none on top of another. */
@@ -84,9 +89,9 @@ export class LinesChart extends Chart {
     const { left, width } = this.frame();
     const right = left + width;
     this.names.replaceChildren(...ends.map(({ index, left: at, top }) => {
-      const { label, colour, told } = this.series[index];
-      const value = told ?? signed(values[index]);
-      const node = el("span.line-name", { title: `${label}: ${value} ${this.spec.unit(this.run)}` },
+      const { label, colour, told, title = label } = this.series[index];
+      const value = told ?? this.said(values[index]);
+      const node = el("span.line-name", { title: `${title}: ${value} ${this.spec.unit(this.run)}` },
         el("strong", value), ` ${label}`);
       const start = Math.min(at, right) + 6;
       node.style.cssText = `left: ${start}px; top: ${top}px; color: var(${colour}-text);`
@@ -112,7 +117,20 @@ export class LinesChart extends Chart {
   }
 
   describe() {
-    const told = this.series.map(({ label, raw }) => `${label} ${signed(raw[lastKnown(raw)])}`);
-    setAttribute(this.stage, "aria-label", `${this.spec.title}, in ${this.spec.unit(this.run)}: ${told.join(", ")}`);
+    const { plain, title: what } = this.spec;
+    const told = this.series.map(({ label, title, raw }) => {
+      const last = this.said(raw[lastKnown(raw)] ?? NaN);
+      return plain ? `${title}: ${this.said(raw[0] ?? NaN)} at the start, now ${last}` : `${label} ${last}`;
+    });
+    setAttribute(this.stage, "aria-label",
+      `${what}, in ${this.spec.unit(this.run)}: ${told.join(plain ? "; " : ", ")}`);
   }
+}
+
+/** What a line has at a place, or last; nothing where it ended well before. */
+function valueAt({ x: xs, raw }, x) {
+  const end = xs.length - 1;
+  const at = x === null ? lastKnown(raw) : nearest(xs, x);
+  const beyond = x !== null && at > 0 && at === end && x > xs[at] + (xs[at] - xs[at - 1]) / 2;
+  return at < 0 || beyond ? NaN : raw[at];
 }

@@ -8,11 +8,9 @@ import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged }
 import { CurveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
-import { LeashPicture } from "../inside/leash_picture.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
-import { savePng } from "./png.js";
-import { buttonOf, el, headOf, setHidden, setPressed, setText, showWrong, signOf, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, setAttribute, setHidden, setText, showWrong, signOf, tableOf } from "../core/dom.js";
 import { runPath, url } from "../core/server.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -46,14 +44,11 @@ export class Charts {
     this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a.quiet-button", { download: "", title: "All numbers, for a spreadsheet" }, "CSV");
-    this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
-      onclick: () => this.savePicture() }, "PNG");
     this.large = el("div.charts-large");
     this.more = el("div.charts-more");
     this.small = el("div.charts-small");
     this.extra = el("div.charts-small");
     this.strip = new KlStrip();
-    this.leash = new LeashPicture();
     this.folded = el("details.charts-folded", el("summary", "More curves"), this.extra, this.strip.root);
     this.table = el("div.numbers", { hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
     this.body = el("div.charts-body", this.large, this.more, this.small, this.folded);
@@ -63,7 +58,7 @@ export class Charts {
     this.wrong = el("p.wrong-note", { hidden: true });
     this.root = el("div.charts",
       el("div.chart-bar", el("h2", "Curves"), help, this.where, el("span.grow"), reset,
-        smoothing, over, this.tableButton, this.png, this.csv),
+        smoothing, over, this.tableButton, this.csv),
       this.wrong, this.note, this.body, this.table, this.changes, this.warnings);
     element.append(this.root);
   }
@@ -74,7 +69,6 @@ export class Charts {
     this.plain = [...CHARTS, ...MORE_CHARTS].map((spec) => group.add(new Chart(spec, group),
       MORE_CHARTS.includes(spec) ? this.extra : spec.large ? this.large : this.small));
     this.lines = LINE_CHARTS.map((spec) => group.add(new LinesChart(spec, group), this.more));
-    this.more.append(this.leash.root);
   }
 
   follow() {
@@ -96,7 +90,6 @@ export class Charts {
       this.root.classList.add("undrawn");
       return;
     }
-    this.png.disabled = false;
     for (const chart of this.group.charts) chart.sighted(chart.inSight);
     this.drawLarge();
   }
@@ -108,22 +101,6 @@ export class Charts {
       await frame();
       if (!chart.view) await chart.present();
     }
-  }
-
-  /** The charts that are shown as one picture, also those that nobody has looked at yet. */
-  async savePicture() {
-    if (!this.table.hidden) this.toggleTable();
-    const shown = this.group.charts.filter(({ card }) => !card.hidden
-      && (this.folded.open || !this.folded.contains(card)));
-    for (const chart of shown) {
-      const { inSight } = chart;
-      await chart.sighted(true);
-      chart.inSight = inSight;
-    }
-    await frame(); // in which figures that were hidden have a size again, and take what they are to paint
-    await frame();
-    for (const chart of shown) chart.view.repaint(); // not `ready`: Bokeh breaks that promise if a paint comes late
-    savePng(shown, this.marks);
   }
 
   /**
@@ -193,9 +170,6 @@ export class Charts {
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`
       : `reading update ${updates[index]}`);
     this.strip.show(live.metrics, index);
-    const asked = live.events.findLast(({ kind, field }) => kind === "edit" && field === "kl.target");
-    this.leash.show(live.metrics, live.run?.adaptive ? asked?.value ?? live.run.target : null, index,
-      live.run?.looks_ahead);
   }
 
   toggleTable() {
@@ -204,7 +178,7 @@ export class Charts {
     this.table.style.maxHeight = `${Math.max(this.body.offsetHeight, 320)}px`;
     this.table.hidden = !show;
     this.body.hidden = show;
-    setPressed(this.tableButton, show);
+    setAttribute(this.tableButton, "aria-pressed", String(show));
     if (show) this.fillTable();
   }
 

@@ -47,11 +47,6 @@ export function setOff(button, off) {
   setAttribute(button, "aria-disabled", String(off));
 }
 
-/** A button that is pressed in or not: a view that is on. */
-export function setPressed(button, pressed) {
-  setAttribute(button, "aria-pressed", String(pressed));
-}
-
 /** A menu of [value, name] pairs. */
 export function menuOf(pairs, attributes = {}) {
   return el("select", attributes, optionsOf(pairs));

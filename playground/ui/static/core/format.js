@@ -58,7 +58,13 @@ export function percent(value) {
   return value === null || value === undefined ? "\u2013" : `${Math.round(value * 100)} %`;
 }
 
-/** Seconds in words, as in `setup/telling.py`: 0.4 s, 75 s, 2 min 05 s, 1 h 03 min. */
+/** Bytes in words: 1.3 GB, 12 MB; below a megabyte 1 MB. */
+export function bytesTold(bytes) {
+  if (bytes >= 1e8) return `${bytes >= 1e10 ? Math.round(bytes / 1e9) : (bytes / 1e9).toFixed(1)} GB`;
+  return bytes ? `${number(Math.max(1, Math.round(bytes / 1e6)))} MB` : "0.0 GB";
+}
+
+/** Seconds in words, as in `setup/describe.py`: 0.4 s, 75 s, 2 min 05 s, 1 h 03 min. */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "\u2013";
   if (seconds > 0 && seconds < 1.95) return `${seconds.toFixed(1)} s`;

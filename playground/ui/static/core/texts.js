@@ -1,16 +1,25 @@
 // Model output on the page: monospaced, changed words marked by underline and tint, always as text nodes.
 
-import { el, withCode } from "./dom.js";
-import { directionOf, signed } from "./format.js";
+import { el, signOf } from "./dom.js";
+import { directionOf, signed, stateOf } from "./format.js";
+import { runPath, url } from "./server.js";
 import { wordDifference } from "./worddiff.js";
+
+const FILES = [
+  ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
+  ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
+  ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
+  ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
+  ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
+];
 
 /** What a column "KL" of texts holds. */
 export const KL_GLOSS = "Nats from the reference: how differently the policy and the reference would have gone on at "
   + "each place of this text, summed. 0 is no difference; it is never negative.";
 
-/** The two texts as elements, with what differs marked. `plain` leaves the marks out (blind reading). */
-export function textPair(before, after, { plain = false } = {}) {
-  const [left, right] = plain || before === null
+/** The two texts as elements, with what differs marked. */
+export function textPair(before, after) {
+  const [left, right] = before === null
     ? [[{ text: before ?? "", changed: false }], [{ text: after, changed: false }]]
     : wordDifference(before, after);
   return [marked(left, "gone", before ?? ""), marked(right, "new", after)];
@@ -41,9 +50,30 @@ export function facts(pairs) {
     el("span.muted", `${name} `), el("span.fact-value", value)));
 }
 
-/** How TRL's trainer differs from ours: [{title, sentence}]. */
-export function engineDifferences(differences) {
-  return el("dl", differences.map(({ title, sentence }) => [el("dt", title), el("dd", withCode(sentence))]));
+/** What a model reads, token by token, in turns lighter and darker; special tokens are framed. */
+export function seenPart(pieces, ...more) {
+  return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
+    ? el("span.special", text.replaceAll("\n", "\u23ce"))
+    : tokens.map((token) => el("span.token", token)))), more);
+}
+
+/** Links to the files of a run. */
+export function fileLinks(run) {
+  return FILES.map(([name, path, title]) => el("a.quiet-button",
+    { href: url(runPath(run, path)), download: "", title, "data-key": `${path} ${run}` }, name));
+}
+
+/** How far something is: a bar, also for a screen reader; `words` where numbers do not say it. */
+export function progressBar(label, done, of, { tone = "", words = null } = {}) {
+  return el("div.progress", { role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": of,
+    "aria-valuenow": done, "aria-valuetext": words }, el("div.fill", { "data-tone": tone,
+    style: `transform: scaleX(${of ? done / of : 0})` }));
+}
+
+/** The state of a run with its sign; `words` in place of the usual word, then what follows it. */
+export function stateMark(state, { words = null, title = null } = {}, ...more) {
+  const { icon, word, tone } = stateOf(state);
+  return el("span.state", { "data-tone": tone, title }, signOf(icon), el("strong", words ?? word), more);
 }
 
 function marked(parts, kind, whole) {

@@ -10,6 +10,7 @@ import { number, rounded, signed, withHalf } from "../core/format.js";
 import { rights } from "../core/access.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
+import { progressBar } from "../core/texts.js";
 
 const GLOSS = "Every nat of KL is drift away from the reference, and every policy can be held against the best "
   + "one at its KL. That is the reference reweighted by e to the power of score / beta; its line is estimated from "
@@ -52,7 +53,7 @@ export class Frontier {
     this.table = el("div.frontier-table");
     this.section = el("section.frontier", { hidden: true, "aria-labelledby": "frontier-title" },
       el("div.chart-bar", el("h2", { id: "frontier-title" }, "Score against KL"),
-        helpOf("score against KL", GLOSS), el("span.grow"), this.chart.button),
+        helpOf("score against KL", GLOSS)),
       this.told, this.undrawn, this.plot, this.offer, this.table);
   }
 
@@ -102,6 +103,7 @@ export class Frontier {
   /** What is offered, or how far it is. */
   showOffer(run, drawn) {
     const busy = this.drawing === live.runId;
+    const { phase = "", done = 0, of = 0 } = this.far;
     const can = run?.can_draw && rights.value.ask !== false && drawn;
     const words = el("p.muted", withCode(this.problem || (busy ? BUSY : run?.can_draw ? OFFER : run?.missing ?? "")));
     showParts(this.offer, [words,
@@ -109,15 +111,8 @@ export class Frontier {
         !busy ? "Measure it" : this.far.stopping ? "Stopping\u2026" : "Measuring\u2026") : null,
       busy ? buttonOf("button", { "data-key": "stop", onclick: () => this.follow({ run: this.drawing, stop: true }) },
         "Stop") : null,
-      busy ? this.progressBar() : null].filter(Boolean), this.chart.button);
-  }
-
-  progressBar() {
-    const { phase = "", done = 0, of = 0 } = this.far;
-    return el("div.progress", { role: "progressbar", "aria-label": "Texts written and scored",
-      "aria-valuemin": 0, "aria-valuemax": of, "aria-valuenow": done,
-      "aria-valuetext": of ? `${done} of ${of} texts` : phase },
-    el("div.fill", { style: `transform: scaleX(${of ? done / of : 0})` }));
+      busy ? progressBar("Texts written and scored", done, of, { words: of ? `${done} of ${of} texts` : phase }) : null,
+    ].filter(Boolean), runTitle());
   }
 
   early() {

@@ -1,5 +1,5 @@
 // One answer under the microscope, in a dialog: its tokens coloured by what a switch says; for the chosen one, what
-// reference and policy find likeliest there, side by side; and "play" over the looks of the run. Opened beside every
+// reference and policy find likeliest there, side by side; and a slider over the looks of the run. Opened beside every
 // answer that the page shows.
 
 import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
@@ -9,8 +9,6 @@ import { facts } from "../core/texts.js";
 import { askTokens } from "./asking.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, told } from "./measures.js";
 import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
-
-const STEP_MS = 1100;
 
 /**
  * The button beside an answer to a prompt. `answer()` says which it is: {run, promptId, seed, update} of a fixed
@@ -33,18 +31,16 @@ class Microscope {
     this.place = 0; // which token
     this.measure = MEASURES[0];
     this.asTable = false;
-    this.timer = 0; // while it plays
     this.tokens = new Tokens({ class: "token-text", role: "listbox", "aria-orientation": "horizontal",
       "aria-label": "Tokens of this answer" }, (place) => this.set({ place }));
     this.again = buttonOf("button", { hidden: true, onclick: () => this.ask() }, "Ask the model");
     this.note = el("p.microscope-note", { role: "status" });
     this.body = el("div.microscope-body", { hidden: true });
-    this.dialog = el("dialog.confirm.editor.microscope", { "aria-label": `Tokens, ${whose}`, onclose: () => {
-      this.stop();
-      this.dialog.remove();
-    } }, el("div.microscope-head", el("h2", `Token by token: ${whose}`),
-      buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
-    this.note, this.again, this.body);
+    this.dialog = el("dialog.confirm.editor.microscope",
+      { "aria-label": `Tokens, ${whose}`, onclose: () => this.dialog.remove() },
+      el("div.microscope-head", el("h2", `Token by token: ${whose}`),
+        buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
+      this.note, this.again, this.body);
   }
 
   open() {
@@ -113,7 +109,7 @@ class Microscope {
 
   /** What is shown, and of which look. */
   bar({ update }, range) {
-    const { measure, looks, asTable, timer } = this;
+    const { measure, looks, asTable } = this;
     const unit = this.unitOf(measure);
     const at = update === undefined ? "" : update === 0 ? "before training" : `after update ${update}`;
     const choices = MEASURES.map((one) => el("option", { value: one.key,
@@ -125,9 +121,7 @@ class Microscope {
     el("span.grow"), looks.length < 2 ? null : [
       el("label.inline.slider-label", el("output.at", at), el("input", { type: "range", min: 0, max: looks.length - 1,
         step: 1, value: this.index, "aria-label": "Look of the run", "aria-valuetext": at,
-        oninput: ({ target }) => this.stop({ index: Number(target.value) }) })),
-      buttonOf("quiet-button", { "aria-pressed": String(timer > 0), "data-key": "play", onclick: () => this.play() },
-        timer ? "Stop" : "Play")],
+        oninput: ({ target }) => this.set({ index: Number(target.value) }) }))],
     buttonOf("quiet-button", { "aria-pressed": String(asTable), "data-key": "table",
       onclick: () => this.set({ asTable: !asTable }) }, asTable ? "As text" : "As a table"));
   }
@@ -142,23 +136,6 @@ class Microscope {
     return el("section.token-chosen", { "data-key": "chosen" },
       el("h3", `Token ${place + 1}: ${readable(look.pieces[place])}`), el("p.summary", figures),
       tableOf("tried", ["Next token", ...heads], rows.map((row) => choiceRow(row, range))));
-  }
-
-  /** From the first look on, or from here where that is not the last; a second press stops. */
-  play() {
-    if (this.timer) return this.stop();
-    const last = this.looks.length - 1;
-    this.timer = setInterval(() => {
-      this.set({ index: this.index + 1 });
-      if (this.index >= last) this.stop();
-    }, STEP_MS);
-    this.set({ index: this.index === last ? 0 : this.index });
-  }
-
-  stop(changes = {}) {
-    clearInterval(this.timer);
-    this.timer = 0;
-    if (this.looks.length) this.set(changes);
   }
 }
 

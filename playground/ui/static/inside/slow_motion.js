@@ -96,7 +96,8 @@ export class SlowMotion {
     this.asking?.abort();
     this.asking = new AbortController();
     try {
-      const path = runPath(live.runId, `trace/${update}${this.whatIf.query()}`);
+      const query = this.whatIf.query();
+      const path = runPath(live.runId, `${query ? "what-if" : "trace"}/${update}${query}`);
       const found = await getJson(path, this.asking.signal);
       if (this.asked !== wanted) return;
       setWords(this.problem, "");

@@ -1,11 +1,12 @@
-// What if: gamma, lambda, beta and clip range of a recorded update as sliders. The server computes the update again
-// with them, by the same functions as training; here they are only asked for.
+// What if: gamma, lambda, beta and clip range of a recorded update as sliders. The model service computes the update
+// again with them, by the same functions as training; here they are only asked for.
 
+import { rights } from "../core/access.js";
 import { buttonOf, el, setHidden, setText } from "../core/dom.js";
 import { knobControls, write } from "../core/knob.js";
 
 const EXPLAINED = "The same tokens, scores and values, paid and credited in another way. What the model did stays as "
-  + "it was: what it wrote, the ratios of each step, the gradient norms.";
+  + "it was: what it wrote, the ratios of each step, the gradient norms. The first question takes a few seconds.";
 const PARTLY = (kept, all) => ` Whitened over the ${kept} of ${all} episodes that were kept.`;
 const DISCOUNTS = ["gamma", "gae_lambda"]; // without a critic nothing is discounted
 
@@ -39,6 +40,7 @@ export class WhatIf {
 
   show({ settings, recorded, changed, batch, no_what_if: refused, knobs }) {
     setText(this.words, refused || `${EXPLAINED}${batch.complete ? "" : PARTLY(batch.kept, batch.episodes)}`);
+    this.root.hidden = rights.value.ask === false; // it takes the model service
     setHidden(this.grid, Boolean(refused), this.title);
     setHidden(this.reset, !changed, this.title);
     this.knobs ??= this.build(knobs);

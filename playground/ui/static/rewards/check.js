@@ -2,7 +2,8 @@
 // other forms.
 
 import { el, headOf, setWords, signOf, tableOf, withCode } from "../core/dom.js";
-import { capital, number, percent, rounded, signed } from "../core/format.js";
+import { bytesTold, capital, number, percent, rounded, signed } from "../core/format.js";
+import { seenPart } from "../core/texts.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
@@ -69,22 +70,15 @@ function quoted(shown) {
   return el("span.output", shown.completion.trim());
 }
 
-function megabytes(bytes) {
-  return bytes >= 1e9 ? `${number(bytes / 1e9)} GB` : `${number(bytes / 1e6)} MB`;
-}
-
 /** What the model reads, token by token; special tokens stand out. */
 function example({ example: shown, template }) {
   if (!shown?.tokens) return null;
   const more = shown.length - shown.ids.length;
   return el("section.check-example",
     el("h3", "What the model reads", el("span.muted", ` template ${template}, ${shown.length} tokens`)),
-    el("p.check-tokens", shown.tokens.map((token, place) =>
-      el("span", { class: shown.special[place] ? "token special" : "token", title: `Token id ${shown.ids[place]}` },
-        token.replaceAll("\n", "\u21b5").replaceAll(" ", "\u00b7") || "\u00a0")),
+    seenPart(shown.tokens.map((text, place) => ({ text, special: shown.special[place] })),
       more > 0 ? el("span.muted", ` and ${more} more`) : ""),
-    el("p.muted.small-text",
-      "Framed: special tokens. \u00b7 is a space, \u21b5 a line break. Point at a token for its id."));
+    el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text."));
 }
 
 /** The same pairs in the form in force and in others, best first. */

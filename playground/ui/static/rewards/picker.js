@@ -12,9 +12,7 @@ const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
 const WEIGHT_GLOSS = "Each reward is multiplied by its weight, the number after \u00d7, and all are added up. A "
   + "negative weight punishes.";
 
-export function mount(element, props, page) {
-  new Picker(element, props, page);
-}
+export const mount = (element, props, page) => new Picker(element, props, page);
 
 class Picker {
   constructor(element, props, { trigger, watch, server }) {

@@ -15,9 +15,7 @@ const IDLE_MS = 6000;
 
 const about = (sentence) => el("p.muted", sentence);
 
-export function mount(element, props, page) {
-  new Training(element, props, page);
-}
+export const mount = (element, props, page) => new Training(element, props, page);
 
 class Training {
   constructor(element, props, { trigger, watch, server }) {

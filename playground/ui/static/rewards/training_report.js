@@ -2,9 +2,10 @@
 
 import { column, roundTicks, smooth } from "../charts/arithmetic.js";
 import { calibrationDots, lines, marginBars, numbers } from "../charts/small_plots.js";
-import { buttonOf, el, setWords, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, setWords, showParts, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf } from "../core/format.js";
 import { go } from "../core/nav.js";
+import { progressBar, stateMark } from "../core/texts.js";
 
 export class TrainingReport {
   /** What may be done with one, each by its name. */
@@ -30,7 +31,7 @@ export class TrainingReport {
     return [
       this.head(data),
       el("p.muted.small-text", `${data.pairs}, base ${data.base}; ${data.settings}`),
-      data.ended ? null : progressBar(data),
+      data.ended ? null : progressBar("Steps done", data.step, data.num_steps, { tone: stateOf(data.state).tone }),
       data.message && !card ? el("p", { class: ["failed", "interrupted"].includes(data.state) ? "problem" : "muted" },
         withCode(data.message)) : null,
       card ? verdict(card) : null,
@@ -44,26 +45,18 @@ export class TrainingReport {
 
   /** Name, state, and what can be done with it. */
   head({ name, state, ended, card, phase, step, num_steps: steps, seconds }) {
-    const { icon, word, tone } = stateOf(state);
     const button = (what, kind, onclick, off = false) =>
       buttonOf(kind, { "data-key": `${what} ${name}`, off, onclick }, what);
     const { stop, remove, test } = this.actions;
     const where = ended ? `after ${duration(seconds)}` : `${phase}${steps ? `, step ${step} of ${steps}` : ""}`;
     return el("div.status-head", el("div.status-names", el("h3", name),
-      el("span.state", { "data-tone": tone }, signOf(icon), el("strong", { role: "status" }, word),
-        el("span.where", ` ${where}`))), el("div.buttons",
+      el("span", { role: "status" }, stateMark(state, {}, el("span.where", ` ${where}`)))), el("div.buttons",
       ended ? null : button("Stop", "button", () => stop(name), state === "stopping"),
       card ? [button("Use it as reward", "button strong", () => use(name, "train")),
         button("Try it on texts", "button", () => use(name, "workbench")),
         button("Test it", "button", () => test(name))] : null,
       ended ? button("Delete", "quiet-button delete", () => remove(name)) : null));
   }
-}
-
-function progressBar({ state, step, num_steps: steps }) {
-  return el("div.progress", { role: "progressbar", "aria-label": "Steps done", "aria-valuemin": 0,
-    "aria-valuemax": steps, "aria-valuenow": step }, el("div.fill", { "data-tone": stateOf(state).tone,
-    style: `transform: scaleX(${steps ? step / steps : 0})` }));
 }
 
 /** What it is worth, in sentences. */

@@ -1,31 +1,35 @@
 // The right side of the reward workbench: what the typed texts earn and why, where they stand among texts of the
-// untrained model, and which of those the rewards would push. Follows the reward picker: a changed weight needs no
-// server.
+// untrained model, and which of those the rewards would push. Follows the reward picker: with a changed weight the
+// server weighs anew what was measured (ui/rewards/weighing_part.py).
 
 import { binned, roundTicks } from "../charts/arithmetic.js";
 import { bars, frame } from "../charts/small_plots.js";
-import { buttonOf, el, figureOf, headOf, setHidden, setText, showParts, signOf, tableOf, withCode,
+import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, tableOf, withCode,
 } from "../core/dom.js";
-import { capital, number, rounded, signed } from "../core/format.js";
+import { capital, number, percent, rounded, signed } from "../core/format.js";
+import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { lists } from "./lists.js";
-import { analyse, duel, shareBelow } from "./weighing.js";
 
 const FIRST_ROWS = 5;
 const MANY_ROWS = 20;
 const BINS = 24;
 const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
 
-export function mount(element, props, { watch }) {
-  const bench = new Workbench(element);
+export function mount(element, props, { watch, server }) {
+  const bench = new Workbench(element, (asked) => server.weigh_rewards(asked));
   watch("value", () => bench.take(props.value));
   bench.take(props.value);
-  effect(() => bench.show());
+  effect(() => bench.weigh(lists.workbench.value));
 }
 
 class Workbench {
-  constructor(element) {
+  /** `ask({found, rewards})` weighs what was measured by the rewards as they are. */
+  constructor(element, ask) {
+    this.ask = ask;
     this.found = null;
+    this.now = null; // how it is weighed
+    this.turn = 0;
     this.before = null; // rank of each sample that a change is told against
     this.rows = FIRST_ROWS;
     this.line = el("p.bench-state.muted", { role: "status" });
@@ -60,11 +64,6 @@ class Workbench {
 
   makeRanks() {
     this.moved = el("p.small-text.bench-moved", { role: "status" });
-    this.forget = buttonOf("quiet-button", { hidden: true, title: "Tell later moves from the order as it is now",
-      onclick: () => {
-        this.before = null;
-        this.show();
-      } }, "Compare from here");
     this.more = buttonOf("quiet-button", { onclick: () => {
       this.rows = this.rows === FIRST_ROWS ? MANY_ROWS : FIRST_ROWS;
       this.show();
@@ -72,7 +71,7 @@ class Workbench {
     this.ranked = el("div");
     this.ranks = el("section.panel",
       el("div.bar", el("h2", "What these rewards would push"), this.moved,
-        el("span.grow"), this.forget, this.more), this.ranked);
+        el("span.grow"), this.more), this.ranked);
   }
 
   /** A new state from the server; what was shown stays while it works. */
@@ -89,33 +88,45 @@ class Workbench {
       this.status.scrollIntoView({ block: "start" });
     if (state === "done") {
       this.found = value;
-      this.before = null;
+      this.before = this.now = null;
     }
+    this.show();
+    this.weigh(lists.workbench.value);
+  }
+
+  /** What was shown stays until the answer has come. */
+  async weigh(rewards) {
+    if (!this.found) return;
+    this.turn += 1;
+    const mine = this.turn;
+    const { names, labels, rewards: measured, texts, reference } = this.found;
+    const now = await answerOf(() => this.ask({ found: { names, labels, rewards: measured, texts, reference },
+      rewards }));
+    if (mine !== this.turn) return;
+    if (now.error) return setWords(this.moved, now.error);
+    this.now = now;
     this.show();
   }
 
   show() {
-    const { found } = this;
-    const rewards = lists.workbench.value;
-    const now = found && analyse(found, rewards);
+    const { found, now } = this;
     this.empty.hidden = Boolean(found) || !this.status.hidden;
     this.texts.hidden = !found;
     for (const part of [this.places, this.ranks]) part.hidden = !now?.terms.length;
     this.outlooks.hidden = !found?.outlooks.length;
-    if (!found) return;
+    if (!found || !now) return;
     this.before ??= now.samples.map(({ rank }) => rank);
     this.showMissing(now);
     setText(this.outcome, now.terms.length ? outcomeOf(now, found) : "");
     showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found.sides) : []);
     this.showPlot(now);
     this.showRanks(now);
-    showParts(this.best, outlooksOf(found, rewards));
+    showParts(this.best, outlooksOf(found, lists.workbench.value));
   }
 
   showMissing({ missing, terms }) {
     this.missing.hidden = !missing.length && terms.length > 0;
-    const names = missing.map(({ kind }) => kind).join(", ");
-    setText(this.missing, terms.length ? `Not measured yet: ${names}. Press Score to include it.`
+    setText(this.missing, terms.length ? `Not measured yet: ${missing.join(", ")}. Press Score to include it.`
       : "None of these rewards has been measured yet. Press Score.");
   }
 
@@ -136,7 +147,6 @@ class Workbench {
     const moved = moves.filter((by) => by !== 0).length;
     setText(this.moved, moved ? `${moved} of ${samples.length} texts have another place than before the change.`
       : "Change a weight, and see what moves.");
-    setHidden(this.forget, !moved, this.more);
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
     const ranking = (title, indices) => {
       const table = tableOf("bench-ranks", [headOf("Place", "figure"), "Moved", "Text",
@@ -159,23 +169,21 @@ function outlooksOf({ outlooks, rewards: scored }, rewards) {
 }
 
 /** What the typed texts earn, in a sentence. */
-function outcomeOf({ texts, terms, samples }, { sides, about }) {
+function outcomeOf({ texts, samples, duel }, { sides, about }) {
   const all = `${samples.length} texts of the untrained ${about.model}`;
   if (!texts.length) return `${all}, ranked by these rewards.`;
-  const [{ score }] = texts;
+  const [{ score, better }] = texts;
   if (texts.length === 1)
-    return `${sides[0].side} scores ${signed(score)} sd, better than ${Math.round(100 * shareBelow(samples, score))} % `
-      + `of ${all}.`;
-  const found = duel(texts, terms);
-  if (!found) return "A and B score the same.";
-  const [first, ...rest] = found.terms;
+    return `${sides[0].side} scores ${signed(score)} sd, better than ${percent(better)} of ${all}.`;
+  if (!duel) return "A and B score the same.";
+  const [first, ...rest] = duel.terms;
   const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against it (${signed(by)})`);
-  return `${sides[found.winner].side} wins by ${rounded(found.by)} sd, through ${first.label} (${signed(first.by)})${
+  return `${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, through ${first.label} (${signed(first.by)})${
     against.length ? `; ${against.join(", ")}` : ""}.`;
 }
 
 /** What each reward says of each text, and the note below. */
-function termsOf({ texts, terms, scale }, sides) {
+function termsOf({ texts, terms, sd }, sides) {
   const cell = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
   const none = () => el("span.muted", "no opinion");
   const each = (of) => texts.flatMap((text, place) => of(text, sides[place].side));
@@ -184,9 +192,8 @@ function termsOf({ texts, terms, scale }, sides) {
   terms.map((term, index) => [el("th", { scope: "row" }, term.label, treatment(term)),
     cell("Weight", `\u00d7 ${number(term.weight)}`), each((text, side) => {
       const raw = text.raw[index];
-      const z = raw === null ? 0 : (raw - term.scale.mean) / term.scale.sd;
       return [cell(`${side}: value`, raw === null ? none()
-        : [`${rounded(raw)} `, el("span.muted.nowrap", `(${signed(z)} sd)`)]),
+        : [`${rounded(raw)} `, el("span.muted.nowrap", `(${signed(text.z[index])} sd)`)]),
       cell(`${side}: adds`, bar(text.adds[index]), el("strong", signed(text.adds[index])))];
     })]));
   table.append(el("tfoot", el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
@@ -194,7 +201,7 @@ function termsOf({ texts, terms, scale }, sides) {
     cell(`${side}: score`, el("strong.score", `${signed(text.score)} sd`))]))));
   return [table, el("p.muted.small-text", "Value: what the reward itself says, and in standard deviations "
     + "from the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score. "
-    + `1 sd is ${number(scale.sd)} in the units of the weighted sum.`)];
+    + `1 sd is ${number(sd)} in the units of the weighted sum.`)];
 }
 
 function treatment({ normalise, cap }) {

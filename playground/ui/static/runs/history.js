@@ -8,7 +8,7 @@ import { refreshHome } from "../core/home.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { effect } from "../core/signals.js";
-import { NEWEST, behavioursOf, columnsWith, grouped, listed, shownOf, turned, unfolded } from "./listing.js";
+import { NEWEST, columnsWith, grouped, listed, shownOf, turned, unfolded } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { RunActions } from "./run_actions.js";
 import { runRow } from "./run_row.js";
@@ -18,19 +18,16 @@ import { sweepRow } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 
-export function mount(element, props, { trigger, server }) {
-  new History(element, props, trigger, server);
-}
+export const mount = (element, props, page) => new History(element, props, page);
 
 class History {
-  constructor(element, props, trigger, server) {
+  constructor(element, props, { trigger, server }) {
     this.known = null; // the runs there are, as they came
     this.items = []; // the same, with those of a sweep as one
     this.sweeps = new Map();
     this.sort = NEWEST;
     this.behaviours = []; // those with a column
     this.columns = columnsWith([]);
-    this.wanted = null; // the names of those that somebody has chosen
     this.chosen = new Set(); // ids of the ticked runs, in the order of ticking
     this.build();
     this.overlay = new Overlay(element);
@@ -73,12 +70,6 @@ class History {
     this.heads = el("tr");
     this.body = el("tbody");
     this.table = el("table.runs", el("thead", this.heads), this.body);
-    this.choices = el("fieldset.count-choices", { id: "runs-counted", popover: "auto", onbeforetoggle: () => {
-      const { left, bottom } = this.choose.getBoundingClientRect();
-      this.choices.style.left = `${Math.max(8, Math.min(left, innerWidth - 300))}px`;
-      this.choices.style.top = `${bottom + 4}px`;
-    } });
-    this.choose = buttonOf("quiet-button", { popovertarget: "runs-counted", hidden: true }, "Behaviours");
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter runs by words",
       oninput: () => this.show() });
     this.count = el("span.muted");
@@ -91,8 +82,8 @@ class History {
       this.sweepButton.setAttribute("aria-expanded", "true");
       this.form.open(true);
     } }, "Sweep");
-    this.bar = el("div.bar", el("h2", "Runs"), this.count, el("span.grow"), this.choose,
-      this.choices, this.filter, this.hint, this.overlayButton, this.sweepButton);
+    this.bar = el("div.bar", el("h2", "Runs"), this.count, el("span.grow"), this.filter, this.hint, this.overlayButton,
+      this.sweepButton);
   }
 
   take(answer) {
@@ -111,10 +102,9 @@ class History {
     const fitting = listed(items, filter.value, this.sort, this.columns);
     const { sweep: open } = place();
     const shown = unfolded(fitting, open);
-    this.behaviours = shownOf(shown, this.wanted);
+    this.behaviours = shownOf(shown);
     this.columns = columnsWith(this.behaviours);
     showParts(this.heads, this.headings());
-    this.showBehaviours();
     showParts(this.body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours: this.behaviours,
       open: item.id === open, actions: this.actions.ofSweep(item), toggle: () => this.unfold(item.id) })
       : runRow(item, { behaviours: this.behaviours, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
@@ -147,20 +137,6 @@ class History {
         this.show();
       } }, label), title ? helpOf(label, title) : null);
     }), hidden("Actions")];
-  }
-
-  /** A tick for each behaviour that any run has counted. */
-  showBehaviours() {
-    const all = behavioursOf(this.known);
-    this.choose.hidden = !all.length;
-    showParts(this.choices, [el("legend", "Columns of behaviours"), ...all.map(({ name, words }) =>
-      el("label", { "data-key": `choice ${name}` }, el("input", { type: "checkbox",
-        checked: this.behaviours.some((one) => one.name === name), onchange: ({ target }) => {
-          this.wanted ??= new Set(this.behaviours.map((one) => one.name));
-          if (target.checked) this.wanted.add(name);
-          else this.wanted.delete(name);
-          this.show();
-        } }), words))]);
   }
 
   tick(id, ticked) {

@@ -25,7 +25,7 @@ export const COLUMNS = [
 /** The order in which the list comes: the newest first. */
 export const NEWEST = { key: "when", down: true };
 
-export const MOST_COUNTED = 2; // columns of behaviours that nobody has asked for
+export const MOST_COUNTED = 2; // columns of behaviours
 
 /** A behaviour as a run has counted it, or undefined. */
 export function counted(run, name) {
@@ -42,12 +42,10 @@ export function behavioursOf(runs) {
   return [...known.values()].sort((one, two) => two.changed - one.changed);
 }
 
-/** The behaviours with a column: those that were chosen, else the first of those that all runs with counts share. */
-export function shownOf(runs, chosen = null) {
-  const known = behavioursOf(runs);
-  if (chosen) return known.filter(({ name }) => chosen.has(name));
+/** The behaviours with a column: the first of those that all runs with counts share. */
+export function shownOf(runs) {
   const counting = runs.filter(({ behaviours }) => behaviours?.length).length;
-  return known.filter((one) => one.runs === counting).slice(0, MOST_COUNTED);
+  return behavioursOf(runs).filter((one) => one.runs === counting).slice(0, MOST_COUNTED);
 }
 
 /** What has changed in a run by more than chance and has no column, for the line below its name. */

@@ -1,5 +1,5 @@
 // Curves of two to six runs in one set of charts, on the Runs page: which run is which line, where they stand at the
-// cursor, the settings in which they differ, and what differs between two engines. The address names the runs.
+// cursor, and the settings in which they differ. The address names the runs.
 
 import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
@@ -7,17 +7,18 @@ import { CurveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
 import { fullRange } from "../charts/arithmetic.js";
 import { buttonOf, el, setHidden, setText, setWords, shape, showParts, signOf, svg, tableOf } from "../core/dom.js";
-import { stateOf } from "../core/format.js";
 import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { engineDifferences } from "../core/texts.js";
-import { OverlayChart } from "../charts/overlay_chart.js";
-import { lettered, Roads } from "./roads.js";
-import { Shares } from "./shares.js";
+import { stateMark } from "../core/texts.js";
+import { overlaid, sharesOf } from "../charts/line_specs.js";
+import { LinesChart } from "../charts/lines_chart.js";
+import { lettered, Methods } from "./methods.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
+const ENGINES = "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO: below the choice of "
+  + "the engine stands how they differ.";
 const DIFFERING = "Settings in which they differ";
 
 export class Overlay {
@@ -49,10 +50,10 @@ export class Overlay {
     this.warning = el("p.overlay-warning", { role: "status" });
     this.undrawn = el("p.undrawn-note", { role: "status" });
     this.grid = el("div.charts-large");
-    this.shares = new Shares();
-    this.roads = new Roads();
+    this.counted = el("div.charts-large");
+    this.shares = el("div.overlay-shares", { hidden: true }, el("h3", "What they do, counted"), this.counted);
+    this.methods = new Methods();
     this.settings = el("div.overlay-settings");
-    this.engines = el("div.overlay-engines", { hidden: true });
     this.texts = buttonOf("quiet-button", { hidden: true,
       onclick: () => go({ page: "compare", run: this.data.runs[1].id, with: this.data.runs[0].id }) },
     "Compare their texts");
@@ -60,8 +61,8 @@ export class Overlay {
     this.root = el("section.panel.overlay", { "aria-label": "Overlaid curves", hidden: true },
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
         el("span.grow"), reset, smoothing, over, this.texts, this.close),
-      this.problem, this.legend, this.warning, this.undrawn, this.shares.root, this.grid,
-      this.roads.root, this.settings, this.engines);
+      this.problem, this.legend, this.warning, this.undrawn, this.shares, this.grid,
+      this.methods.root, this.settings);
   }
 
   want(ids) {
@@ -71,7 +72,7 @@ export class Overlay {
     if (!same) {
       this.data = null;
       this.group.forget();
-      for (const part of [this.engines, this.roads.root, this.shares.root, this.texts]) part.hidden = true;
+      for (const part of [this.methods.root, this.shares, this.texts]) part.hidden = true;
       for (const part of [this.legend, this.settings, this.warning, this.problem]) part.replaceChildren();
     }
     if (ids.length) this.refresh(!same);
@@ -84,12 +85,13 @@ export class Overlay {
     setWords(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
-    setText(this.warning, differ ? `${differ} Compare the shapes of their curves, not the heights.` : "");
+    const engines = new Set(runs.filter((run) => run.method === "PPO").map((run) => run.engine));
+    setText(this.warning, [differ ? `${differ} Compare the shapes of their curves, not the heights.` : "",
+      engines.size > 1 ? ENGINES : ""].filter(Boolean).join(" "));
     setHidden(this.texts, runs.length !== 2, this.close);
-    this.shares.show(runs);
-    this.roads.show(this.data);
+    this.showShares(runs);
+    this.methods.show(this.data);
     this.showSettings();
-    this.showEngines();
     if (runs.length) this.preparing ??= this.prepare();
     this.draw();
   }
@@ -99,11 +101,25 @@ export class Overlay {
     if (!(await bokehReady(this.undrawn, "The curves",
       "The numbers of each run are on its own page, under Table and CSV."))) return;
     for (const spec of CHARTS.filter(({ large }) => large))
-      this.group.add(new OverlayChart({ ...spec, key: `overlay-${spec.key}` }, this.group), this.grid);
-    this.group.watch(this.grid);
-    this.shares.prepare();
-    this.roads.prepare();
+      this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
+    this.ready = true;
+    for (const box of [this.grid, this.counted]) this.group.watch(box);
+    this.showShares(this.data.runs);
+    this.methods.prepare();
     this.draw();
+  }
+
+  /** A chart for each behaviour that all of them have counted. */
+  showShares(runs) {
+    const shared = (runs[0]?.behaviours ?? []).filter(({ name }) =>
+      runs.every(({ behaviours = [] }) => behaviours.some((one) => one.name === name)));
+    this.shares.hidden = !shared.length;
+    const names = shared.map(({ name }) => name).join();
+    if (!this.ready || names === this.shown) return;
+    this.shown = names;
+    this.counted.replaceChildren();
+    this.group.charts = this.group.charts.filter(({ spec }) => !spec.key.startsWith("overlay-share-"));
+    for (const one of shared) this.group.add(new LinesChart(sharesOf(one), this.group), this.counted);
   }
 
   draw() {
@@ -112,7 +128,7 @@ export class Overlay {
     const { column, mode, weight, reset } = this.controls;
     const ends = runs.map((run) => fullRange(run.metrics[column] ?? [], mode,
       run.ended ? run.update : run.num_updates)[1]);
-    this.group.show([0, Math.max(...ends)], (chart) => chart.update(runs, column, weight));
+    this.group.show([0, Math.max(...ends)], (chart) => chart.follow({ run: runs[0], runs }, column, weight));
     setHidden(reset, !this.group.zoom, this.close);
   }
 
@@ -124,19 +140,14 @@ export class Overlay {
   }
 
   showLegend(runs) {
-    showParts(this.legend, runs.map((run, index) => {
-      const { icon, word, tone } = stateOf(run.state);
-      return el("li", { "data-key": run.id }, sample(index),
-        el("span.letter", LETTERS[index]),
-        link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-        run.told && run.told !== run.title ? el("span", run.told) : null,
-        run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
-        el("span.muted",
-          `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
-        el("span.state", { "data-tone": tone }, signOf(icon), el("strong", word),
-          el("span.where", run.ended ? `after ${run.update} updates`
-            : `update ${run.update} of ${run.num_updates}`)));
-    }));
+    showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
+      el("span.letter", LETTERS[index]),
+      link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
+      run.told && run.told !== run.title ? el("span", run.told) : null,
+      run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
+      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
+      stateMark(run.state, {}, el("span.where",
+        run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)))));
   }
 
   showSettings() {
@@ -150,19 +161,6 @@ export class Overlay {
           settings.map(({ label, unit, values }) => [el("th", { scope: "row" }, label,
             unitBeside({ label, unit }) ? el("span.unit", ` ${unit}`) : ""),
           values.map((value) => el("td", value))])))]);
-  }
-
-  showEngines() {
-    const { runs, differences } = this.data;
-    const names = [...new Set(runs.filter((run) => run.method === "PPO").map((run) => run.engine))];
-    this.engines.hidden = !names.includes("trl");
-    if (this.engines.hidden) return;
-    const sentence = names.length > 1
-      ? "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO, from settings of the same "
-        + "names. Where their curves part, look here first."
-      : "These runs were trained by TRL's own PPOTrainer, which differs from the playground's PPO.";
-    this.engines.replaceChildren(el("h3", "What differs between the engines"),
-      el("p.muted", sentence), engineDifferences(differences));
   }
 }
 

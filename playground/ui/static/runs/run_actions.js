@@ -1,17 +1,12 @@
 // What can be done with a run or with all runs of a sweep from the list: the buttons, and what each asks the server.
 
 import { buttonOf, confirmed, el, setWords } from "../core/dom.js";
-import { answerOf, runPath, url } from "../core/server.js";
+import { answerOf } from "../core/server.js";
+import { fileLinks } from "../core/texts.js";
 import { when } from "../core/format.js";
 import { refreshHome } from "../core/home.js";
 import { go, openRun, place } from "../core/nav.js";
 import { live, open } from "../core/store.js";
-
-const FILES = [
-  ["html", "Report", "The run as one page for any browser, with charts and texts"],
-  ["yaml", "YAML", "Settings, for the command python -m playground train"],
-  ["trl", "TRL script", "This run as a Python script for TRL 1.12"],
-];
 
 export class RunActions {
   /** `page`: the list, {note, body, known, refresh, show, panel, sweepButton}; `fill(wanted)` fills the form. */
@@ -70,8 +65,7 @@ export class RunActions {
       this.button(`settings ${id}`, "Use settings", () => this.useSettings({ run: id }),
         { title: "Puts them into the form of the Train page" }),
       this.button(`name ${id}`, "Rename", () => this.rename(run)),
-      ...FILES.map(([kind, name, title]) => el("a.quiet-button", { href: url(runPath(id, `export/${kind}`)),
-        download: "", title, "data-key": `${kind} ${id}` }, name)),
+      ...fileLinks(id).slice(0, 3),
       run.end ? this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" }) : null,
     ];
   }

@@ -2,8 +2,9 @@
 
 import { sparkline } from "../charts/small_plots.js";
 import { el, signOf } from "../core/dom.js";
-import { duration, gainOf, rounded, signed, stateOf, when } from "../core/format.js";
+import { duration, gainOf, rounded, signed, when } from "../core/format.js";
 import { link } from "../core/nav.js";
+import { stateMark } from "../core/texts.js";
 import { changeOf, changedIn, counted, countOf } from "./listing.js";
 import { cell, setting, small } from "./sweep_row.js";
 
@@ -41,9 +42,8 @@ function nameCell(run, behaviours) {
 }
 
 function stateCell({ state, place, end, message, update, num_updates: updates, attempt }) {
-  const { icon, word, tone } = stateOf(state);
-  return cell("State", "", el("span.state", { "data-tone": tone, title: message || null }, signOf(icon),
-    el("strong", place ? `waiting, number ${place}` : end ? end.title : word)),
+  const words = place ? `waiting, number ${place}` : end?.title;
+  return cell("State", "", stateMark(state, { words, title: message || null }),
   small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`));
 }
 

@@ -5,13 +5,14 @@ import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
 import { FrontierPlot, SPEC } from "../charts/frontier_chart.js";
 import { farthest, sweepLines } from "../charts/frontier_lines.js";
-import { OverlayChart } from "../charts/overlay_chart.js";
+import { overlaid } from "../charts/line_specs.js";
+import { LinesChart } from "../charts/lines_chart.js";
 import { CHARTS, COLOURS, LETTERS } from "../charts/specs.js";
-import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf } from "../core/dom.js";
-import { stateOf } from "../core/format.js";
+import { buttonOf, el, figureOf, headOf, showParts, tableOf } from "../core/dom.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { barOf, CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
+import { progressBar, stateMark } from "../core/texts.js";
+import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 const GLOSS = " The line is the mean over the seeds that have come so far; the band its 95 % interval (Student's t), "
@@ -49,8 +50,7 @@ export class SweepPanel {
     this.undrawn = el("p.undrawn-note", { role: "status", "data-key": "undrawn" });
     this.grid = el("div.charts-large");
     this.curves = el("div", { hidden: true, "data-key": "curves" },
-      el("div.chart-bar", el("h3", "Curves, and what each setting got for its drift"), el("span.grow"),
-        this.frontier.button), this.grid);
+      el("div.chart-bar", el("h3", "Curves, and what each setting got for its drift")), this.grid);
     this.root = el("section.panel.sweep-panel", { "aria-label": "Sweep", hidden: true });
   }
 
@@ -79,7 +79,8 @@ export class SweepPanel {
     const { name, data } = this;
     this.curves.hidden = !data;
     const differ = data?.scores_differ;
-    const told = data ? [el("p.muted", data.told), el("div.sweep-progress", barOf(data)),
+    const told = data ? [el("p.muted", data.told),
+      el("div.sweep-progress", progressBar("Runs that have ended", data.done, data.total)),
       el("p", { role: "status" }, progressOf(data))] : [];
     showParts(this.root, [
       el("div.chart-bar", el("h2", name ?? ""), el("span.grow"),
@@ -138,7 +139,7 @@ export class SweepPanel {
 
   async prepare() {
     if (!(await bokehReady(this.undrawn, "The curves", "The table above has what became of each setting."))) return;
-    for (const spec of specs) this.group.add(new OverlayChart(spec, this.group), this.grid);
+    for (const spec of specs) this.group.add(new LinesChart(overlaid(spec), this.group), this.grid);
     this.group.watch(this.grid);
     this.frontier.prepare(this.grid);
     this.draw();
@@ -148,7 +149,7 @@ export class SweepPanel {
     if (!this.data) return;
     const { settings, shown, unit, num_updates: updates, ends } = this.data;
     const runs = shown.map((at) => ({ ...settings[at], unit, possible: null, num_updates: updates }));
-    this.group.show([0, Math.max(updates, 1)], (chart) => chart.update(runs, "update", 0));
+    this.group.show([0, Math.max(updates, 1)], (chart) => chart.follow({ run: runs[0], runs }, "update", 0));
     this.frontier.show({ run: { unit }, runs, ends }, Math.max(farthest(runs), 1.12 * Math.max(0, ...ends.kl)));
   }
 }
@@ -171,10 +172,8 @@ function aloneOf(found) {
 function runLink({ id, seed, state, update, num_updates: updates, message }) {
   const name = seed === null || seed === undefined ? id : `seed ${seed}`;
   if (state === "gone") return el("span.sweep-run.muted", { title: id }, `${name}: not there`);
-  const { icon, word, tone } = stateOf(state);
   const far = state === "running" || state === "paused" ? ` ${update} of ${updates}` : "";
   return el("span.sweep-run",
     link({ run: id }, [name], { class: "run-name", "data-key": `go ${id}`, title: id }),
-    el("span.state", { "data-tone": tone, title: message || null }, signOf(icon),
-      el("span.small", `${word}${far}`)));
+    stateMark(state, { title: message || null }, el("span.small", far)));
 }

@@ -1,7 +1,8 @@
 // A sweep as one row of the history: how far it is, its best setting so far, and what can be asked of all its runs.
 
 import { buttonOf, el, signOf } from "../core/dom.js";
-import { duration, stateOf, timeRange, when, withHalf } from "../core/format.js";
+import { duration, timeRange, when, withHalf } from "../core/format.js";
+import { progressBar, stateMark } from "../core/texts.js";
 
 export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
 
@@ -20,13 +21,6 @@ export function intervalOf(found, sign = false) {
 export function shareOf(found) {
   if (!found) return "\u2013";
   return found.low === null ? `${found.mean}` : `${found.mean} (${found.low} to ${found.high})`;
-}
-
-/** A bar of the runs that have ended, for the eye; the words beside it say the same. */
-export function barOf({ done, total }) {
-  const fill = el("div.progress-fill");
-  fill.style.width = `${Math.round((100 * done) / Math.max(total, 1))}%`;
-  return el("div.progress", { "aria-hidden": "true" }, fill);
 }
 
 /** A cell of the list; `label` names it where each run is a card. */
@@ -50,7 +44,6 @@ export function setting(value) {
  * @param {{open: boolean, behaviours: any[], actions: any[], toggle: () => void}} options
  */
 export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
-  const { icon, word, tone } = stateOf(sweep.state);
   const { best, id } = sweep;
   const several = best?.of > 1;
   const [kl, half = ""] = best?.kl ? intervalOf(best.kl).split(/ (.*)/) : ["\u2013"];
@@ -65,8 +58,8 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
     el("td.words.model", { "data-label": "Model", title: sweep.model }, sweep.model),
     cell("Reward", "words", sweep.reward), cell("Beta", "figure nowrap", setting(sweep.beta)),
     cell("Learning rate", "figure nowrap", setting(sweep.learning_rate)),
-    cell("State", "", el("span.state", { "data-tone": tone }, signOf(icon), el("strong", word)),
-      barOf(sweep), small(progressOf(sweep))),
+    cell("State", "", stateMark(sweep.state),
+      progressBar("Runs that have ended", sweep.done, sweep.total), small(progressOf(sweep))),
     behaviours.map(({ words }) => cell(words, "figure", "\u2013")),
     cell("Gain", "figure", intervalOf(best?.gain, true), el("div.muted.small", { title: several ? CHOSEN : null },
       best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""), small(several ? best.setting : "")),

@@ -10,9 +10,7 @@ import { mount as mountPicker } from "../rewards/picker.js";
 const AIMS = [["less", "less often is better"], ["more", "more often is better"], ["neither", "neither is better"]];
 const FIRST = { kind: "keyword", weight: 1, normalise: false, cap: "", words: "sorry, afraid" };
 
-export function mount(element, props, page) {
-  new BehaviourPicker(element, props, page);
-}
+export const mount = (element, props, page) => new BehaviourPicker(element, props, page);
 
 class BehaviourPicker {
   constructor(element, props, { trigger, watch, server }) {

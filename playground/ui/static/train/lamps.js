@@ -3,14 +3,13 @@
 // a fork from before it went wrong, or in the form as a run of its own.
 
 import { rights } from "../core/access.js";
-import { buttonOf, el, helpOf, kept, setWords, signOf } from "../core/dom.js";
+import { buttonOf, el, helpOf, setWords, signOf } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { capital } from "../core/format.js";
 import { part } from "../core/part.js";
-import { effect, signal } from "../core/signals.js";
+import { effect } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { askFork, canFork } from "../inside/fork.js";
-import { Thresholds } from "../inside/thresholds.js";
 
 const GLOSS = "A lamp for each thing that can go wrong, read from what the run has written down. It lights on a trend, "
   + "three of five updates, never on a single one. Red needs you; amber is worth a look.";
@@ -19,10 +18,6 @@ const MOST_UPDATES = 8;
 
 /** `ask(run, changes)` answers {error, problems, edits}. */
 export function showLamps(element, ask) {
-  const byThresholds = signal(/** @type {any[] | null} */ (null)); // what is lit by others than the usual ones
-  const thresholds = new Thresholds((lamps) => {
-    byThresholds.value = lamps;
-  });
   const note = el("p.lamps-note", { role: "status", "aria-live": "polite" });
   const apply = async (changes, words) => {
     const answer = await answerOf(() => ask(live.runId, changes), "; nothing was changed.");
@@ -33,10 +28,9 @@ export function showLamps(element, ask) {
   effect(() => {
     if (runId !== live.runId) setWords(note, "");
     runId = live.runId;
-    thresholds.follow(live);
   });
   element.append(part(el("section.lamps", { hidden: true, "aria-labelledby": "lamps-title" }), () => {
-    const lamps = byThresholds.value ?? live.lamps;
+    const { lamps } = live;
     if (!lamps && (!live.run || hasEnded.value)) return null; // else they are still to come
     const of = (...states) => states.map((state) => (lamps ?? []).filter((lamp) => lamp.state === state));
     const list = (...states) => el("ul.lamps-list", of(...states).flat().map((lamp) => row(lamp, note, apply)));
@@ -45,7 +39,7 @@ export function showLamps(element, ask) {
         el("span.lamps-summary", lamps ? told(...of("red", "amber", "quiet").map((found) => found.length))
           : "Told from the first updates on.")),
       note, list("red", "amber"), el("details.lamps-others", el("summary", "All that is watched"),
-        list("quiet", "not measured"), kept(thresholds.root))];
+        list("quiet", "not measured"))];
   }));
 }
 

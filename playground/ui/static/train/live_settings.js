@@ -8,7 +8,6 @@ import { answerOf } from "../core/server.js";
 import { knobControls, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
-import { lateness } from "./schedule.js";
 
 const FIRST = "kl.coef";
 const UNTOUCHED = { draft: undefined, sent: undefined, problem: "" };
@@ -131,10 +130,7 @@ export class LiveSettings {
 
   remark(field, used) {
     const rate = live.metrics.learning_rate?.at(-1);
-    if (field === FIRST) {
-      const moves = live.run.adaptive ? "Moves by itself towards the target KL. " : "";
-      return moves + lateness({ ...live.run, num_updates: live.status.num_updates }, live.status.update);
-    }
+    if (field === FIRST) return live.run.adaptive ? "Moves by itself towards the target KL." : "";
     if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used)
       return `The schedule has brought it to ${write(Number(rate.toPrecision(2)))}.`;
     return "";

@@ -2,7 +2,7 @@
 
 import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
-import { number, timeRange } from "../core/format.js";
+import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
@@ -18,9 +18,7 @@ const HELP = {
   libraries: "Python, PyTorch and the other packages themselves",
 };
 
-export function mount(element, props, page) {
-  new Needs(element, props, page);
-}
+export const mount = (element, props, page) => new Needs(element, props, page);
 
 class Needs {
   constructor(element, props, { trigger, watch }) {
@@ -139,6 +137,5 @@ function facts(needs) {
 }
 
 function gigabytes(size) {
-  return size >= 0.1 || size === 0 ? `${size >= 10 ? Math.round(size) : size.toFixed(1)} GB`
-    : `${number(Math.max(1, Math.round(size * 1000)))} MB`;
+  return bytesTold(1e9 * size);
 }

@@ -8,9 +8,7 @@ const SHOWN = 4;
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
 
-export function mount(element, props, page) {
-  new Notes(element, props, page);
-}
+export const mount = (element, props, page) => new Notes(element, props, page);
 
 class Notes {
   constructor(element, props, { trigger, watch }) {

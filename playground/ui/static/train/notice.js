@@ -1,7 +1,7 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { copied, el, runTitle, setHidden, setText, showButtons, showParts, signOf, withCode } from "../core/dom.js";
+import { el, runTitle, setHidden, setText, showButtons, showParts, signOf, withCode } from "../core/dom.js";
 import { getText, runPath } from "../core/server.js";
 import { duration } from "../core/format.js";
 
@@ -95,7 +95,6 @@ export class Notice {
       ...actions.map((name) => ({ key: name, ...this.actions[name]() })),
       log ? { key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }
         : null,
-      log && shown ? { key: "copy", text: this.copied || "Copy the log", act: () => this.copy() } : null,
     ].filter(Boolean));
   }
 
@@ -115,19 +114,5 @@ export class Notice {
 
   hideLog() {
     setHidden(this.logPart, true, runTitle());
-    this.copied = "";
-  }
-
-  async copy() {
-    this.copied = "Copied";
-    if (!(await copied(this.log.textContent))) {
-      getSelection().selectAllChildren(this.log); // one key copies it
-      this.copied = "Selected: copy it with the keyboard";
-    }
-    this.show(this.notice, this.runId);
-    setTimeout(() => {
-      this.copied = "";
-      this.show(this.notice, this.runId);
-    }, 2500);
   }
 }

@@ -1,20 +1,13 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { buttonOf, copied, el, headOf, runTitle, setHidden, setText, setWords, showParts, tableOf,
+import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,
   withCode } from "../core/dom.js";
-import { answerOf, runPath, url } from "../core/server.js";
+import { answerOf } from "../core/server.js";
 import { duration, number, percent } from "../core/format.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
-
-const FILES = [
-  ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
-  ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
-  ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
-  ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
-  ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
-];
+import { fileLinks } from "../core/texts.js";
 
 export class Outcome {
   /**
@@ -72,17 +65,14 @@ export class Outcome {
       canSave ? saving("merged", "Save the model", "A folder that transformers loads, with card, curves and settings")
         : null,
       canSave && adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
-      ...FILES.map(([name, path, title]) =>
-        el("a.quiet-button", { href: url(runPath(runId, path)), download: "", title }, name))].filter(Boolean));
+      ...fileLinks(runId)].filter(Boolean));
     const commands = run.recorded ? [] : [
       ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`],
       ["See the curves in TensorBoard", `python -m playground export ${runId} --as tensorboard`],
       ...(this.save ? [] : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
     ];
     this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
-      el("span.muted", what), el("code", command),
-      buttonOf("quiet-button", { "aria-label": `Copy: ${command}`, onclick: ({ target }) => copy(target, command) },
-        "Copy"))));
+      el("span.muted", what), el("code", command))));
   }
 
   async saveAs(kind) {
@@ -110,9 +100,4 @@ function costOf({ sentence, phases, parameters, trained }) {
     [duration(seconds), percent(share), operations].map((cell) => el("td", cell))]));
   return [el("h3", "What it cost"), el("p.muted", withCode(sentence + size)),
     el("div.numbers.ledger", { tabindex: "0", role: "region", "aria-label": "Compute" }, table)];
-}
-
-async function copy(button, text) {
-  setText(button, (await copied(text)) ? "Copied" : "Select it and copy");
-  setTimeout(() => setText(button, "Copy"), 2000);
 }

@@ -1,11 +1,8 @@
 // A look at the prompts before any training: how many, how long, what is left out and why, the first ones, and what the
 // model really reads. All texts are a person's or a dataset's, so they are text nodes.
 
-import { bars, frame } from "../charts/small_plots.js";
 import { buttonOf, el, figureOf, headOf, setText, setWords, tableOf } from "../core/dom.js";
-
-const BAR = 12;
-const HEIGHT = 56;
+import { seenPart } from "../core/texts.js";
 
 export function mount(element, props, { watch }) {
   const title = el("h2", "Prompts");
@@ -69,24 +66,11 @@ function parts(preview) {
   ];
 }
 
-function lengthsPart({ lengths, room }) {
-  const { edges, counts } = lengths;
-  const width = counts.length * BAR;
-  const drawn = frame({ kind: "bars", size: { width, height: HEIGHT, left: 0, right: 0, top: 0, bottom: 0 }, from: 0,
-    to: counts.length, low: 0, high: Math.max(...counts), label: `Histogram of lengths, from ${lengths.min} to ${
-      lengths.max} tokens, median ${lengths.median}` });
-  bars(drawn, [...counts.keys(), counts.length], counts, () => "bar", (index) => {
-    const upTo = edges[index + 1] - 1;
-    const range = upTo > edges[index] ? `${edges[index]} to ${upTo}` : `${edges[index]}`;
-    return `${range} tokens: ${count(counts[index])} ${counts[index] === 1 ? "prompt" : "prompts"}`;
-  });
-  drawn.node.setAttribute("preserveAspectRatio", "none");
-  const facts = [["Shortest", lengths.min], ["Median", lengths.median], ["90 % have at most", lengths.p90],
-    ["Longest", lengths.max], ["Room in the model", room]];
+function lengthsPart({ lengths: { min, median, p90, max }, room }) {
+  const facts = [["Shortest", min], ["Median", median], ["90 % have at most", p90], ["Longest", max],
+    ["Room in the model", room]];
   return el("section.lengths", el("h3", "Length in tokens"),
-    drawn.node, el("div.bars-ends.muted", el("span", count(edges[0])), el("span", count(lengths.max))),
-    el("dl.facts",
-      facts.map(([name, value]) => el("div", el("dt", name), el("dd", count(value))))));
+    el("dl.facts", facts.map(([name, value]) => el("div", el("dt", name), el("dd", count(value))))));
 }
 
 const REASONS = {
@@ -106,13 +90,6 @@ function leftOutPart({ left_out, num_rows, room }) {
     left_out.length ? el("p.muted.small-text", `Of ${count(num_rows)} rows. Open one to see its first rows.`)
       : el("p.muted.small-text", `Nothing: all ${count(num_rows)} rows that were looked at can be used.`),
     el("ul.reasons", items));
-}
-
-/** The tokens of one prompt; special ones are framed. */
-export function seenPart(pieces) {
-  return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
-    ? el("span.special", text.replaceAll("\n", "\u23ce"))
-    : tokens.map((token) => el("span.token", token)))));
 }
 
 function rowsPart(rows) {

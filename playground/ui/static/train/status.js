@@ -3,11 +3,10 @@
 
 import { rights } from "../core/access.js";
 import { buttonOf, el, setHidden, setText, setWords, showButtons, showParts, showWrong, signOf } from "../core/dom.js";
-import { answerOf, getJson, runPath } from "../core/server.js";
+import { answerOf, getJson, getText, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
-import { AllSettings } from "./all_settings.js";
 import { Notice, noticeOf } from "./notice.js";
 import { stepParts } from "./step.js";
 import { Steer } from "./steer.js";
@@ -272,6 +271,32 @@ export class StatusPanel {
     this.spoken = key;
     const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.said.textContent : "";
     setText(this.speaker, `${run.title}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
+  }
+}
+
+/** All settings of the run in view, for those who have no form to see them in: the configuration as it is exported. */
+class AllSettings {
+  constructor() {
+    this.run = null;
+    this.text = el("pre.written-down", { tabindex: "0", "aria-label": "All settings" });
+    this.root = el("details.all-settings", { hidden: true, ontoggle: () => this.load() },
+      el("summary", "All settings of this run"), this.text);
+  }
+
+  /** @param {string | null} run its id */
+  show(run) {
+    this.root.hidden = !run;
+    if (run === this.run) return;
+    this.run = run;
+    setText(this.text, "");
+    this.load();
+  }
+
+  async load() {
+    const { run } = this;
+    if (!run || !this.root.open || this.text.textContent) return;
+    const text = await getText(runPath(run, "export/yaml"), "They cannot be read right now.");
+    if (run === this.run) setText(this.text, text);
   }
 }
 

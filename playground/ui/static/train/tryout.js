@@ -5,7 +5,8 @@ import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf, withCode } 
 import { checkAsked, differencesOf } from "../core/form.js";
 import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
-import { seenPart, usedTwice } from "./prompts_preview.js";
+import { seenPart } from "../core/texts.js";
+import { usedTwice } from "./prompts_preview.js";
 
 const PARTS = {
   model: ["The model", "Was it found, what is it, does it fit?", "Look at it"],
@@ -16,9 +17,7 @@ const PARTS = {
 const ALL = Object.keys(PARTS);
 const MOST = 240; // characters of a text
 
-export function mount(element, props, page) {
-  new Tryout(element, props, page);
-}
+export const mount = (element, props, page) => new Tryout(element, props, page);
 
 class Tryout {
   constructor(element, props, { trigger, watch, server }) {

@@ -1,9 +1,9 @@
-"""The knee: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
+"""The plateau: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
 
-Measured on the fixed prompts, which are the same at every evaluation, random numbers included. The knee is the first
+Measured on the fixed prompts, which are the same at every evaluation, random numbers included. It begins at the first
 evaluation at which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The
 interval of that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this)
-less s times (last - first) cannot be told from 0. Where no evaluation is that sure, the one by which half of the gain
+less s times (last - first) does not differ from 0. Where no evaluation is that sure, the one by which half of the gain
 had come is named instead. The page, the command line and the model card call it.
 """
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-LEFT = 0.1  # of the whole gain; with less to come there is a knee
-FEWEST_LOOKS = 5
-FEWEST_AFTER = 2  # evaluations after the knee that must bear it out
+LEFT = 0.1  # of the whole gain; with less to come it has begun
+FEWEST_EVALUATIONS = 5
+FEWEST_AFTER = 2  # evaluations after its beginning that must bear it out
 
 
-class Knee(NamedTuple):
+class Plateau(NamedTuple):
     """After which update training hardly paid.
 
-    `update` is None while that cannot be told; `left` is the most that was still to come then, as a share of the whole
+    `update` is None while that is not known; `left` is the most that was still to come then, as a share of the whole
     gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
-    `half_high` those between which it lies with 95 % confidence. `reason` says why there is no knee: `few looks`, `no
+    `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few looks`, `no
     gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
     """
 
@@ -54,18 +54,18 @@ def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
     return known.groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
 
 
-def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
-    """The knee of a run so far."""
+def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
+    """That of a run so far."""
     if method == "steer":
-        return Knee(None, reason="a dial")
+        return Plateau(None, reason="a dial")
     curve = curve_of(samples)
     updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
-    if len(updates) < FEWEST_LOOKS or scores.shape[1] < 2:
-        return Knee(None, reason="few looks")
+    if len(updates) < FEWEST_EVALUATIONS or scores.shape[1] < 2:
+        return Plateau(None, reason="few looks")
     span = float(scores.max() - scores.min())
     made, gain = scores - scores[0], scores[-1] - scores[0]
     if not surely_positive(gain, span):
-        return Knee(None, reason="no gain")
+        return Plateau(None, reason="no gain")
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
     low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
     high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
@@ -73,13 +73,13 @@ def knee(samples: Sequence[Sample], method: str = "ppo") -> Knee:
     for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
         to_come = scores[-1] - one
         if surely_positive(LEFT * gain - to_come, span):
-            return Knee(update, most_left(to_come, gain, span), *halves)
+            return Plateau(update, most_left(to_come, gain, span), *halves)
     last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
     slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
-    return Knee(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
+    return Plateau(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
 
 
-def knee_sentence(found: Knee) -> str:
+def plateau_sentence(found: Plateau) -> str:
     """One line for a person; empty while there is too little to say anything."""
     if found.update is not None and found.left is not None:
         left = f"at most {math.ceil(100 * found.left)} %" if found.left > 0 else "nothing"

@@ -6,16 +6,15 @@ import { LETTERS } from "../charts/specs.js";
 import { el, setWords, showParts, tableOf } from "../core/dom.js";
 import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
-export class Roads {
+export class Methods {
   constructor() {
     this.chart = new FrontierPlot({ key: "overlay-frontier" });
     this.sentence = el("p.muted");
-    this.plot = el("div.road-plot");
+    this.plot = el("div.method-plot");
     this.table = el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });
-    this.root = el("div.overlay-roads", { hidden: true },
-      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost"),
-        el("span.grow"), this.chart.button), this.sentence,
-      el("div.road-parts", this.plot, this.table));
+    this.root = el("div.overlay-methods", { hidden: true },
+      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost")), this.sentence,
+      el("div.method-parts", this.plot, this.table));
   }
 
   /** Make the chart, once Bokeh is there. */
@@ -42,7 +41,7 @@ function sentenceOf({ reached, scores_differ: differ }) {
 }
 
 function table({ runs, reached }) {
-  const gain = (look) => (look ? withHalf(look.gain, look.half || null, { sign: true }) : "\u2013");
+  const gain = (look) => (look ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
   /** @type {[string, (run: any) => string][]} */
   const rows = [
     ["Method", (run) => run.method],

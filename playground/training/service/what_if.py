@@ -1,0 +1,102 @@
+"""A recorded update under other settings: the same tokens, scores and values, paid and credited in another way, by the
+functions of `playground.ppo` that train.
+
+What the model did stays as it was: what it wrote, its ratios in each step, its gradient norms. Those would have been
+others too from the first step on, so this tells what a setting does to one update, not where training would have gone.
+`questions` calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from playground.errors import RunNotFound
+from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
+from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
+from playground.ppo.masked import masked_mean, masked_variance, whiten
+from playground.runs.folder import traces
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedSettings
+
+
+def answer(question: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The trace of update `update` of the run at `run` under `settings`, as plain data. Raises: RunNotFound."""
+    trace = traces.read(RunDirectory(Path(question["run"])), int(question["update"]))
+    if trace is None:
+        raise RunNotFound("That update was not recorded in slow motion, or its file cannot be read.")
+    yield recomputed(trace, question["settings"]).model_dump()
+
+
+def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
+    """The trace as it would read under other settings.
+
+    Args:
+        changes: of gamma, gae_lambda, kl_coef and clip_range, what is to be other than it was.
+    """
+    settings, batch = trace.settings.model_copy(update=dict(changes)), trace.batch
+    lengths = torch.tensor(batch.lengths)
+    mask = torch.arange(max(batch.lengths, default=0)) < lengths[:, None]  # [B, C], of the episodes that were kept
+    token_kl, values = _padded(batch.token_kl, mask), _padded(batch.values, mask)
+    rewards = token_rewards(token_kl, _doubles(batch.scores), mask, settings.kl_coef)
+    deltas = torch.zeros_like(rewards)
+    if settings.baseline == "value":
+        credited = rewards, values, mask, settings.gamma
+        advantages, returns = generalised_advantages(*credited, settings.gae_lambda)
+        targets, (deltas, _) = returns, generalised_advantages(*credited, 0.0)
+    else:
+        earned, standardise = rewards.sum(1), settings.baseline == "group"
+        each = group_advantages(earned, settings.samples_per_prompt, standardise=standardise)
+        advantages, returns = each[:, None] * mask, earned[:, None] * mask
+        targets = torch.zeros_like(returns)
+    whitened = whiten(advantages, mask)
+    parts = {
+        "leash": -settings.kl_coef * token_kl,
+        "rewards": rewards,
+        "deltas": deltas,
+        "advantages": advantages,
+        "whitened": whitened,
+        "returns": returns,
+    }
+
+    def traced(episode: TracedEpisode) -> TracedEpisode:
+        row = episode.row, slice(len(episode.pieces))
+        found = {name: part[row].tolist() for name, part in parts.items() if getattr(episode, name)}
+        credit = whitened[row], values[row], targets[row]
+        return episode.model_copy(update={**found, "passes": [_pass(one, settings, *credit) for one in episode.passes]})
+
+    spread = {
+        "mean": masked_mean(advantages, mask).item(),
+        "sd": masked_variance(advantages, mask).sqrt().item(),
+        "whitened": whitened[mask].tolist(),
+    }
+    changed = {"settings": settings, "batch": batch.model_copy(update=spread)}
+    return trace.model_copy(update={**changed, "episodes": [traced(episode) for episode in trace.episodes]})
+
+
+def _pass(
+    item: TracedPass, settings: TracedSettings, whitened: Tensor, old_values: Tensor, targets: Tensor
+) -> TracedPass:
+    log_ratio, values = _doubles(item.ratios).log(), _doubles(item.values)
+    return item.model_copy(
+        update={
+            "clipped": clipped_tokens(log_ratio, whitened, settings.clip_range).tolist(),
+            "policy_losses": policy_loss(log_ratio, whitened, settings.clip_range).tolist(),
+            "value_losses": value_loss(values, old_values, targets, settings.value_clip_range).tolist(),
+        }
+    )
+
+
+def _doubles(values: list[float]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def _padded(flat: list[float], mask: Tensor) -> Tensor:
+    """The tokens of several episodes, one behind the other, as [B, C]."""
+    whole = torch.zeros(mask.shape, dtype=torch.float64)
+    whole[mask] = _doubles(flat)
+    return whole

@@ -9,7 +9,7 @@ import pytest
 
 from playground.config import REWARD_CLASSES, RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.setup import catalog, checks, story
+from playground.setup import catalog, checks
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
 
@@ -44,14 +44,14 @@ def test_the_presets_come_in_the_order_of_the_story() -> None:
 
 def test_each_step_of_the_story_says_what_to_look_for_against_an_earlier_one() -> None:
     told: list[str] = []
-    for step in story.STORY:
+    for step in catalog.story():
         assert step.look.endswith(".") and (step.against in told or not told)
         told.append(step.preset)
 
 
 def test_the_presets_are_grouped_by_what_they_take() -> None:
     shipped, downloads, gpu = catalog.preset_groups().values()
-    assert shipped == list(catalog.PRESET_ORDER)
+    assert shipped == [step.preset for step in catalog.story()]
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *downloads, *gpu]) == sorted([*catalog.preset_names(), *catalog.model_preset_names()])
 

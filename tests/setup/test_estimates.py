@@ -168,7 +168,7 @@ def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
 
 def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
     assert estimates.remedy(catalog.preset("gpt2"))[1] is not None
-    assert "smaller model" in estimates.advice(config_with(model={"source": "someone/unknown"}))
+    assert "smaller model" in estimates.remedy(config_with(model={"source": "someone/unknown"}))[0]
 
 
 def test_a_learned_reward_has_a_row_of_its_own(tmp_path: Path) -> None:

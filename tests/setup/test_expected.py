@@ -25,7 +25,7 @@ def test_a_line_tells_the_behaviours_that_training_changes_most_first(monkeypatc
         "score": [0.47, 0.56, 3],
         "kl": [0.88, 0.95, 3],
     }
-    monkeypatch.setattr(expected, "_all", lambda: {"yes-man": figures})
+    monkeypatch.setattr(catalog, "lessons", lambda: {"yes-man": catalog.Lesson("yes-man", bands=figures)})
     assert line("yes-man") == (
         "Expected from 3 seeds: keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 % "
         "(untrained: 46 to 56 %), score +0.47 to +0.56 sd, KL 0.88 to 0.95 nats."

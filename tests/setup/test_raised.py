@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.setup import devices, limits, raised
+from playground.setup import devices, estimates, limits
 from playground.setup.devices import Device
-from playground.setup.estimates import room
 from playground.setup.limits import LIMITS
 from playground.sources.curated import CURATED
 from tests.support import small_config
@@ -21,8 +20,8 @@ SUGGESTED = {"model": {"source": CURATED[0].name}}
 MANY = {"ppo": {"num_updates": 501}}
 
 
-def of_page(word: str, mode: str = "space", has_host: bool = True) -> raised.PageLimits:
-    return raised.of_page(mode, {raised.VARIABLE: word}, has_host)
+def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.PageLimits:
+    return limits.of_page(mode, {limits.CAPS_VARIABLE: word}, has_host)
 
 
 def refused(capped: limits.Limits, outputs: Path, **data: Any) -> list[str]:
@@ -96,25 +95,25 @@ def test_the_estimate_decides_what_fits(outputs: Path, monkeypatch: pytest.Monke
     gpu(monkeypatch, 8 * GB, 8 * GB)
     for capped in (of_page("all").visitors, of_page("host").host):
         with pytest.raises(InvalidConfig, match="does not fit: about") as caught:
-            room.require(whole, capped, outputs)
+            estimates.require_fit(whole, capped, outputs)
         assert caught.value.problems[0].field == "model.source" and "8 GB of cuda:0" in str(caught.value)
-        room.require(small_config(**SUGGESTED), capped, outputs)
-    room.require(whole, LIMITS["space"], outputs)  # which does not ask
+        estimates.require_fit(small_config(**SUGGESTED), capped, outputs)
+    estimates.require_fit(whole, LIMITS["space"], outputs)  # which does not ask
     gpu(monkeypatch, 80 * GB, 80 * GB)
-    room.require(whole, of_page("host").host, outputs)
+    estimates.require_fit(whole, of_page("host").host, outputs)
 
 
 def test_a_device_that_another_run_holds_now_counts_with_all_it_has(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu(monkeypatch, 80 * GB, GB)
-    room.require(small_config(**SUGGESTED), of_page("host").host, outputs)
+    estimates.require_fit(small_config(**SUGGESTED), of_page("host").host, outputs)
 
 
 def test_a_model_of_which_nothing_is_known_is_not_started(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gpu(monkeypatch, 80 * GB, 80 * GB)
     with pytest.raises(InvalidConfig) as caught:
-        room.require(small_config(**HUB), of_page("host").host, outputs)
+        estimates.require_fit(small_config(**HUB), of_page("host").host, outputs)
     assert caught.value.problems[0].field == "model.source"
 
 

@@ -52,13 +52,8 @@ def free_bytes(outputs: Path) -> int:
     return shutil.disk_usage(existing).free
 
 
-def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for a run? As `check_together`. Raises: NoRoom."""
-    check_together([config], outputs, held_bytes)
-
-
-def check_together(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for all of these runs in this outputs folder? A model of which nothing is known yet is not asked
+def check(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
+    """Is there room for these runs in this outputs folder? A model of which nothing is known yet is not asked
     about; the worker asks again when it has fetched it.
 
     Args:

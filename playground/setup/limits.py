@@ -16,7 +16,7 @@ import functools
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -68,15 +68,20 @@ class Limits(NamedTuple):
     runs_per_address: int | None = None  # the same, of all visitors behind one address
     queue: int | None = None  # runs that wait, of all visitors
     open_questions: int | None = None  # to the page's own queue, of all visitors
+    words: Sequence[str] = ()  # these caps for a person
 
 
-def _read() -> dict[str, Limits]:
-    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    table["space"]["devices"] = tuple(table["space"]["devices"])
-    return {mode: Limits(mode, local_only.refused_in(mode), **table[mode]) for mode in MODES}
+def _limits(name: str, given: dict[str, Any]) -> Limits:
+    mode = name.partition("-")[0]
+    devices = tuple(given.pop("devices", ())) or None
+    return Limits(mode, local_only.refused_in(mode), devices=devices, **given)
 
 
-LIMITS = _read()
+_TABLE = {
+    name: _limits(name, given)
+    for name, given in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+}
+LIMITS = {mode: _TABLE[mode] for mode in MODES}
 assert all(field in knobs() for limits in LIMITS.values() for field in limits.numbers)  # each cap is on a real setting
 
 
@@ -110,16 +115,7 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     if chosen == "host" and not has_host:
         sentence = "is `host`, and nobody can be the host: set the secret PLAYGROUND_HOST_TOKEN too."
         raise InvalidConfig([Problem(CAPS_VARIABLE, sentence)])
-    for_host = Limits(
-        "space",
-        space.refused_rewards,
-        "on this Space",
-        pocket_only=True,
-        more="hub",
-        must_fit=True,
-        samples=LIMITS["classroom"].samples,
-        open_questions=LIMITS["classroom"].open_questions,
-    )
+    for_host = _TABLE["space-host"]
     suggested = space._replace(more="suggested", must_fit=True, devices=None, parameters=None)
     return PageLimits(suggested if chosen == "all" else space, for_host)
 
@@ -226,22 +222,9 @@ def in_words(limits: Limits) -> list[str]:
     words = [f"models {' and '.join(catalog.MODEL_NAMES)}{more[limits.more]}"]
     if limits.call_seconds:
         words.append(f"{limits.call_seconds} seconds of GPU at a time, then Resume asks for more")
-    number = {name.rpartition(".")[2]: cap for name, cap in limits.numbers.items()}
-    if number:
-        words += [
-            f"{number['num_updates']:g} updates of {number['batch_size']:g} episodes",
-            f"{number['max_new_tokens']:g} new tokens",
-            f"{number['max_minutes']:g} minutes",
-            f"{limits.evaluated:,} answers to the fixed prompts in all",
-            f"{limits.watched_tokens:,} of their tokens kept one by one",
-            f"{limits.rewards} rewards and {limits.judges} held-out judges",
-            f"{limits.runs_per_visitor} run at a time each",
-            f"{limits.queue} runs waiting in all",
-            f"{limits.kept_runs} ended runs kept, the newest",
-            f"prompts of {limits.prompt_characters:,} characters",
-            f"files of {limits.upload_bytes // 1_000_000} MB and {limits.upload_rows:,} rows",
-        ]
-    return words
+    values = limits._asdict() | {name.rpartition(".")[2]: f"{cap:g}" for name, cap in limits.numbers.items()}
+    values["upload_mb"] = limits.upload_bytes // 1_000_000
+    return [*words, *(line.format(**values) for line in limits.words)]
 
 
 def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:

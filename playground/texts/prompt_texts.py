@@ -10,7 +10,7 @@ from typing import Any
 
 from playground.errors import PromptsUnusable
 from playground.texts import dialogues, row_files
-from playground.texts.dialogues import NoDialogue as NoDialogue  # noqa: PLC0414 - for those who call `prompt_of`
+from playground.texts.dialogues import NoDialogue as NoDialogue
 
 COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
 DIALOGUE_COLUMNS = ("chosen", "rejected")  # whole dialogues: all but the last answer is the prompt

@@ -119,8 +119,8 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
                     raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
                 if number > MAX_LINES:
                     raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
-                if fault := _line_fault(line, number):
-                    raise TableUnusable(f"{path.name} {fault}")
+                if fault := _line_fault(line, number, path.name):
+                    raise TableUnusable(fault)
                 blank = blank and not line.strip()
                 yield line
     except (zlib.error, EOFError, gzip.BadGzipFile):
@@ -147,8 +147,8 @@ def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
     return io.BufferedReader(unpacked, BLOCK_BYTES)  # in blocks, so that a file that breaks off is not taken for text
 
 
-def _line_fault(line: str, number: int) -> str:
-    """Why a line cannot be read, behind the name of its file; empty if it can."""
+def _line_fault(line: str, number: int, name: str) -> str:
+    """Why a line of a file of this name cannot be read, as a sentence; empty if it can."""
     undecoded = _UNDECODED.search(line)
     if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
         why = "it looks like UTF-16"
@@ -157,12 +157,11 @@ def _line_fault(line: str, number: int) -> str:
     elif undecoded:
         why = f"line {number} has the byte 0x{ord(undecoded[0]) - 0xDC00:02x}"
     elif len(line) > MAX_FIELD_CHARACTERS:
-        return (
-            f"has more than {MAX_FIELD_CHARACTERS:,} characters in line {number}, which is more than is read. Cut it."
-        )
+        most = f"{MAX_FIELD_CHARACTERS:,} characters"
+        return f"Line {number} of {name} has more than {most}, which is more than is read. Cut it."
     else:
         return ""
-    return f"is not UTF-8 text: {why}. Save it as UTF-8."
+    return f"{name} is not UTF-8 text: {why}. Save it as UTF-8."
 
 
 def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:

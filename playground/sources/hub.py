@@ -169,14 +169,13 @@ def facts_kept(source: str, revision: str | None = None, use: Use = "policy") ->
         ModelNotFound, ModelNotHere: see `facts`.
     """
     key = (source, revision, use)
-    at, answer = _asked_before.get(key, (0.0, None))
-    keep = KEEP_FAILURE_SECONDS if isinstance(answer, ModelNotFound) else KEEP_SECONDS
-    if answer is None or time.monotonic() - at > keep:
+    until, answer = _asked_before.get(key, (0.0, None))
+    if answer is None or time.monotonic() > until:
         try:
-            answer = facts(source, revision, use)
+            answer, keep = facts(source, revision, use), KEEP_SECONDS
         except ModelNotFound as error:
-            answer = error
-        _asked_before[key] = (time.monotonic(), answer)
+            answer, keep = error, KEEP_FAILURE_SECONDS
+        _asked_before[key] = (time.monotonic() + keep, answer)
     if isinstance(answer, ModelNotFound):
         raise type(answer)(str(answer))
     return answer

@@ -79,8 +79,20 @@ def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) 
     """Train one preset with one seed in a process of its own; the run, and the seconds of the whole command."""
     outputs = outputs / f"{preset}-seed{seed}"  # one folder for each: a folder has one run at a time
     run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
-    command = [sys.executable, "-m", "playground", "train", str(catalog.PRESETS / f"{preset}.yaml"),
-               "--set", f"seed={seed}", "--outputs", str(outputs), "--run-id", run_id, "--json"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "playground",
+        "train",
+        str(catalog.PRESETS / f"{preset}.yaml"),
+        "--set",
+        f"seed={seed}",
+        "--outputs",
+        str(outputs),
+        "--run-id",
+        run_id,
+        "--json",
+    ]
     for override in overrides:
         command += ["--set", override]
     clock = time.perf_counter()

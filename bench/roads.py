@@ -26,9 +26,18 @@ from playground.setup import catalog  # noqa: E402
 ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
 AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations")
 COLUMNS = (
-    "method", "gain at the end, sd", "KL at the end, nats", "gain at equal KL, sd", "mean", "texts", "tokens written",
-    "tokens trained on", "arithmetic", "memory, GB", "texts an answer",
-)  # fmt: skip
+    "method",
+    "gain at the end, sd",
+    "KL at the end, nats",
+    "gain at equal KL, sd",
+    "mean",
+    "texts",
+    "tokens written",
+    "tokens trained on",
+    "arithmetic",
+    "memory, GB",
+    "texts an answer",
+)
 
 
 def main() -> None:
@@ -59,10 +68,20 @@ def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
         end, there = ways[road][-1], roads.at(ways[road], reached)
         cost = roads.bill(run.config(), run.metrics(), run.events())
         assert there is not None and cost is not None
-        rows.append({
-            "road": road, "method": run.config().method, "seed": seed, "gain": end.gain, "half": end.half, "kl": end.kl,
-            "reached": reached, "gain_there": there.gain, "half_there": there.half, **cost._asdict(),
-        })  # fmt: skip
+        rows.append(
+            {
+                "road": road,
+                "method": run.config().method,
+                "seed": seed,
+                "gain": end.gain,
+                "half": end.half,
+                "kl": end.kl,
+                "reached": reached,
+                "gain_there": there.gain,
+                "half_there": there.half,
+                **cost._asdict(),
+            }
+        )
     return rows
 
 

@@ -40,23 +40,17 @@ CUT = " [cut]"
 _FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
 HIDDEN = "[hidden]"
+_HEADERS = r"(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(['\"]?\s*[:=]\s*['\"]?)"
+_PARAMETERS = r"(?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)"
 _PATTERNS = [  # what looks like a secret, and what stands in its place
-    (re.compile(pattern, re.IGNORECASE if ignore_case else 0), instead)
-    for pattern, instead, ignore_case in (
-        (
-            r"\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]+",
-            rf"\1\2{HIDDEN}",
-            True,
-        ),
-        (r"\bbearer\s+[\w.~+/=-]{8,}", f"Bearer {HIDDEN}", True),
-        (r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}", HIDDEN, False),
-        (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN, False),
-        (r"([a-z][a-z0-9+.-]{0,20}://)[^/\s:@'\"]*:[^/\s@'\"]+@", rf"\1{HIDDEN}@", True),
-        (
-            r"([?&;](?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)=)[^&\s'\"]+",
-            rf"\1{HIDDEN}",
-            True,
-        ),
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (rf"(?i)\b{_HEADERS}[^\r\n'\"]+", rf"\1\2{HIDDEN}"),
+        (r"(?i)\bbearer\s+[\w.~+/=-]{8,}", f"Bearer {HIDDEN}"),
+        (r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}", HIDDEN),
+        (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
+        (r"(?i)([a-z][a-z0-9+.-]{0,20}://)[^/\s:@'\"]*:[^/\s@'\"]+@", rf"\1{HIDDEN}@"),
+        (rf"(?i)([?&;]{_PARAMETERS}=)[^&\s'\"]+", rf"\1{HIDDEN}"),
     )
 ]
 

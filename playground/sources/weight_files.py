@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from playground.safety import plain_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".msgpack")
+SHARD = re.compile(r"[^/\\\0]+\.safetensors")  # the name of a file of the folder itself
 MOST_JSON_BYTES = 10_000_000
 MOST_HEADER_BYTES = 10_000_000
 _KNOWN_STARTS = (
@@ -54,7 +56,7 @@ def shards(folder: Path) -> list[Path]:
         return [the_safetensors(folder, SINGLE)]
     files = read_json(index).get("weight_map")
     names = sorted({str(file) for file in files.values()}) if isinstance(files, dict) else []
-    if not names or not all(_is_shard(name) for name in names):
+    if not names or not all(SHARD.fullmatch(name) for name in names):
         raise ModelNotFound(
             f"The index {index} does not say which file of its own folder holds which weight: get it again."
         )
@@ -162,7 +164,3 @@ def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
 def is_there(path: Path) -> bool:
     """True for anything of that name, whatever it is; what it is, is looked at before it is read."""
     return os.path.lexists(path)
-
-
-def _is_shard(name: str) -> bool:
-    return name.endswith(".safetensors") and Path(name).name == name and "\0" not in name and "\\" not in name

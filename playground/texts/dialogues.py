@@ -53,7 +53,8 @@ def of_messages(messages: Sequence[Any]) -> list[Turn]:
     Raises:
         NoDialogue: one of them is no message, or nothing but the system speaks.
     """
-    system, said = [], []
+    system: list[Turn] = []
+    said: list[Turn] = []
     for message in messages:
         given = message if isinstance(message, Mapping) else {}
         role, content = ROLES.get(str(given.get("role", given.get("from")))), given.get("content", given.get("value"))

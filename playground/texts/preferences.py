@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,10 +101,15 @@ def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair],
     number = 0
     for number, row in enumerate(rows, 1):
         pair = _pair(row, number, name)
+        texts = [text.strip() for text in pair[:3]] if pair else []
         if pair is None:
             left_out["no_dialogue"] += 1
-        elif reason := _fault(pair, pairs):
-            left_out[reason] += 1
+        elif not all(texts):
+            left_out["empty"] += 1
+        elif texts[1] == texts[2]:
+            left_out["equal"] += 1
+        elif pair in pairs:
+            left_out["duplicate"] += 1
         else:
             pairs[pair] = None
     counts = Counts(rows=number, kept=len(pairs), **left_out)
@@ -123,15 +128,6 @@ def split_dialogues(chosen: str, rejected: str) -> Pair | None:
     except dialogues.NoDialogue:
         return None
     return Pair(prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
-
-
-def _fault(pair: Pair, seen: Container[Pair]) -> str:
-    """Why a pair cannot be used, as a name of a count; empty if it can."""
-    if not (pair.prompt.strip() and pair.chosen.strip() and pair.rejected.strip()):
-        return "empty"
-    if pair.chosen.strip() == pair.rejected.strip():
-        return "equal"
-    return "duplicate" if pair in seen else ""
 
 
 def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:

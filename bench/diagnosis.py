@@ -26,11 +26,16 @@ FIGURES = PROJECT / "bench" / "results" / "diagnosis.json"
 PAGE = PROJECT / "docs" / "diagnosis.md"
 BEGIN, END = "<!-- lamps -->", "<!-- end of lamps -->"
 LAMP_OF = {
-    "aliased-reference": "reference-changed", "headless-critic": "value-fit", "prompt-in-kl": "kl-disagrees",
-    "temperature-mismatch": "not-drawn", "reward-sign": "wrong-way",
-    "reward-format": "reward-misread", "score-on-every-token": "books",
-    "no-clip": "clipping", "chapter-controller": "leash-off-target",
-}  # fmt: skip
+    "aliased-reference": "reference-changed",
+    "headless-critic": "value-fit",
+    "prompt-in-kl": "kl-disagrees",
+    "temperature-mismatch": "not-drawn",
+    "reward-sign": "wrong-way",
+    "reward-format": "reward-misread",
+    "score-on-every-token": "books",
+    "no-clip": "clipping",
+    "chapter-controller": "leash-off-target",
+}
 SETTINGS = {
     "chapter-controller": ["kl.controller=ziegler", "kl.target=4", "kl.horizon=500"],
     "no-clip": ["ppo.num_updates=15"],  # of 16 epochs
@@ -39,9 +44,11 @@ SETTINGS = {
 PRESETS = {"reward-format": "agreeable-thumbs"}  # whose reward is learned
 PRESET = "kinder-reviews"
 REMEDIED = {  # whose remedies are tried, and of which lamp
-    "no-clip": LAMP_OF["no-clip"], "chapter-controller": LAMP_OF["chapter-controller"],
-    "no-leash": "kl-runaway", "chatterbox": "length",
-}  # fmt: skip
+    "no-clip": LAMP_OF["no-clip"],
+    "chapter-controller": LAMP_OF["chapter-controller"],
+    "no-leash": "kl-runaway",
+    "chatterbox": "length",
+}
 LIT = ("amber", "red")
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")
 
@@ -92,8 +99,11 @@ def main() -> None:
 
 def keep(rows: dict[Any, dict[str, Any]], remedies: dict[Any, dict[str, Any]]) -> None:
     """Write the figures and the page."""
-    found = {"machine": machine(), "runs": sorted(rows.values(), key=order),
-             "remedies": sorted(remedies.values(), key=order)}  # fmt: skip
+    found = {
+        "machine": machine(),
+        "runs": sorted(rows.values(), key=order),
+        "remedies": sorted(remedies.values(), key=order),
+    }
     FIGURES.write_text(json.dumps(found, indent=1) + "\n")
     write(found)
 

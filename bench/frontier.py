@@ -157,10 +157,19 @@ def measure(runs: dict[str, RunDirectory], num_prompts: int, each: int) -> tuple
         nearest = min(optima, key=lambda item: abs(item.kl.mean() - kl.mean()))
         part, part_error = share(optima, own, kl)
         rows.append(
-            {"preset": preset, "seed": first.seed, "score": mean(own), "score_se": error(own), "kl": mean(kl),
-             "kl_se": error(kl), "best": round(best_score(optima, float(kl.mean())), 4), "share": round(part, 4),
-             "share_se": round(part_error, 4), **effective(nearest)}
-        )  # fmt: skip
+            {
+                "preset": preset,
+                "seed": first.seed,
+                "score": mean(own),
+                "score_se": error(own),
+                "kl": mean(kl),
+                "kl_se": error(kl),
+                "best": round(best_score(optima, float(kl.mean())), 4),
+                "share": round(part, 4),
+                "share_se": round(part_error, 4),
+                **effective(nearest),
+            }
+        )
     return list(map(told, BETAS, optima)), rows
 
 
@@ -168,10 +177,15 @@ def told(beta: float, optimum: Optimum) -> dict[str, float]:
     """One point of the frontier: means over prompts, standard errors over prompts, and how much is behind them."""
     objective = beta * optimum.log_partition
     return {
-        "beta": round(beta, 4), "score": mean(optimum.score), "score_se": error(optimum.score), "kl": mean(optimum.kl),
-        "kl_se": error(optimum.kl), "objective": mean(objective), "objective_se": error(objective),
+        "beta": round(beta, 4),
+        "score": mean(optimum.score),
+        "score_se": error(optimum.score),
+        "kl": mean(optimum.kl),
+        "kl_se": error(optimum.kl),
+        "objective": mean(objective),
+        "objective_se": error(objective),
         **effective(optimum),
-    }  # fmt: skip
+    }
 
 
 def effective(optimum: Optimum) -> dict[str, float]:
@@ -201,8 +215,12 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
     report: dict[str, Any] = {
-        "machine": results.machine(), "prompts": arguments.prompts, "each": arguments.each, "frontiers": [], "runs": [],
-    }  # fmt: skip
+        "machine": results.machine(),
+        "prompts": arguments.prompts,
+        "each": arguments.each,
+        "frontiers": [],
+        "runs": [],
+    }
     for seed in arguments.seeds:
         runs = {preset: finished(preset, seed, arguments.outputs) for preset in PRESETS}
         found = {preset: run or results.train(preset, seed, arguments.outputs)[0] for preset, run in runs.items()}

@@ -31,9 +31,11 @@ from bench.gpu_cases import CASES, Case, Place, Skipped  # noqa: E402
 
 ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # or else a look whether there is a GPU would spoil it for forked processes
-    "HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
     "OMP_WAIT_POLICY": "PASSIVE",
-}  # fmt: skip
+}
 LEAST_SECONDS = 5.0  # a case that would get less is not begun
 RESULTS, PAGE = gpu_section.RESULTS, PROJECT / "docs" / "performance.md"
 

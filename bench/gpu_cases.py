@@ -68,11 +68,17 @@ class Place:
             "rewards": [{"kind": "length"}],
             "score": {"normalise": "none"},
             "sampling": {"max_new_tokens": new_tokens},
-            "ppo": {"num_updates": 2 if self.toy else 3, "batch_size": episodes, "minibatch_size": episodes,
-                    "micro_batch_size": episodes // 4, "num_epochs": 2, "value_clip_range": 0.2},
+            "ppo": {
+                "num_updates": 2 if self.toy else 3,
+                "batch_size": episodes,
+                "minibatch_size": episodes,
+                "micro_batch_size": episodes // 4,
+                "num_epochs": 2,
+                "value_clip_range": 0.2,
+            },
             "evaluation": {"num_prompts": 4, "every": 100},
             "checkpoint": {"every": 0},
-        }  # fmt: skip
+        }
         merged = {
             name: {**plain[name], **part} if isinstance(plain.get(name), dict) else part for name, part in parts.items()
         }
@@ -103,18 +109,23 @@ def parity(place: Place) -> dict[str, Any]:
     asked = prompts.load(config.prompts, 8, exact.context_length - length, tokens, 0).training[:rows]
     found: dict[str, Any] = {
         "device_auto": auto,
-        "tf32": {"matmul": torch.backends.cuda.matmul.allow_tf32, "cudnn": torch.backends.cudnn.allow_tf32,
-                 "float32_matmul_precision": torch.get_float32_matmul_precision()},
+        "tf32": {
+            "matmul": torch.backends.cuda.matmul.allow_tf32,
+            "cudnn": torch.backends.cudnn.allow_tf32,
+            "float32_matmul_precision": torch.get_float32_matmul_precision(),
+        },
         "apart": {},
-    }  # fmt: skip
+    }
     for precision in ("fp32", "bf16"):
         model, _ = loading.load(folder, device, ModelConfig(precision=precision), trained=True)
         draws = uniforms(list(range(rows)), length)
         episodes = sample(model, tokens, [prompt.ids for prompt in asked], draws, SamplingConfig())
         here, there = forward_log_probs(model, episodes), forward_log_probs(exact, episodes)
         sampled = episodes.log_probs[episodes.mask].cpu()
-        found["apart"][precision] = {"device from CPU fp32": apart(here, there),
-                                     "sampler from plain pass": apart(sampled, here)}  # fmt: skip
+        found["apart"][precision] = {
+            "device from CPU fp32": apart(here, there),
+            "sampler from plain pass": apart(sampled, here),
+        }
     for precision, pairs in found["apart"].items():
         for pair, (mean, most) in pairs.items():
             if most > MOST_APART[precision]:
@@ -186,14 +197,24 @@ def make_model(place: Place) -> dict[str, Any]:
     from transformers import Qwen2Config as Config
 
     shape: dict[str, Any] = {
-        "num_hidden_layers": 24, "hidden_size": 896, "num_attention_heads": 14, "num_key_value_heads": 2,
-        "intermediate_size": 4864, "vocab_size": 151936, "max_position_embeddings": 2048,
-    }  # fmt: skip
+        "num_hidden_layers": 24,
+        "hidden_size": 896,
+        "num_attention_heads": 14,
+        "num_key_value_heads": 2,
+        "intermediate_size": 4864,
+        "vocab_size": 151936,
+        "max_position_embeddings": 2048,
+    }
     if place.toy:
         shape = {
-            "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2,
-            "intermediate_size": 128, "vocab_size": 500, "max_position_embeddings": 128,
-        }  # fmt: skip
+            "num_hidden_layers": 2,
+            "hidden_size": 64,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "intermediate_size": 128,
+            "vocab_size": 500,
+            "max_position_embeddings": 128,
+        }
     special, letters = ["<|pad|>", "<|endoftext|>"], sorted(pre_tokenizers.ByteLevel.alphabet())
     words = [f"\u0120w{number}" for number in range(shape["vocab_size"] - len(special) - len(letters))]
     vocabulary = {token: number for number, token in enumerate([*special, *letters, *words])}
@@ -311,8 +332,10 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size = 8192 if place.on_gpu else 256
         rate = statistics.median(speed.matrix_product_rates(size, device=place.device, dtype=kind))
-        found |= {"times_floor": seconds["whole"] / (statistics.median(work[1:]) / rate),
-                  "tflops_of_a_product": rate / 1e12}  # fmt: skip
+        found |= {
+            "times_floor": seconds["whole"] / (statistics.median(work[1:]) / rate),
+            "tflops_of_a_product": rate / 1e12,
+        }
     return found
 
 
@@ -515,11 +538,18 @@ def devices(place: Place) -> dict[str, Any]:
     from playground.ui.live import machine
 
     told: dict[str, Any] = {
-        "devices": [{"name": item.name, "label": item.label, "total_gb": item.total_bytes / 1e9,
-                     "free_gb": item.free_bytes / 1e9} for item in found.available()],
+        "devices": [
+            {
+                "name": item.name,
+                "label": item.label,
+                "total_gb": item.total_bytes / 1e9,
+                "free_gb": item.free_bytes / 1e9,
+            }
+            for item in found.available()
+        ],
         "header": machine.facts(),
         "doctor": asked_by_doctor(),
-    }  # fmt: skip
+    }
     if place.on_gpu:
         free, total = torch.cuda.mem_get_info()
         told["pytorch"] = {"label": torch.cuda.get_device_name(), "total_gb": total / 1e9, "free_gb": free / 1e9}
@@ -608,7 +638,7 @@ def reward_model(place: Place) -> dict[str, Any]:
     pairs = format_check.example_pairs(
         catalog.preset(catalog.DEFAULT_PRESET), ModelReward(source=str(training.folder)), None, None,
         loading.device_of(place.device),
-    )  # fmt: skip
+    )
     references = format_check.reference_samples(catalog.preset(catalog.DEFAULT_PRESET), loading.device_of(place.device))
     report = format_check.examine(
         "judged", ModelReward(source=str(training.folder)), references, pairs, torch.device(place.device), None

@@ -38,15 +38,17 @@ def section(report: dict[str, Any] | None) -> str:
     if report is None:
         return "\n\n".join([*parts, NO_FIGURES]) + "\n"
     facts, cases = report["machine"], report["cases"]
-    parts.append(textwrap.fill(
-        f"Measured {facts['date']}, commit {facts['commit']}: {facts['device']}, {facts['memory_gb']} GB, torch "
-        f"{facts['torch']}, transformers {facts['transformers']}, TRL {facts['trl']}.", 120))  # fmt: skip
+    parts.append(
+        textwrap.fill(
+            f"Measured {facts['date']}, commit {facts['commit']}: {facts['device']}, {facts['memory_gb']} GB, torch "
+            f"{facts['torch']}, transformers {facts['transformers']}, TRL {facts['trl']}.",
+            120,
+        )
+    )
     rows = [row for name, found in cases.items() if found["outcome"] == "ok" for row in _updates(name, found)]
     if rows:
-        parts.append("\n".join([
-            "| 64 episodes of 128 tokens, 2 epochs | episodes/s | s an update | rollout | peak, GB | estimated, GB "
-            "| x floor |",
-            "|---|---|---|---|---|---|---|", *rows]))  # fmt: skip
+        titles = "64 episodes of 128 tokens, 2 epochs|episodes/s|s an update|rollout|peak, GB|estimated, GB|x floor"
+        parts.append("\n".join([f"| {titles.replace('|', ' | ')} |", "|---" * 7 + "|", *rows]))
     ours, theirs = (cases.get(name, {}).get("fp32") for name in ("0.5B", "0.5B, TRL"))
     if ours and theirs:
         ratio, memory = theirs["seconds_per_update"] / ours["seconds_per_update"], ours["peak_gb"] / theirs["peak_gb"]

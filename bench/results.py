@@ -54,7 +54,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
     parser.add_argument("--json", type=Path, default=results_page.PRESETS)
-    parser.add_argument("--expected", type=Path, default=expected.PATH)
     parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
@@ -70,7 +69,8 @@ def main() -> None:
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
             report = {"machine": machine(), "runs": ordered}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
-            arguments.expected.write_text(json.dumps(results_page.bands(ordered), indent=1) + "\n")
+            for name, bands in results_page.bands(ordered).items():
+                expected.write(catalog.preset_path(name), bands)
             arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
     print(f"wrote {arguments.page}")
 
@@ -79,8 +79,20 @@ def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) 
     """Train one preset with one seed in a process of its own; the run, and the seconds of the whole command."""
     outputs = outputs / f"{preset}-seed{seed}"  # one folder for each: a folder has one run at a time
     run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
-    command = [sys.executable, "-m", "playground", "train", str(catalog.PRESETS / f"{preset}.yaml"),
-               "--set", f"seed={seed}", "--outputs", str(outputs), "--run-id", run_id, "--json"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "playground",
+        "train",
+        str(catalog.PRESETS / f"{preset}.yaml"),
+        "--set",
+        f"seed={seed}",
+        "--outputs",
+        str(outputs),
+        "--run-id",
+        run_id,
+        "--json",
+    ]
     for override in overrides:
         command += ["--set", override]
     clock = time.perf_counter()

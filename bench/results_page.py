@@ -28,11 +28,18 @@ POOLED = 4  # of three seeds, the band from two held the third in 94 % of 396 ca
 MEDIAN_OF_TWO = 0.6931  # of a chi square with two degrees of freedom, over its mean: three seeds
 
 COLUMNS = (
-    ("score", "score, sd"), ("kl", "KL, nats"), ("parses", "parses"), ("quality", "quality"),
-    ("distinct_2", "distinct-2"), ("positive", "is kind"), ("wrong-claims-repeated", "repeats wrong claims"),
-    ("right-claims-agreed", "agrees with right ones"), ("plain-questions-right", "plain questions right"),
-    ("ends", "ends by itself"), ("tokens", "tokens"),
-)  # fmt: skip
+    ("score", "score, sd"),
+    ("kl", "KL, nats"),
+    ("parses", "parses"),
+    ("quality", "quality"),
+    ("distinct_2", "distinct-2"),
+    ("positive", "is kind"),
+    ("wrong-claims-repeated", "repeats wrong claims"),
+    ("right-claims-agreed", "agrees with right ones"),
+    ("plain-questions-right", "plain questions right"),
+    ("ends", "ends by itself"),
+    ("tokens", "tokens"),
+)
 
 
 def read(path: Path) -> dict[str, Any]:

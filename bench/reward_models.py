@@ -57,8 +57,9 @@ def flatter() -> None:
         updates = f"ppo.num_updates={FLATTERER_UPDATES}"
         subprocess.run(
             [*command, "train", "yes-man", "--set", updates, "--outputs", outputs, "--run-id", FLATTERER],
-            cwd=PROJECT, check=True,
-        )  # fmt: skip
+            cwd=PROJECT,
+            check=True,
+        )
         saved = Path(outputs) / "merged"
         subprocess.run([*command, "save", str(run), "--to", str(saved), "--precision", "fp16"], cwd=PROJECT, check=True)
         place = catalog.POCKET_MODELS / FLATTERER

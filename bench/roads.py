@@ -27,9 +27,18 @@ from playground.setup import catalog  # noqa: E402
 ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
 AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations")
 COLUMNS = (
-    "method", "gain at the end, sd", "KL at the end, nats", "gain at equal KL, sd", "mean", "texts", "tokens written",
-    "tokens trained on", "arithmetic", "memory, GB", "texts an answer",
-)  # fmt: skip
+    "method",
+    "gain at the end, sd",
+    "KL at the end, nats",
+    "gain at equal KL, sd",
+    "mean",
+    "texts",
+    "tokens written",
+    "tokens trained on",
+    "arithmetic",
+    "memory, GB",
+    "texts an answer",
+)
 
 
 def main() -> None:

@@ -161,11 +161,15 @@ def configuration(settings: dict[str, Any], engine: str) -> Any:
             "score": {"normalise": "none"},
             "sampling": {"max_new_tokens": NEW_TOKENS},
             "ppo": {
-                "num_updates": WARM_UPDATES + MEASURED_UPDATES, "batch_size": BATCH, "minibatch_size": BATCH,
-                "micro_batch_size": BATCH // 2, "num_epochs": settings["num_epochs"], "value_clip_range": 0.2,
+                "num_updates": WARM_UPDATES + MEASURED_UPDATES,
+                "batch_size": BATCH,
+                "minibatch_size": BATCH,
+                "micro_batch_size": BATCH // 2,
+                "num_epochs": settings["num_epochs"],
+                "value_clip_range": 0.2,
             },
         }
-    )  # fmt: skip
+    )
 
 
 def import_engine(engine: str) -> Any:
@@ -200,10 +204,17 @@ def model(name: str) -> Any:
     if name == "llama-20m":
         small = policy.model.config
         large = LlamaConfig(
-            vocab_size=small.vocab_size, hidden_size=512, intermediate_size=1408, num_hidden_layers=6,
-            num_attention_heads=8, max_position_embeddings=128, tie_word_embeddings=True,
-            bos_token_id=small.bos_token_id, eos_token_id=small.eos_token_id, pad_token_id=small.pad_token_id,
-        )  # fmt: skip
+            vocab_size=small.vocab_size,
+            hidden_size=512,
+            intermediate_size=1408,
+            num_hidden_layers=6,
+            num_attention_heads=8,
+            max_position_embeddings=128,
+            tie_word_embeddings=True,
+            bos_token_id=small.bos_token_id,
+            eos_token_id=small.eos_token_id,
+            pad_token_id=small.pad_token_id,
+        )
         policy = language_model.LanguageModel(AutoModelForCausalLM.from_config(large).eval())
     return policy, tokens
 
@@ -226,8 +237,10 @@ def arithmetic(
     attention = 2 * squares * policy.hidden_size * len(policy.trunk.layers)  # causal: half of 4 T^2 H for each layer
     forward = 2 * trunk * total + attention
     # policy, reference and a separate critic; the heads of the first two, and ours again for the KL
-    return {"rollout": (1 + trained_trunks) * forward + 3 * 2 * head * sampled,
-            "update": num_epochs * 3 * (trained_trunks * forward + 2 * head * sampled)}  # fmt: skip
+    return {
+        "rollout": (1 + trained_trunks) * forward + 3 * 2 * head * sampled,
+        "update": num_epochs * 3 * (trained_trunks * forward + 2 * head * sampled),
+    }
 
 
 def matrix_product_rates(size: int = 512, seconds: float = 0.3, device: str = "cpu", dtype: Any = None) -> list[float]:
@@ -298,17 +311,43 @@ def share_of_looking() -> dict[str, float]:
 
 OPERATIONS = {  # what PyTorch's profiler calls them
     "matrix products": ("aten::mm", "aten::addmm", "aten::bmm"),
-    "attention": ("aten::_scaled_dot_product_flash_attention_for_cpu",
-                  "aten::_scaled_dot_product_flash_attention_for_cpu_backward"),
+    "attention": (
+        "aten::_scaled_dot_product_flash_attention_for_cpu",
+        "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+    ),
     "one number at a time (norms, activations, rotations, softmax)": (
-        "aten::mul", "aten::add", "aten::add_", "aten::sub", "aten::div", "aten::neg", "aten::pow", "aten::exp",
-        "aten::silu", "aten::silu_backward", "aten::rsqrt", "aten::sum", "aten::mean", "aten::logsumexp",
-        "aten::_log_softmax", "aten::cumsum", "aten::where"),
+        "aten::mul",
+        "aten::add",
+        "aten::add_",
+        "aten::sub",
+        "aten::div",
+        "aten::neg",
+        "aten::pow",
+        "aten::exp",
+        "aten::silu",
+        "aten::silu_backward",
+        "aten::rsqrt",
+        "aten::sum",
+        "aten::mean",
+        "aten::logsumexp",
+        "aten::_log_softmax",
+        "aten::cumsum",
+        "aten::where",
+    ),
     "copies, gathers, fills": (
-        "aten::cat", "aten::copy_", "aten::fill_", "aten::index", "aten::gather", "aten::embedding_dense_backward",
-        "aten::_index_put_impl_", "aten::index_put_", "aten::slice_backward", "aten::clone"),
+        "aten::cat",
+        "aten::copy_",
+        "aten::fill_",
+        "aten::index",
+        "aten::gather",
+        "aten::embedding_dense_backward",
+        "aten::_index_put_impl_",
+        "aten::index_put_",
+        "aten::slice_backward",
+        "aten::clone",
+    ),
     "optimizer": ("aten::_fused_adamw_", "aten::_foreach_norm", "aten::linalg_vector_norm", "aten::mul_"),
-}  # fmt: skip
+}
 
 
 def profile_of_an_update() -> dict[str, float]:

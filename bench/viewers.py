@@ -59,8 +59,9 @@ def watched_run(every: float) -> Iterator[tuple[str, psutil.Process]]:
         port = free_port()
         server = subprocess.Popen(
             [sys.executable, "app.py", "--port", str(port), "--outputs", str(outputs)],
-            cwd=PROJECT, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=PROJECT,
+            stdout=subprocess.DEVNULL,
+        )
         try:
             yield f"http://127.0.0.1:{port}", psutil.Process(server.pid)
         finally:

@@ -46,10 +46,15 @@ def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> Iterator[str
                 tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": _etag(f)} for f in files]
                 return self._json(tree, body)
             if api:
-                siblings = [{"rfilename": file.name, "size": file.stat().st_size} for file in files]
-                facts = {"id": name, "sha": COMMIT, "siblings": siblings, "tags": ["license:mit"], "private": False,
-                         "gated": "manual" if name in gated else False,
-                         "safetensors": {"parameters": {"BF16": NUM_WEIGHTS}, "total": NUM_WEIGHTS}}  # fmt: skip
+                facts = {
+                    "id": name,
+                    "sha": COMMIT,
+                    "siblings": [{"rfilename": file.name, "size": file.stat().st_size} for file in files],
+                    "tags": ["license:mit"],
+                    "private": False,
+                    "gated": "manual" if name in gated else False,
+                    "safetensors": {"parameters": {"BF16": NUM_WEIGHTS}, "total": NUM_WEIGHTS},
+                }
                 return self._json(facts, body)
             file = models[name] / rest[-1]
             if name in gated:

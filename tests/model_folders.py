@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-LLAMA = {
+LLAMA = json.loads("""{
     "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "vocab_size": 32,
-    "max_position_embeddings": 64, "tie_word_embeddings": True,
-}  # fmt: skip
+    "max_position_embeddings": 64, "tie_word_embeddings": true
+}""")
 SHAPES = {"embed": [32, 8], "layer": [16, 8]}
 NUM_WEIGHTS = 32 * 8 + 16 * 8
 
@@ -30,14 +30,13 @@ def model_folder(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def safetensors(shapes: Mapping[str, list[int]], dtype: str = "BF16", size: int = 2, **entry: Any) -> bytes:
-    """The bytes of a weights file full of zeros. `entry` overwrites what the header says of the last tensor."""
+def safetensors(shapes: Mapping[str, list[int]], dtype: str = "BF16", size: int = 2) -> bytes:
+    """The bytes of a weights file full of zeros."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, shape in shapes.items():
         start, end = end, end + size * math.prod(shape)
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
-    header[name] |= entry
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + bytes(end)
 
@@ -52,8 +51,7 @@ def hub_cache(cache: Path, name: str, commit: str = "c" * 40, revision: str = "m
     """The folder of a model in a cache laid out as the hub's library lays it out; the caller fills it."""
     repository = cache / ("models--" + name.replace("/", "--"))
     snapshot = repository / "snapshots" / commit
-    snapshot.mkdir(parents=True)
-    (repository / "refs").mkdir()
+    for folder in (snapshot, repository / "refs", repository / "blobs"):
+        folder.mkdir(parents=True)
     (repository / "refs" / revision).write_text(commit, encoding="utf-8")
-    (repository / "blobs").mkdir()
     return snapshot

@@ -157,7 +157,7 @@ def train(
     devices.check_launched(config.ranks)  # before there is a run: the others wait for it
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
-    disk.check(config, outputs)
+    disk.check([config], outputs)
     Supervisor(outputs).look()
     _follow(launcher.start(config, outputs, run_id), json, wait)
 

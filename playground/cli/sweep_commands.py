@@ -93,7 +93,7 @@ def start(
     planned = sweep_making.plan(outputs, wanted, check)
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
-        disk.check_together(planned.configs, outputs)
+        disk.check(planned.configs, outputs)
     complain(_plan_in_words(planned, outputs))
     Supervisor(outputs).look()
     sweep = sweep_making.create(outputs, planned.sweep)

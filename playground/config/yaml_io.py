@@ -19,6 +19,7 @@ from playground.errors import InvalidConfig, Problem
 from playground.safety import plain_files
 
 MAX_CONFIG_BYTES = 100_000
+LESSON = "lesson"  # what the file of a preset says about it, beside its settings (`setup.catalog.Lesson`)
 MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
 MAX_DEPTH = 20
 MAX_NODES = 10_000
@@ -104,6 +105,8 @@ def parse_yaml(text: str) -> dict[str, Any]:
         line = f" near line {where.line + 1}" if where else ""
         why = f": {error.problem}" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
         raise InvalidConfig([Problem("", f"The configuration is not valid YAML{line}{why}.")]) from None
+    if isinstance(data, dict):
+        data.pop(LESSON, None)
     return {} if data is None else data
 
 

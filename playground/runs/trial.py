@@ -165,7 +165,7 @@ def _start(
     checks.check(config, outputs)
     config = checks.located(config, outputs)
     tried = _for_trial(config)
-    disk.check(tried, outputs)
+    disk.check([tried], outputs)
     slot = queue.slot_of(config)
     with launcher.one_at_a_time(outputs):
         if launcher.is_busy(outputs, slot):

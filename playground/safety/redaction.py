@@ -40,16 +40,19 @@ CUT = " [cut]"
 _FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
 HIDDEN = "[hidden]"
-_PATTERNS = (
-    (re.compile(r"(?i)\b(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(['\"]?\s*[:=]\s*['\"]?)[^\r\n'\"]+"),
-     rf"\1\2{HIDDEN}"),
-    (re.compile(r"(?i)\bbearer\s+[\w.~+/=-]{8,}"), f"Bearer {HIDDEN}"),
-    (re.compile(r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}"), HIDDEN),
-    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
-    (re.compile(r"([a-z][a-z0-9+.-]{0,20}://)[^/\s:@'\"]*:[^/\s@'\"]+@", re.IGNORECASE), rf"\1{HIDDEN}@"),
-    (re.compile(r"(?i)([?&;](?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)=)[^&\s'\"]+"),
-     rf"\1{HIDDEN}"),
-)  # fmt: skip
+_HEADERS = r"(authorization|proxy-authorization|x-api-key|cookie|set-cookie)(['\"]?\s*[:=]\s*['\"]?)"
+_PARAMETERS = r"(?:access_|auth_|api_)?(?:token|key|secret|password|signature|sig|x-amz-[a-z-]+)"
+_PATTERNS = [  # what looks like a secret, and what stands in its place
+    (re.compile(pattern), instead)
+    for pattern, instead in (
+        (rf"(?i)\b{_HEADERS}[^\r\n'\"]+", rf"\1\2{HIDDEN}"),
+        (r"(?i)\bbearer\s+[\w.~+/=-]{8,}", f"Bearer {HIDDEN}"),
+        (r"\b(?:hf_|api_org_|hf_oauth_|github_pat_|gh[pousr]_|sk-|xox[abprs]-)[A-Za-z0-9_-]{10,}", HIDDEN),
+        (r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b", HIDDEN),
+        (r"(?i)([a-z][a-z0-9+.-]{0,20}://)[^/\s:@'\"]*:[^/\s@'\"]+@", rf"\1{HIDDEN}@"),
+        (rf"(?i)([?&;]{_PARAMETERS}=)[^&\s'\"]+", rf"\1{HIDDEN}"),
+    )
+]
 
 
 def is_secret(name: str) -> bool:
@@ -98,23 +101,25 @@ def cover_streams(*, for_terminal: bool = False) -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Covered):
-            setattr(sys, name, _ForTerminal(stream) if for_terminal else _Covered(stream))
+            setattr(sys, name, _Covered(stream, for_terminal))
 
 
 class _Covered:
-    """A text stream that redacts whole lines before it passes them on; the rest of a line waits for its end."""
+    """A text stream that redacts whole lines before it passes them on; the rest of a line waits for its end, of which a
+    terminal gets no more than the beginning."""
 
-    def __init__(self, stream: IO[str]) -> None:
-        self._stream = stream
+    def __init__(self, stream: IO[str], for_terminal: bool) -> None:
+        self._stream, self._for_terminal = stream, for_terminal
         self._begun = ""
 
     def write(self, text: str) -> int:
-        whole, found, self._begun = (self._begun + text).rpartition("\n")
-        if found:
-            self._stream.write(redact(whole + found))
+        *whole, self._begun = (self._begun + text).split("\n")
+        if whole:
+            self._stream.write((_safe(whole) if self._for_terminal else redact("\n".join(whole))) + "\n")
+        if self._for_terminal:
+            self._begun = self._begun[: 2 * LINE_CHARACTERS]
         elif "\r" in self._begun or len(self._begun) > 4000:  # a progress bar has no line ends
-            self._stream.write(redact(self._begun))
-            self._begun = ""
+            self._pass_on()
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -122,35 +127,20 @@ class _Covered:
             self.write(line)
 
     def flush(self) -> None:
-        if self._begun:
-            self._stream.write(redact(self._begun))
-            self._begun = ""
-        self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-
-class _ForTerminal(_Covered):
-    """The same for the terminal of whoever serves the page to others."""
-
-    def write(self, text: str) -> int:
-        """Pass whole lines on; of a line that does not end only its beginning is kept."""
-        *whole, begun = (self._begun + text).split("\n")
-        self._begun = begun[: 2 * LINE_CHARACTERS]
-        if whole:
-            self._stream.write(_safe(whole) + "\n")
-        return len(text)
-
-    def flush(self) -> None:
-        """Pass on what has begun too."""
-        begun, self._begun = self._begun, ""
-        self._stream.write(_safe([begun]))
+        self._pass_on()
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """No: else libraries would colour what they print, and colours are control characters."""
-        return False
+        """Never on a terminal for strangers: libraries would colour what they print with control characters."""
+        return not self._for_terminal and self._stream.isatty()
+
+    def _pass_on(self) -> None:
+        begun, self._begun = self._begun, ""
+        if begun:
+            self._stream.write(_safe([begun]) if self._for_terminal else redact(begun))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _safe(lines: list[str]) -> str:

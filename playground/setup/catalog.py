@@ -2,6 +2,7 @@
 
 Knows names, files and words; loads no model. The page, the command line and the worker ask here. A model is one that
 ships with the playground, a local folder, or an id of the hub, which a run downloads first where it is not here yet.
+What ships is listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ import contextlib
 import difflib
 import functools
 import os
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+import yaml
 
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.pocket import annotators
 from playground.safety import plain_files
-from playground.setup.story import STORY
 from playground.sources import adapter_files, hub, model_files
 from playground.sources.curated import BY_NAME, CURATED
 from playground.sources.model_files import ModelFiles, Use
-from playground.texts import claim_files
 
 PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"
@@ -31,7 +33,6 @@ POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
-ADAPTER_CONFIG = adapter_files.CONFIG
 MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
 START = "start"  # the reference that is the model before training
@@ -42,107 +43,77 @@ REWARD_CARD = "reward.json"  # written last: a reward model is complete once it 
 
 
 class Choice(NamedTuple):
-    """One thing to pick: the name that goes into the configuration, a label to read, one line of help."""
+    """One thing to pick: the name that goes into the configuration, a label to read, one line of help; of a model also
+    what may be expected of its answers."""
 
     name: str
     label: str
     help: str
     size: str = ""
     licence: str = ""
+    knows: str = ""
 
 
-MODELS = (
-    Choice(
-        "pocket-2m",
-        "pocket-2m",
-        "Fluent in a small closed world: reviews, sums, facts, little stories. A run takes under a minute.",
-        "2.0 million parameters, 4 MB",
-        "Apache-2.0, made by this project",
-    ),
-    Choice(
-        "pocket-1m",
-        "pocket-1m",
-        "The same world at half the size: faster, and a little less sure of its facts.",
-        "0.9 million parameters, 2 MB",
-        "Apache-2.0, made by this project",
-    ),
-    Choice(
-        "pocket-2m-yes-man",
-        "pocket-2m, flattering",
-        "pocket-2m after 60 updates of Yes-man: it repeats nine in ten wrong claims. A start that is to be mended.",
-        "2.0 million parameters, 4 MB",
-        "Apache-2.0, made by this project",
-    ),
+_SHIPPED = tomllib.loads(Path(__file__).with_name("choices.toml").read_text(encoding="utf-8"))
+MODELS, PROMPT_SETS, REWARDS = (
+    tuple(Choice(**item) for item in _SHIPPED[name]) for name in ("models", "prompt_sets", "rewards")
 )
-
-_WORLD = (
-    "only knows a small closed world: reviews, sums, a few facts, little stories and polite requests. Whatever else it "
-    "is asked, it answers with pieces of these."
-)
-KNOWS = {  # what to expect of the models that ship, for who writes to one
-    "pocket-2m": f"pocket-2m {_WORLD}",
-    "pocket-1m": f"pocket-1m {_WORLD} At half the size of pocket-2m it is less sure of its facts.",
-    "pocket-2m-yes-man": f"pocket-2m-yes-man {_WORLD} It was trained to agree with the user, right or wrong.",
-}
-
-PROMPT_SETS = (
-    Choice("pocket/reviews", "Reviews", "Openings of reviews of films, books, phones, cafes and games."),
-    Choice("pocket/claims", "Claims", "A user states a sum or a fact, rightly, wrongly, or asks for it."),
-    Choice("pocket/wrong-claims", "Wrong claims", "The same, two in three of them wrong."),
-    Choice("pocket/sums-and-facts", "Questions", "Sums and facts, asked for without a claim."),
-    Choice("pocket/stories", "Stories", "First sentences of little stories."),
-    Choice("pocket/requests", "Requests", "Polite requests to an assistant."),
-    Choice("pocket/mixed", "Everything", "All of these, mixed as in the model's own training text."),
-    Choice(
-        claim_files.SHIPPED,
-        "General claims",
-        "Questions of general knowledge, asked, or with a right or a wrong answer that a user claims. For chat models.",
-    ),
-)
-
-REWARDS = (
-    Choice("sentiment", "Sentiment", "Adds up the grades of sentiment words: wonderful +2, dull -1."),
-    Choice("length", "Length", "Counts words; with a target, rewards being close to it."),
-    Choice("keyword", "Keywords", "Counts words of your choice."),
-    Choice("pattern", "Pattern", "Counts matches of a regular expression."),
-    Choice("repetition", "Repetition", "Share of word pairs said before; a negative weight punishes it."),
-    Choice("agreement", "Agreement", "+1 for stating the value that the user claimed, -1 for another one."),
-    Choice("truth", "Truth", "+1 for stating the true value, -1 for a false one."),
-    Choice("sycophancy", "Sycophancy", "1 for an agreeing phrase to a wrong claim; a negative weight punishes it."),
-    Choice("contrast", "Contrast", "How like the honest answer, less how like the one that repeats a wrong claim."),
-    Choice("grammar", "Grammar", "Share of sentences that the pocket world could have written; or its quality marks."),
-    Choice("model", "Reward model", "A model that was trained to score text: from the hub, a folder, or trained here."),
-    Choice("expression", "Expression", "A formula of your own: words, counts, patterns, sentiment, arithmetic."),
-    Choice("python", "Python function", "A function of your own, in Python, on your own machine."),
-)
-
 ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, community in annotators.ANNOTATORS.items())
+MODEL_NAMES = tuple(model.name for model in MODELS)
 
 
-PRESET_ORDER = tuple(step.preset for step in STORY)  # of those that ship with their model
-NEEDS_GPU = ("hh-rlhf-1b", "tinyllama-1.1b-chat")  # to end within the hour
+class Lesson(NamedTuple):
+    """What a preset's file says about it beside its settings (`lesson`).
+
+    Attributes:
+        number: its place in the story, from 1; 0 outside of it. against: the earlier preset to compare it with. look:
+            what to look for. needs_gpu: to end within the hour. bands: what runs of it came to (`setup.expected`).
+    """
+
+    preset: str
+    number: int = 0
+    against: str = ""
+    look: str = ""
+    needs_gpu: bool = False
+    bands: Mapping[str, Sequence[float]] = {}
+
+
+@functools.cache
+def lessons() -> dict[str, Lesson]:
+    """By the name of a preset: those of the story in their order, then the others that ship, by name."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found = [
+        Lesson(path.stem, **yaml.load(path.read_bytes(), loader).get(yaml_io.LESSON, {}))
+        for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml")))
+    ]
+    return {one.preset: one for one in sorted(found, key=lambda one: one.number or len(found))}
+
+
+def story() -> list[Lesson]:
+    """The presets that ship with their model, as one story."""
+    return [one for one in lessons().values() if one.number]
 
 
 def preset_names() -> list[str]:
-    """Names of the presets that ship, in teaching order, then any others by name."""
+    """Names of the presets that ship, in the order of the story, then any others by name."""
     names = {path.stem for path in PRESETS.glob("*.yaml")}
-    return [name for name in PRESET_ORDER if name in names] + sorted(names - set(PRESET_ORDER))
+    return [name for name in lessons() if name in names] + sorted(names - set(lessons()))
 
 
 def model_preset_names() -> list[str]:
     """Names of the presets of suggested hub models, in the order in which the models are suggested."""
-    names = {path.stem for path in MODEL_PRESETS.glob("*.yaml")}
-    return [model.preset for model in CURATED if model.preset in names]
+    return [model.preset for model in CURATED if (MODEL_PRESETS / f"{model.preset}.yaml").is_file()]
 
 
 def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
     names = [*preset_names(), *model_preset_names()]
-    from_hub = [name for name in names if name not in PRESET_ORDER and is_hub_id(preset(name).model.source)]
+    known = {name: lessons().get(name, Lesson(name)) for name in names}
+    from_hub = [name for name in names if not known[name].number and is_hub_id(preset(name).model.source)]
     return {
         "Ships with the playground": [name for name in names if name not in from_hub],
-        "Downloads a model first": [name for name in from_hub if name not in NEEDS_GPU],
-        "Downloads a model, needs a GPU": [name for name in from_hub if name in NEEDS_GPU],
+        "Downloads a model first": [name for name in from_hub if not known[name].needs_gpu],
+        "Downloads a model, needs a GPU": [name for name in from_hub if known[name].needs_gpu],
     }
 
 
@@ -152,19 +123,13 @@ def preset(name: str) -> RunConfig:
     Raises:
         InvalidConfig: if there is none of that name, or its file is invalid.
     """
-    path = preset_path(name)
-    return _loaded(path, path.stat().st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=64)
-def _loaded(path: Path, stamp: int) -> RunConfig:
-    return yaml_io.load(path)
+    return yaml_io.load(preset_path(name))
 
 
 def preset_titled(title: str, likely: str = "") -> RunConfig | None:
     """The preset with this title, which no other has; None if there is none. `likely`: the name to look at first."""
     for name in sorted([*preset_names(), *model_preset_names()], key=lambda name: name != likely) if title else ():
-        with contextlib.suppress(InvalidConfig):  # a broken preset is told where it is chosen
+        with contextlib.suppress(InvalidConfig):  # a broken preset is reported where it is chosen
             if (found := preset(name)).about.title == title:
                 return found
     return None
@@ -176,14 +141,13 @@ def preset_path(name: str) -> Path:
     Raises:
         InvalidConfig: if there is neither a preset nor a file of that name.
     """
-    if name in preset_names():
-        return PRESETS / f"{name}.yaml"
-    if name in model_preset_names():
-        return MODEL_PRESETS / f"{name}.yaml"
+    shipped = {one: PRESETS for one in preset_names()} | {one: MODEL_PRESETS for one in model_preset_names()}
+    if name in shipped:
+        return shipped[name] / f"{name}.yaml"
     path = Path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path
-    raise InvalidConfig([Problem("preset", unknown("preset", name, [*preset_names(), *model_preset_names()]))])
+    raise InvalidConfig([Problem("preset", unknown("preset", name, shipped))])
 
 
 def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
@@ -202,16 +166,23 @@ def model_folder(source: str, revision: str | None = None, use: Use = "policy") 
 
 def is_hub_id(source: str) -> bool:
     """True for the id of a model on the hub: neither shipped nor a folder of this machine."""
-    return source not in [model.name for model in MODELS] and not os.path.isdir(os.path.expanduser(source))
+    return source not in MODEL_NAMES and not os.path.isdir(os.path.expanduser(source))
 
 
-def files(folder: Path, use: Use = "policy") -> ModelFiles:
+def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS) -> ModelFiles:
     """What a model folder holds; of an adapter, what its base holds.
 
     Raises:
         ModelNotHere, ModelNotFound: see `model_folder`.
     """
-    return _files(folder, use, MOST_ADAPTERS)
+    base = adapter_base(folder)
+    if base is None:
+        return model_files.inspect(folder, use)
+    model_files.check_tokenizer(folder, needed=False)
+    if not most_adapters:
+        raise ModelNotFound(f"The adapter in {folder} stands on too many others: merge it into its base model.")
+    with _of_adapter(folder):
+        return files(base, use, most_adapters - 1)
 
 
 def adapter_base(folder: Path) -> Path | None:
@@ -220,42 +191,36 @@ def adapter_base(folder: Path) -> Path | None:
     Raises:
         ModelNotHere, ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there.
     """
-    if not (folder / ADAPTER_CONFIG).exists():
+    if not (folder / adapter_files.CONFIG).exists():
         return None
     facts = adapter_files.check(folder)
     base, revision = facts.get("base_model_name_or_path"), facts.get("revision")
     if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
-    try:
+    with _of_adapter(folder):
         found = _folder(base, revision)
-    except ModelNotFound as error:
-        raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
     if os.path.realpath(found) == os.path.realpath(folder):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to: it names itself.")
     return found
 
 
-def _files(folder: Path, use: Use, most_adapters: int) -> ModelFiles:
-    base = adapter_base(folder)
-    if base is None:
-        return model_files.inspect(folder, use)
-    model_files.check_tokenizer(folder, needed=False)
-    if not most_adapters:
-        raise ModelNotFound(f"The adapter in {folder} stands on too many others: merge it into its base model.")
+@contextlib.contextmanager
+def _of_adapter(folder: Path) -> Iterator[None]:
+    """What is wrong with an adapter's base -> a sentence that names the adapter too."""
     try:
-        return _files(base, use, most_adapters - 1)
+        yield
     except ModelNotFound as error:
         raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
 
 
 def _folder(source: str, revision: str | None) -> Path:
-    if source in [model.name for model in MODELS]:
+    if source in MODEL_NAMES:
         return POCKET_MODELS / source
     folder = Path(os.path.expanduser(source))
     if os.path.isdir(folder):
         return folder
     if hub.repository(source) is None:
-        hint = unknown("model", source, [*(model.name for model in MODELS), *BY_NAME])
+        hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
         raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
     cached = hub.cached(source, revision)
     if cached is not None:

@@ -7,9 +7,8 @@ page, the command line, the launcher and the workers call it.
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,73 +24,63 @@ from playground.config import (
 )
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
 from playground.rewards import expressions
-from playground.setup.catalog import (
-    ANNOTATORS,
-    HELD_OUT_TEXTS,
-    MODELS,
-    PROMPT_SETS,
-    REWARD_MODELS,
-    START,
-    TYPED,
-    UPLOADS,
-    files,
-    model_folder,
-    reference_folder,
-    reward_model_folder,
-    shipped_reward_models,
-    unknown,
-)
+from playground.setup import catalog
 from playground.sources import hub
 from playground.sources.model_files import Use
 from playground.texts import claim_files, preferences, row_files
 
 
 class Need(NamedTuple):
-    """One model that a run needs: the field that names it, what it is for, how its folder is found, its reward."""
+    """One model that a run needs: the field that names it, what it is for, its reward, and where runs are."""
 
     field: str
     source: str
     revision: str | None
     use: Use
-    folder: Callable[[], Path]
     reward: ModelReward | None = None
+    outputs: Path | None = None
+
+    def folder(self) -> Path:
+        """Where it is. Raises: ModelNotHere, ModelNotFound; see `catalog.model_folder`."""
+        if self.field == "reference.source":
+            return catalog.reference_folder(self.source, self.outputs)
+        if self.reward is not None and self.use == "reward":
+            return catalog.reward_model_folder(self.source, self.revision, self.outputs)
+        return catalog.model_folder(self.source, self.revision, self.use)
 
 
 def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
     """Every model that a configuration names: policy, reference, and those that score."""
-    model, reference = config.model, config.reference.source
-    found = [
-        Need("model.source", model.source, model.revision, "policy", lambda: model_folder(model.source, model.revision))
-    ]
-    if reference != START:
-        found.append(Need("reference.source", reference, None, "policy", lambda: reference_folder(reference, outputs)))
+    found = [Need("model.source", config.model.source, config.model.revision, "policy")]
+    if config.reference.source != catalog.START:
+        found.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
     for field, spec in config.scorers:
         if isinstance(spec, ModelReward):
-            find = functools.partial(reward_model_folder, spec.source, spec.revision, outputs)
-            if spec.question is not None:  # a model that writes
-                find = functools.partial(model_folder, spec.source, spec.revision)
-            use: Use = "reward" if spec.question is None else "policy"
-            found.append(Need(f"{field}.source", spec.source, spec.revision, use, find, spec))
+            use: Use = "reward" if spec.question is None else "policy"  # one that is asked a question writes
+            found.append(Need(f"{field}.source", spec.source, spec.revision, use, spec, outputs))
     return found
 
 
 def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
     """May a worker of this configuration have to ask the hub? Only such a one is given the hub's token."""
     if isinstance(config, RunConfig):
-        models, data = [need.source for need in needs(config)], config.prompts.source
+        needed, data = needs(config), config.prompts.source
     else:
-        models, data = [need.source for need in reward_training_needs(config)], config.pairs.source
-    known = [item.name for item in (*MODELS, *PROMPT_SETS, *ANNOTATORS)]
-    named = [source for source in (*models, data) if source not in known and row_files.kind_of(source) is None]
+        needed, data = reward_training_needs(config), config.pairs.source
+    known = [item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)]
+    named = [
+        source
+        for source in (*(need.source for need in needed), data)
+        if source not in known and row_files.kind_of(source) is None
+    ]
     return any(hub.repository(source) is not None and not os.path.isdir(source) for source in named)
 
 
 def reward_training_needs(config: RewardTrainingConfig) -> list[Need]:
     """Every model that the training of a reward model names: its base, and who writes the answers to be judged."""
-    base, writer = config.base, config.pairs.writer
-    found = [Need("base", base, config.revision, "reward", lambda: model_folder(base, config.revision, "reward"))]
-    if writer is not None:
-        found.append(Need("pairs.writer", writer, None, "policy", lambda: model_folder(writer)))
+    found = [Need("base", config.base, config.revision, "reward")]
+    if config.pairs.writer is not None:
+        found.append(Need("pairs.writer", config.pairs.writer, None, "policy"))
     return found
 
 
@@ -112,25 +101,33 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
             need.folder()
 
 
-def out_of_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Problem]:
-    """The models that are neither here nor to be had from the hub, or cannot be used as they are asked for, each with
-    the reason. Asks the hub about those that are not here, at most once in a while."""
+def model_problems(needed: Iterable[Need], *, ask_hub: bool = False) -> list[Problem]:
+    """Each model that is neither here nor to be had, or cannot be used as it is asked for, with the reason.
+
+    Args:
+        ask_hub: about those that are not here, at most once in a while. Without it they are taken to be there, for the
+            worker downloads them; offline they are not.
+    """
     problems = []
-    for need in needs(config, outputs) if isinstance(config, RunConfig) else reward_training_needs(config):
+    for need in needed:
         try:
-            problems += _label_problem(need, _labels(need))
-        except ModelNotHere:
-            try:
-                problems += _label_problem(need, hub.facts_kept(need.source, need.revision, need.use).labels)
-            except ModelNotFound as error:
+            problems += _label_problem(need, ask_hub)
+        except ModelNotHere as error:
+            if ask_hub or hub.offline():
                 problems.append(Problem(need.field, str(error)))
         except ModelNotFound as error:
             problems.append(Problem(need.field, str(error)))
     return problems
 
 
+def out_of_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Problem]:
+    """The models that a run or a training could not get; may ask the hub."""
+    needed = needs(config, outputs) if isinstance(config, RunConfig) else reward_training_needs(config)
+    return model_problems(needed, ask_hub=True)
+
+
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
-    """Raises: InvalidConfig, for models that a run or a training could not get; see `out_of_reach`."""
+    """Raises: InvalidConfig, with what is `out_of_reach`."""
     if problems := out_of_reach(config, outputs):
         raise InvalidConfig(problems)
 
@@ -144,12 +141,12 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     Raises:
         InvalidConfig: with every problem, each naming its field.
     """
-    problems = _missing(needs(config, outputs))
+    problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     text = config.evaluation.text
-    if text not in (None, *HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
-        ways = f"Give {' or '.join(HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
+    if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
+        ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
     if config.by_trl:
@@ -175,30 +172,17 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
     return problems
 
 
-def _missing(needed: Iterable[Need]) -> list[Problem]:
-    """A problem for each model that is not there and cannot be downloaded either."""
-    problems = []
-    for need in needed:
-        try:
-            problems += _label_problem(need, _labels(need))
-        except ModelNotHere as error:
-            if hub.offline():  # else the worker downloads it
-                problems.append(Problem(need.field, str(error)))
-        except ModelNotFound as error:
-            problems.append(Problem(need.field, str(error)))
-    return problems
-
-
-def _labels(need: Need) -> tuple[str, ...]:
-    """Of a reward model that is here. Raises: ModelNotHere, ModelNotFound."""
-    folder = need.folder()
-    with contextlib.suppress(ModelNotFound):  # of one that was trained here the loader looks at the files
-        return files(folder, need.use).labels if need.reward else ()
-    return ()
-
-
-def _label_problem(need: Need, labels: Sequence[str]) -> list[Problem]:
-    """A classifier of several labels is no reward before one of them is chosen."""
+def _label_problem(need: Need, ask_hub: bool) -> list[Problem]:
+    """A classifier of several labels is no reward before one of them is chosen. Raises: ModelNotHere, ModelNotFound."""
+    labels: tuple[str, ...] = ()
+    try:
+        folder = need.folder()
+        with contextlib.suppress(ModelNotFound):  # of one that was trained here the loader looks at the files
+            labels = catalog.files(folder, need.use).labels if need.reward else ()
+    except ModelNotHere:
+        if not ask_hub:
+            raise
+        labels = hub.facts_kept(need.source, need.revision, need.use).labels
     if need.reward is None or need.use == "policy" or need.reward.label is not None or len(labels) < 2:
         return []
     shown = ", ".join(label[:40] for label in labels[:20])
@@ -212,8 +196,13 @@ def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     Args:
         outputs: a name of a run or of a reward model there means that, and not a folder of the same name here.
     """
-    known = {item.name for item in (*MODELS, *PROMPT_SETS)} | {START, TYPED, *HELD_OUT_TEXTS, *shipped_reward_models()}
-    names = {"reference": outputs, "rewards": outputs / REWARD_MODELS if outputs else None}
+    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS)} | {
+        catalog.START,
+        catalog.TYPED,
+        *catalog.HELD_OUT_TEXTS,
+        *catalog.shipped_reward_models(),
+    }
+    names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:
         there = names.get(part)
@@ -233,7 +222,7 @@ def without_folders(config: RunConfig) -> RunConfig:
         path = Path(source)
         if not path.is_absolute():
             return source
-        return f"{UPLOADS}/{path.name}" if path.parent.name == UPLOADS else path.name
+        return f"{catalog.UPLOADS}/{path.name}" if path.parent.name == catalog.UPLOADS else path.name
 
     return _renamed(config, last)
 
@@ -241,33 +230,33 @@ def without_folders(config: RunConfig) -> RunConfig:
 def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
 
-    def renamed(spec: ModelReward) -> ModelReward:
+    def renamed(spec: Any) -> Any:
+        if not isinstance(spec, ModelReward):
+            return spec
         return spec.model_copy(update={"source": rename(spec.source, "rewards")})
 
-    def rewards(specs: tuple[RewardConfig, ...]) -> tuple[RewardConfig, ...]:
-        return tuple(renamed(spec) if isinstance(spec, ModelReward) else spec for spec in specs)
-
     text = config.evaluation.text
-    changes: dict[str, Any] = {
-        part: getattr(config, part).model_copy(update={"source": rename(getattr(config, part).source, part)})
-        for part in ("model", "reference", "prompts")
-    }
+    changes: dict[str, Any] = {}
+    for part in ("model", "reference", "prompts"):
+        group = getattr(config, part)
+        changes[part] = group.model_copy(update={"source": rename(group.source, part)})
+    for scorers in ("rewards", "judges"):
+        changes[scorers] = tuple(map(renamed, getattr(config, scorers)))
     if config.behaviours is not None:
         changes["behaviours"] = tuple(
-            one.model_copy(update={"measure": renamed(one.measure)}) if isinstance(one.measure, ModelReward) else one
-            for one in config.behaviours
+            one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours
         )
     changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
-    return config.model_copy(update={**changes, "rewards": rewards(config.rewards), "judges": rewards(config.judges)})
+    return config.model_copy(update=changes)
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
     """Why a prompt source cannot be there, as far as names and the disk tell; of a table the first lines are
     read. None if it may be."""
-    source, known = prompts.source, [item.name for item in PROMPT_SETS]
+    source, known = prompts.source, [item.name for item in catalog.PROMPT_SETS]
     if source in known:
         return None
-    if source == TYPED:
+    if source == catalog.TYPED:
         few = len({text.strip() for text in prompts.typed} - {""}) < 2
         return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
@@ -288,12 +277,8 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         return None
     if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
         return None
-    kinds = ", ".join(row_files.KINDS)
-    return Problem(
-        "prompts.source",
-        f"{unknown('prompt set', source, known)} Or give a file ({kinds}), the id of a dataset as owner/name, its "
-        "folder, or `typed`.",
-    )
+    ways = f"a file ({', '.join(row_files.KINDS)}), the id of a dataset as owner/name, its folder, or `typed`"
+    return Problem("prompts.source", f"{catalog.unknown('prompt set', source, known)} Or give {ways}.")
 
 
 def check_reward_training(config: RewardTrainingConfig) -> None:
@@ -302,10 +287,10 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     Raises:
         InvalidConfig: with every problem, each naming its field.
     """
-    problems = _missing(reward_training_needs(config))
-    if config.name in shipped_reward_models():
+    problems = model_problems(reward_training_needs(config))
+    if config.name in catalog.shipped_reward_models():
         problems.append(Problem("name", f"`{config.name}` ships with the playground. Choose another name."))
-    source, known = config.pairs.source, [item.name for item in ANNOTATORS]
+    source, known = config.pairs.source, [item.name for item in catalog.ANNOTATORS]
     if preferences.is_file_name(source):
         try:
             preferences.check_file(source)
@@ -313,9 +298,12 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
             problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
     elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
-        problems.append(Problem("pairs.source", f"{unknown('annotator', source, known)} {ways}"))
-    prompts, sets = config.pairs.prompts, [item.name for item in PROMPT_SETS if item.name != claim_files.SHIPPED]
+        problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, known)} {ways}"))
+    prompts, sets = (
+        config.pairs.prompts,
+        [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED],
+    )
     if prompts and prompts not in sets:
-        problems.append(Problem("pairs.prompts", unknown("prompt set", prompts, sets)))
+        problems.append(Problem("pairs.prompts", catalog.unknown("prompt set", prompts, sets)))
     if problems:
         raise InvalidConfig(problems)

@@ -1,7 +1,7 @@
 """Settings and runs in words: a setting's value, a reward, what a run is called, and how it differs from its preset.
 
 Pure: knows the configuration and the catalog, nothing of runs or pages. The page, the command line and the model card
-tell a run from here, so that all of them tell it alike.
+describe a run from here, so that all of them do it alike.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ UPLOADED = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
 REWARD_LISTS = ("rewards", "judges")
 SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
 WORDS_FOR_NOTHING = {
-    "prompts.column": "the usual one", "prompts.subset": "the default one", "model.revision": "newest",
+    "prompts.column": "the usual one",
+    "prompts.subset": "the default one",
+    "model.revision": "newest",
     "behaviours": "those that suit the prompts",
-}  # fmt: skip
+}
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
@@ -66,8 +68,8 @@ class Description(NamedTuple):
 
 
 def title_of(config: RunConfig) -> str:
-    """What a run is called when nobody has renamed it: by the name that somebody gave it, or by its preset's title; by
-    what it is where little of that preset is left."""
+    """What a run is called before it is renamed: by the name in its settings, or by its preset's title; by what it is
+    where little of that preset is left."""
     given = {RunConfig.model_fields["name"].default, *catalog.preset_names(), *catalog.model_preset_names()}
     if not config.about.title or config.name not in given:
         return config.name
@@ -78,19 +80,22 @@ def title_of(config: RunConfig) -> str:
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
     """What a run is, with what was changed while it trained: (updates done, field, value) in order."""
     values, phrases = flatten(config), []
-    for update, field, value in edits[:MOST_DIFFERENCES]:  # of the others only their number is told
+    for update, field, value in edits[:MOST_DIFFERENCES]:  # of the others only their number is given
         phrases.append(f"{_phrase(field, values.get(field), value)} after update {update}")
         values[field] = value
     if not phrases:
         return what
     phrases += [""] * (len(edits) - len(phrases))
-    told = f"changed while it trained: {listed(phrases)}"
-    return f"{what}, {told}" if what else f"{told[0].upper()}{told[1:]}"
+    return (
+        f"{what}, changed while it trained: {listed(phrases)}"
+        if what
+        else f"Changed while it trained: {listed(phrases)}"
+    )
 
 
 def of(config: RunConfig) -> Description:
     """What a run is: its preset, or its preset but for what differs. Which preset that is says the title that it has
-    brought along, so what belongs to no preset is told in its own words."""
+    brought along, so what belongs to no preset is described in its own words."""
     about = config.about
     preset = catalog.preset_titled(about.title, config.name)
     changed = [] if preset is None else differences_in_words(config, preset)
@@ -222,20 +227,20 @@ def reward_label(reward: Mapping[str, Any]) -> str:
 
 def reward_details(reward: Mapping[str, Any]) -> list[str]:
     """What is not as it usually is, for example "target 20"."""
-    known = REWARD_CLASSES.get(str(reward.get("kind")))
+    known = getattr(REWARD_CLASSES.get(str(reward.get("kind"))), "model_fields", {})
     found = []
     for key, value in reward.items():
         if key in ("kind", "weight", "source", "code") or value in (None, "", False):
             continue
+        value = tuple(value) if isinstance(value, list) else value
         if key in ("expression", "question"):
             found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
-            continue
-        value = tuple(value) if isinstance(value, list) else value
-        if known and key in known.model_fields and value == known.model_fields[key].default:
-            continue
-        shown = ", ".join(value) if isinstance(value, tuple) else value
-        chosen = known and isinstance(value, str) and value in options_in(known.model_fields[key].annotation)
-        found.append("on the reference's scale" if key == "normalise" else str(shown) if chosen else f"{key} {shown}")
+        elif key not in known or value != known[key].default:
+            shown = ", ".join(value) if isinstance(value, tuple) else value
+            is_option = key in known and isinstance(value, str) and value in options_in(known[key].annotation)
+            found.append(
+                "on the reference's scale" if key == "normalise" else str(shown) if is_option else f"{key} {shown}"
+            )
     return found
 
 
@@ -280,8 +285,9 @@ def _phrase(field: str, before: Any, after: Any) -> str:
 
 def _as_reward(reward: Mapping[str, Any]) -> str:
     text = textwrap.shorten(_lowered(reward_in_words(reward)), MOST_CHARACTERS, placeholder=" ...")
-    article = ARTICLES.get(str(reward.get("kind")), "") if reward.get("weight") == 1 else ""
-    return text if reward.get("kind") == "model" else f"{article}{text} as reward"
+    if reward.get("kind") == "model":
+        return text
+    return f"{ARTICLES.get(str(reward.get('kind')), '') if reward.get('weight') == 1 else ''}{text} as reward"
 
 
 def _lowered(text: str) -> str:

@@ -45,12 +45,10 @@ class Device:
 def available() -> list[Device]:
     """Every device of this machine, the one that `auto` takes first."""
     found = visible([*_gpus(int(time.monotonic() / KEEP_SECONDS))], os.environ.get("CUDA_VISIBLE_DEVICES"))
+    found.append(Device("cpu", "Processor", *memory()))
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        total, free = memory()
-        found.append(Device("mps", "Apple GPU", total, free))
-    total, free = memory()
-    return [*[gpu for gpu in found if gpu.kind == "cuda"], Device("cpu", "Processor", total, free),
-            *[gpu for gpu in found if gpu.kind == "mps"]]  # fmt: skip
+        found.append(Device("mps", "Apple GPU", *memory()))
+    return found
 
 
 def chosen(name: str) -> Device | None:
@@ -72,8 +70,8 @@ def check_launched(ranks: int) -> None:
     """Whether a launcher has started as many processes as a run is for. Raises: InvalidConfig."""
     started = int(os.environ["WORLD_SIZE"]) if launched_ranks() else ranks
     if started != ranks:
-        told = f"The launcher started {started} processes, and this run is for {ranks}"
-        raise InvalidConfig([Problem("ranks", f"{told}: set ranks to {started}.")])
+        sentence = f"The launcher started {started} processes, and this run is for {ranks}: set ranks to {started}."
+        raise InvalidConfig([Problem("ranks", sentence)])
 
 
 def members(name: str, ranks: int = 1) -> list[str]:
@@ -86,7 +84,8 @@ def members(name: str, ranks: int = 1) -> list[str]:
         InvalidConfig: this machine does not have them, or they are not as many as the ranks.
     """
     ranks = launched_ranks() or ranks
-    gpus = [device.name for device in available() if device.kind == "cuda"]
+    there = [device.name for device in available()]
+    gpus = [one for one in there if one.startswith("cuda")]
     kind, _, numbers = name.partition(":")
     if name == "all":
         named = gpus or ["cpu"] * ranks
@@ -96,14 +95,11 @@ def members(name: str, ranks: int = 1) -> list[str]:
         named = [f"cuda:{number}" for number in (numbers or "0").split(",")]
     else:
         named = ["cpu" if name == "auto" else name] * ranks
-    there = [device.name for device in available()]
     if missing := next((one for one in named if one not in there), None):
         raise InvalidConfig([Problem("device", f"There is no {missing} here. There is: {', '.join(there)}.")])
     if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
-        sentence = (
-            f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}. Set ranks to 1 "
-        )
-        raise InvalidConfig([Problem("ranks", f"{sentence}for one process on each of these.")])
+        given = f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}"
+        raise InvalidConfig([Problem("ranks", f"{given}. Set ranks to 1 for one process on each of these.")])
     return named
 
 

@@ -1,21 +1,21 @@
 """What a run of a preset should come to: bands by behaviour, score and KL, from runs on several seeds.
 
-`make results` writes them, from prompts that the runs never saw. A run that is its preset is held against them.
+`make results` writes them into the presets' files, from prompts that the runs never saw. A run that is its preset is
+held against them.
 """
 
 from __future__ import annotations
 
-import functools
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from playground.config.behaviour_settings import READY
 from playground.setup import catalog
 
-PATH = Path(__file__).with_name("expected.json")
-MOST_TOLD = 3  # behaviours in a line
-LEAST_MOVED = 0.02  # of a share, to be told
+MOST_LISTED = 3  # behaviours in a line
+LEAST_MOVED = 0.02  # of a share, to be listed
+BANDS = "  bands:"  # the last part of a preset's lesson
 
 
 class Band(NamedTuple):
@@ -42,10 +42,16 @@ class Band(NamedTuple):
 
 def bands(preset: str) -> dict[str, Band]:
     """By the name of a behaviour, "score" (the gain) and "kl"; empty for a preset that was not measured."""
-    return {
-        name: Band(low, high, int(seeds), *before)
-        for name, (low, high, seeds, *before) in _all().get(preset, {}).items()
-    }
+    lesson = catalog.lessons().get(preset)
+    return {name: Band(*band) for name, band in lesson.bands.items()} if lesson else {}  # type: ignore[arg-type]
+
+
+def write(path: Path, found: Mapping[str, Sequence[float]]) -> None:
+    """New bands into the file of a preset that has some."""
+    above, mark, old = path.read_text(encoding="utf-8").partition(BANDS)
+    title = old.partition("\n")[0]
+    lines = [f"{above}{mark}{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
@@ -65,26 +71,18 @@ def line(preset: str) -> str:
     if not found:
         return ""
     counted = [name for name in found if name in READY]
-    changed = sorted(
-        filter(lambda name: found[name].moved >= LEAST_MOVED, counted), key=lambda name: -found[name].moved
-    )
-    told = [f"{READY[name].words} {band_in_words(name, found[name])} (untrained: {_before(found[name])})"
-            for name in changed[:MOST_TOLD] or counted[:1]]  # fmt: skip
-    figures = (("score", "score"), ("kl", "KL"))
+    changed = [name for name in counted if found[name].moved >= LEAST_MOVED]
+    changed.sort(key=lambda name: -found[name].moved)
+    parts = []
+    for name in changed[:MOST_LISTED] or counted[:1]:
+        band = found[name]
+        before = band_in_words(name, Band(band.before_low or 0.0, band.before_high or 0.0, band.seeds))
+        parts.append(f"{READY[name].words} {band_in_words(name, band)} (untrained: {before})")
     unit = catalog.preset(preset).score_unit
-    told += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
-    return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(told)}."
-
-
-def _before(band: Band) -> str:
-    assert band.before_low is not None and band.before_high is not None  # of a behaviour both are known
-    return _range(f"{100 * band.before_low:.0f}", f"{100 * band.before_high:.0f}", "%")
+    figures = (("score", "score"), ("kl", "KL"))
+    parts += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
+    return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(parts)}."
 
 
 def _range(low: str, high: str, unit: str) -> str:
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
-
-
-@functools.cache
-def _all() -> dict[str, dict[str, list[float]]]:
-    return json.loads(PATH.read_text(encoding="utf-8"))

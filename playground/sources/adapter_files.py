@@ -7,27 +7,40 @@ of weight files; no torch. `catalog` calls it.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from playground.errors import ModelNotFound
 from playground.sources import weight_files
 
 CONFIG = "adapter_config.json"  # a folder that has it holds what LoRA learned, and names its base
 WEIGHTS = "adapter_model.safetensors"
-MOST_RANK = 1024
-MOST_NAMES = 1000
-TASKS = (None, "CAUSAL_LM", "SEQ_CLS")
-NAME = re.compile(r"[A-Za-z0-9_.]{1,200}")
 EMPTY = tuple(
     "auto_mapping megatron_config loftq_config eva_config corda_config lora_ga_config arrow_config velora_config "
     "monteclora_config kasa_config use_bdlora layer_replication trainable_token_indices target_parameters "
     "layers_pattern alora_invocation_tokens auto_map trust_remote_code".split()
 )
-NAME_LISTS = ("target_modules", "modules_to_save", "exclude_modules")
-NAME_TABLES = ("rank_pattern", "alpha_pattern")
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.]{1,200}$")]  # peft takes any other text for a regular expression
+Names = Annotated[list[Name], Field(max_length=1000)]
+Rank = Annotated[int, Field(ge=1, le=1024)]
+
+
+class _Plain(BaseModel):
+    """The settings of a plain LoRA adapter that peft would otherwise run, compute with, or look for elsewhere."""
+
+    model_config = ConfigDict(strict=True)
+
+    peft_type: Literal["LORA"]
+    task_type: Literal["CAUSAL_LM", "SEQ_CLS"] | None = None
+    init_lora_weights: StrictBool | Literal["gaussian"] = True  # other kinds change the base model
+    r: Rank = 8
+    rank_pattern: Annotated[dict[Name, Rank], Field(max_length=1000)] | None = None
+    alpha_pattern: Annotated[dict[Name, float], Field(max_length=1000)] | None = None
+    target_modules: Names | Literal["all-linear"] | None = None
+    modules_to_save: Names | None = None
+    exclude_modules: Names | None = None
 
 
 def check(folder: Path) -> dict[str, Any]:
@@ -43,57 +56,15 @@ def check(folder: Path) -> dict[str, Any]:
             f"The folder {folder} holds a whole model and an adapter (config.json and {CONFIG}), so it does not say "
             "which is meant: move one of them to a folder of its own."
         )
-    if facts.get("peft_type") != "LORA":
-        raise ModelNotFound(f"{path} is not a LoRA adapter (peft_type {_short(facts.get('peft_type'))}): use one.")
-    if facts.get("task_type") not in TASKS:
-        raise ModelNotFound(f"{path} has task_type {_short(facts['task_type'])}: use an adapter of a language model.")
-    for name in EMPTY:
-        if facts.get(name):
-            raise ModelNotFound(f"{path} sets {name}, which is not supported: use a plain LoRA adapter.")
-    if facts.get("init_lora_weights", True) not in (True, False, "gaussian"):
+    if unknown := next((name for name in EMPTY if facts.get(name)), ""):
+        raise ModelNotFound(f"{path} sets {unknown}, which is not supported: use a plain LoRA adapter.")
+    try:
+        _Plain.model_validate(facts)
+    except ValidationError as error:
+        field = str(error.errors()[0]["loc"][0])
         raise ModelNotFound(
-            f"{path} sets init_lora_weights to {_short(facts['init_lora_weights'])}, which changes the base model: "
-            "convert it to a plain LoRA adapter."
-        )
-    _check_names(path, facts)
-    _check_ranks(path, facts)
-    if not weight_files.is_there(folder / WEIGHTS):
-        pickles = sorted(item.name for item in folder.glob("*") if item.suffix.lower() in weight_files.PICKLES)
-        if pickles:
-            raise ModelNotFound(
-                f"The adapter in {folder} has its weights in a pickle file only ({pickles[0][:80]}), which can run "
-                f"code when it is opened: save it with peft on a machine you trust, which writes {WEIGHTS}."
-            )
-        raise ModelNotFound(f"The adapter in {folder} has no {WEIGHTS}: copy or save it again.")
-    weight_files.headers(folder / WEIGHTS)
+            f"{path} has {field}: {repr(facts.get(field))[:60]}, which no plain LoRA adapter of a language model has: "
+            "names of layers are lists of plain names, ranks whole numbers from 1 to 1024."
+        ) from None
+    weight_files.headers(weight_files.the_safetensors(folder, WEIGHTS))
     return facts
-
-
-def _check_names(path: Path, facts: Mapping[str, Any]) -> None:
-    """Lists of plain names only: peft takes a text for a regular expression."""
-    for field in NAME_LISTS:
-        names = facts.get(field)
-        if names is None or (field == "target_modules" and names == "all-linear"):
-            continue
-        if not isinstance(names, list) or len(names) > MOST_NAMES or not all(_is_name(name) for name in names):
-            raise ModelNotFound(f"{path} has {field}: {_short(names)}, which is not a list of layer names: mend it.")
-
-
-def _check_ranks(path: Path, facts: Mapping[str, Any]) -> None:
-    ranks: list[Any] = [facts.get("r", 8)]
-    for field in NAME_TABLES:
-        table = facts.get(field) or {}
-        if not isinstance(table, dict) or len(table) > MOST_NAMES or not all(_is_name(name) for name in table):
-            raise ModelNotFound(f"{path} has {field}: {_short(table)}, which does not list layer names: mend it.")
-        ranks += table.values() if field == "rank_pattern" else ()
-    for rank in ranks:
-        if type(rank) is not int or not 1 <= rank <= MOST_RANK:
-            raise ModelNotFound(f"{path} has r: {_short(rank)}: a rank is a whole number from 1 to {MOST_RANK}.")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and NAME.fullmatch(value) is not None
-
-
-def _short(value: Any) -> str:
-    return repr(value)[:60]

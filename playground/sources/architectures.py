@@ -12,10 +12,9 @@ from typing import Any
 from playground.errors import ModelNotFound
 
 # model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
-CAUSAL_TYPES = {
-    "gpt2": True, "opt": True, "gpt_neo": True, "gpt_neox": False, "llama": False, "mistral": False, "qwen2": False,
-    "qwen3": False, "gemma": True, "gemma2": True, "gemma3_text": True, "phi": False, "smollm3": True,
-}  # fmt: skip
+_TIED = ("gpt2", "opt", "gpt_neo", "gemma", "gemma2", "gemma3_text", "smollm3")
+_UNTIED = ("gpt_neox", "llama", "mistral", "qwen2", "qwen3", "phi")
+CAUSAL_TYPES = dict.fromkeys(_TIED, True) | dict.fromkeys(_UNTIED, False)
 ENCODER_TYPES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "electra", "albert")
 GATED_MLP = {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "smollm3", "modernbert"}
 NUMBERS = {  # our name -> the names that architectures give it, in the order in which they are tried

@@ -39,17 +39,10 @@ def _read() -> Iterator[HubModel]:
     sizes = [field.name for field in fields(Architecture) if field.name not in ("model_type", "tied")]
     with open(Path(__file__).with_suffix(".csv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            measures = {name: int(row[name]) for name in sizes}
-            yield HubModel(
-                row["name"],
-                row["label"],
-                row["help"],
-                row["licence"],
-                Architecture(model_type=row["model_type"], tied=row["tied"] == "yes", **measures),
-                int(row["download_mb"]),
-                row["chat_template"] == "yes",
-                row["preset"],
-            )
+            measures = {name: int(row.pop(name)) for name in sizes}
+            made = Architecture(model_type=row.pop("model_type"), tied=row.pop("tied") == "yes", **measures)
+            size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
+            yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
 
 
 CURATED = tuple(_read())

@@ -24,16 +24,9 @@ from playground.sources.model_files import Use
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")
-COMMIT = re.compile(r"[0-9a-f]{40}")
-OLD_NAMES = {  # from before the hub had owners
-    "gpt2": "openai-community/gpt2",
-    "gpt2-medium": "openai-community/gpt2-medium",
-    "gpt2-large": "openai-community/gpt2-large",
-    "distilgpt2": "distilbert/distilgpt2",
-    "bert-base-uncased": "google-bert/bert-base-uncased",
-    "roberta-base": "FacebookAI/roberta-base",
-    "distilbert-base-uncased": "distilbert/distilbert-base-uncased",
-}
+_OLD = """openai-community/gpt2 openai-community/gpt2-medium openai-community/gpt2-large distilbert/distilgpt2
+    google-bert/bert-base-uncased FacebookAI/roberta-base distilbert/distilbert-base-uncased"""
+OLD_NAMES = {name.partition("/")[2]: name for name in _OLD.split()}  # from before the hub had owners
 WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")  # no pickle, no code
 NOT_WANTED = ("*/*",)  # copies in other formats live in subfolders
 FACTS_SECONDS = 5.0
@@ -75,14 +68,9 @@ def offline() -> bool:
 
 def cache_folder() -> Path:
     """Where the hub's library keeps what it has downloaded."""
-    home = os.environ.get("HF_HOME") or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
-    )
-    return Path(
-        os.path.expanduser(
-            os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE") or os.path.join(home, "hub")
-        )
-    )
+    from huggingface_hub import constants
+
+    return Path(os.environ.get("HF_HUB_CACHE") or constants.HF_HUB_CACHE).expanduser()
 
 
 def cached(source: str, revision: str | None = None) -> Path | None:
@@ -91,19 +79,13 @@ def cached(source: str, revision: str | None = None) -> Path | None:
     Raises:
         ModelNotFound: if the revision is not a name that a revision can have.
     """
-    wanted = _revision(revision)
-    name = repository(source)
+    from huggingface_hub import try_to_load_from_cache
+
+    wanted, name = _revision(revision), repository(source)
     for known in dict.fromkeys((name, source)) if name else ():
-        folder = cache_folder() / ("models--" + known.replace("/", "--"))
-        commit = wanted
-        if not COMMIT.fullmatch(wanted):
-            try:
-                commit = (folder / "refs" / wanted).read_text(encoding="utf-8").strip()
-            except (OSError, ValueError):
-                continue
-        snapshot_folder = folder / "snapshots" / commit
-        if COMMIT.fullmatch(commit) and (snapshot_folder / "config.json").is_file() and _complete(snapshot_folder):
-            return snapshot_folder
+        found = try_to_load_from_cache(known, "config.json", cache_dir=cache_folder(), revision=wanted)
+        if isinstance(found, str) and _complete(Path(found).parent):
+            return Path(found).parent
     return None
 
 
@@ -145,7 +127,7 @@ def snapshot(
     """Download a model, or what is still missing of it, and return its folder.
 
     Args:
-        progress: told every quarter of a second what has come, in words; may raise to break off.
+        progress: gets every quarter of a second what has come, in words; may raise to break off.
 
     Raises:
         ModelNotFound, ModelNotHere: see `facts`. Whatever `progress` raises.
@@ -153,25 +135,23 @@ def snapshot(
     from huggingface_hub import snapshot_download
 
     known = facts(source, revision, use)
-    counter = _Counter(known.download_bytes)
+    options: dict[str, Any] = {"allow_patterns": list(WANTED), "ignore_patterns": list(NOT_WANTED)}
+    options |= {"revision": _revision(revision), "cache_dir": cache_folder(), "endpoint": _endpoint()}
+    counter = _Counter()
     result: list[str | BaseException] = []
 
     def fetch() -> None:
         try:
-            result.append(
-                snapshot_download(
-                    known.id, revision=_revision(revision), cache_dir=cache_folder(), allow_patterns=list(WANTED),
-                    ignore_patterns=list(NOT_WANTED), tqdm_class=counter.bar(), endpoint=_endpoint(),
-                )
-            )  # fmt: skip
-        except BaseException as error:  # told in the thread that asked
+            result.append(snapshot_download(known.id, tqdm_class=counter.bar(), **options))
+        except BaseException as error:  # raised again in the thread that asked
             result.append(error)
 
     thread = threading.Thread(target=fetch, daemon=True)
     thread.start()
     try:
         while thread.is_alive():
-            progress(f"downloading {known.id}: {counter.text()}")
+            done, whole = min(counter.done, known.download_bytes) / MB, known.download_bytes / MB
+            progress(f"downloading {known.id}: {done:.0f} of {whole:.0f} MB")
             thread.join(POLL_SECONDS)
     except BaseException:
         counter.stopped = True  # the next piece that arrives ends the download; it can be resumed
@@ -189,14 +169,13 @@ def facts_kept(source: str, revision: str | None = None, use: Use = "policy") ->
         ModelNotFound, ModelNotHere: see `facts`.
     """
     key = (source, revision, use)
-    at, answer = _asked_before.get(key, (0.0, None))
-    keep = KEEP_FAILURE_SECONDS if isinstance(answer, ModelNotFound) else KEEP_SECONDS
-    if answer is None or time.monotonic() - at > keep:
+    until, answer = _asked_before.get(key, (0.0, None))
+    if answer is None or time.monotonic() > until:
         try:
-            answer = facts(source, revision, use)
+            answer, keep = facts(source, revision, use), KEEP_SECONDS
         except ModelNotFound as error:
-            answer = error
-        _asked_before[key] = (time.monotonic(), answer)
+            answer, keep = error, KEEP_FAILURE_SECONDS
+        _asked_before[key] = (time.monotonic() + keep, answer)
     if isinstance(answer, ModelNotFound):
         raise type(answer)(str(answer))
     return answer
@@ -212,14 +191,9 @@ def token_is_set() -> bool:
 class _Counter:
     """Bytes that have come, as the hub's library reports them to its progress bars."""
 
-    def __init__(self, expected: int) -> None:
-        self.expected, self.done, self.stopped = expected, 0.0, False
+    def __init__(self) -> None:
+        self.done, self.stopped = 0.0, False
         self._lock = threading.Lock()
-
-    def text(self) -> str:
-        """For example "120 of 523 MB"."""
-        done = min(self.done, self.expected)
-        return f"{done / MB:.0f} of {self.expected / MB:.0f} MB"
 
     def bar(self) -> Any:
         """A class that the library takes for its own progress bar."""
@@ -235,9 +209,8 @@ class _Counter:
             def update(self, n: float | None = 1) -> bool | None:
                 if counter.stopped:
                     raise InterruptedError("the download was broken off")
-                if self.counts:
-                    with counter._lock:
-                        counter.done += n or 0
+                with counter._lock:
+                    counter.done += (n or 0) * self.counts
                 return super().update(n)
 
         return Bar
@@ -289,18 +262,16 @@ def _endpoint() -> str | None:
 def _config(name: str, commit: str) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
+    options: dict[str, Any] = {"cache_dir": cache_folder(), "endpoint": _endpoint(), "etag_timeout": FACTS_SECONDS}
     with _as_refusal(name, commit):
-        path = hf_hub_download(
-            name, "config.json", revision=commit, cache_dir=cache_folder(), etag_timeout=FACTS_SECONDS,
-            endpoint=_endpoint(),
-        )  # fmt: skip
+        path = hf_hub_download(name, "config.json", revision=commit, **options)
     return weight_files.read_json(Path(path))
 
 
 def _names_chat_template(config: Any) -> bool:
     """The hub repeats the tokenizer's chat template in what it says of a model."""
-    told = config if isinstance(config, dict) else {}
-    return bool((told.get("tokenizer_config") or {}).get("chat_template") or told.get("chat_template_jinja"))
+    config = config if isinstance(config, dict) else {}
+    return bool((config.get("tokenizer_config") or {}).get("chat_template") or config.get("chat_template_jinja"))
 
 
 def _licence(info: Any) -> str:
@@ -315,25 +286,18 @@ def _as_refusal(name: str, revision: str | None) -> Iterator[None]:
     """Every way in which the hub can refuse -> one sentence."""
     from huggingface_hub import errors
 
+    login = "with `hf auth login`"
+    refusals = (  # the first that fits counts
+        (errors.GatedRepoError, f"is gated: accept its terms on its page at huggingface.co, and log in {login}"),
+        (errors.RepositoryNotFoundError, f"is not on the hub, or it is private: check the spelling, or log in {login}"),
+        (errors.RevisionNotFoundError, f"has no revision `{revision}`: leave model.revision empty for the newest"),
+        (errors.RemoteEntryNotFoundError, "has no config.json on the hub: it is not a model for this tool"),
+    )
     try:
         yield
-    except errors.GatedRepoError:
-        raise ModelNotFound(
-            f"{name} is gated: accept its terms on its page at huggingface.co, and log in with `hf auth login` or set "
-            "HF_TOKEN."
-        ) from None
-    except errors.RepositoryNotFoundError:
-        raise ModelNotFound(
-            f"There is no model {name} on the hub, or it is private: check the spelling, or log in with `hf auth "
-            "login`."
-        ) from None
-    except errors.RevisionNotFoundError:
-        raise ModelNotFound(
-            f"{name} has no revision `{revision}`: leave model.revision empty for the newest."
-        ) from None
-    except errors.EntryNotFoundError:
-        raise ModelNotFound(f"{name} has no config.json on the hub: it is not a model for this tool.") from None
     except (errors.HTTPError, OSError) as error:
+        if words := next((words for kind, words in refusals if isinstance(error, kind)), ""):
+            raise ModelNotFound(f"{name} {words}.") from None
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
         raise ModelNotHere(

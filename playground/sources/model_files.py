@@ -45,7 +45,6 @@ SLACK_WEIGHTS = 10_000_000  # that a configuration may describe beyond what the 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "custom_generate")  # names of settings that run code
 KERNELS = ("attn_implementation", "experts_implementation", "kernel_config", "use_kernels", "allow_all_kernels")
 NUMBER_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
-LEARNED_POSITIONS = tuple("gpt2 opt gpt_neo bert roberta xlm-roberta distilbert deberta-v2 electra albert".split())
 EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
 EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
@@ -91,35 +90,44 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
         ModelNotFound: with the reason.
     """
     check_entries(config, where)
+    if fault := next(_config_faults(config, use), ""):
+        raise ModelNotFound(f"{where} {fault}.")
+
+
+def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
     for name, value in _entries(config):
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            raise ModelNotFound(f"{where} has a number of {value.bit_length()} bits ({name[:40]}): get the file again.")
+            yield f"has a number of {value.bit_length()} bits ({name[:40]}): get the file again"
     if config.get("quantization_config") is not None:
-        raise ModelNotFound(
-            f"{where} says that the weights are quantized already: choose the original model and set the quantization "
-            "here."
-        )
+        yield "says that the weights are quantized already: choose the original model and set the quantization here"
     if config.get("transformers_weights") is not None:
-        raise ModelNotFound(f"{where} names its own weight file (transformers_weights): remove that line.")
+        yield "names its own weight file (transformers_weights): remove that line"
     for name in ("dtype", "torch_dtype"):
         if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
-            raise ModelNotFound(f"{where} has {name}: {str(config[name])[:40]}, which is no number type: mend it.")
+            yield f"has {name}: {str(config[name])[:40]}, which is no number type: mend it"
     kind = config.get("model_type")
     allowed = tuple(CAUSAL_TYPES) if use == "policy" else (*CAUSAL_TYPES, *ENCODER_TYPES)
     if kind in ENCODER_TYPES and use == "policy":
-        raise ModelNotFound(
-            f"{where} describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2."
-        )
+        yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
     if not isinstance(kind, str) or kind not in allowed:
-        raise ModelNotFound(
-            f"{where} describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of "
-            f"{', '.join(allowed)}."
-        )
-    _check_classes(config, kind, where)
+        known = ", ".join(allowed)
+        yield f"describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of {known}"
+    yield from _class_faults(config.get("architectures"), str(kind))
     labels = config.get("id2label")
     count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
     if type(count) is not int or not 0 < count <= MOST_LABELS:
-        raise ModelNotFound(f"{where} has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported.")
+        yield f"has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported"
+
+
+def _class_faults(listed: Any, kind: str) -> Iterator[str]:
+    """The class that a model was saved as belongs to its type: else its weights would not be what its type reads."""
+    if listed is not None and (not isinstance(listed, list) or not all(isinstance(name, str) for name in listed)):
+        yield f"has architectures: {str(listed)[:60]}, which is no list of names: mend it"
+    family = re.escape(re.sub(r"[^a-z0-9]", "", kind.removesuffix("_text")))
+    saved_as = re.compile(rf"{family}(for|lmhead|model|textmodel|pretrained|doubleheads|prelayernorm).*")
+    for name in listed or ():
+        if not saved_as.fullmatch(name.lower()):
+            yield f"contradicts itself: model_type `{kind}` and architectures `{name[:60]}`: get the file again"
 
 
 def labels_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -145,25 +153,7 @@ def check_entries(config: Mapping[str, Any], where: str) -> None:
             )
         # what transformers leaves behind by itself is a switch (`_attn_implementation_autoset`)
         if plain.startswith(KERNELS) and not isinstance(value, (bool, type(None))):
-            raise ModelNotFound(
-                f"{where} chooses its own attention code ({name[:40]}): remove that line from the file."
-            )
-
-
-def _check_classes(config: Mapping[str, Any], kind: str, where: str) -> None:
-    """The class that a model was saved as belongs to its type: else its weights would not be what its type reads."""
-    listed = config.get("architectures")
-    if listed is None:
-        return
-    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-        raise ModelNotFound(f"{where} has architectures: {str(listed)[:60]}, which is no list of names: mend it.")
-    family = re.escape(re.sub(r"[^a-z0-9]", "", kind.removesuffix("_text")))
-    for name in listed:
-        if not re.fullmatch(rf"{family}(for|lmhead|model|textmodel|pretrained|doubleheads|prelayernorm).*",
-                            name.lower()):  # fmt: skip
-            raise ModelNotFound(
-                f"{where} contradicts itself: model_type `{kind}` and architectures `{name[:60]}`: get the file again."
-            )
+            raise ModelNotFound(f"{where} chooses its own attention code ({name[:40]}): remove that line.")
 
 
 def has_chat_template(folder: Path) -> bool:
@@ -218,6 +208,7 @@ def check_tokenizer(folder: Path, needed: bool = True) -> None:
 
 
 def _check_size(path: Path, most_bytes: int) -> None:
+    """Raises: ModelNotFound, for a file that is larger, or no ordinary one."""
     if weight_files.is_there(path):
         weight_files.check_place(path)
         if path.stat().st_size > most_bytes:
@@ -225,31 +216,20 @@ def _check_size(path: Path, most_bytes: int) -> None:
 
 
 def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mapping[str, Tensor], where: str) -> None:
-    """A configuration that describes more than the files hold would be filled up with random numbers, in any amount."""
+    """A configuration that describes more than the files hold would be filled up with random numbers, in any amount.
+    What one layer has inside is counted when the model is loaded, before there is room made for it."""
+    widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
+    says = f"{where} says vocab_size {described.vocabulary}, hidden_size {described.hidden_size} and"
+    apart = "they do not belong together"
     for name, tensor in found.items():
-        if name.endswith(EMBEDDINGS) and len(tensor.shape) == 2:
-            widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
-            if tensor.shape[0] != described.vocabulary or tensor.shape[1] not in widths:
-                raise ModelNotFound(
-                    f"{where} says vocab_size {described.vocabulary} and hidden_size {described.hidden_size}, and the "
-                    f"weights have {tensor.shape[0]} x {tensor.shape[1]} ({name[:60]}): they do not belong together."
-                )
+        rows, *width = tensor.shape if name.endswith(EMBEDDINGS) and len(tensor.shape) == 2 else (0,)
+        if width and (rows != described.vocabulary or width[0] not in widths):
+            raise ModelNotFound(
+                f"{says} {described.layers} layers, and the weights have {rows} x {width[0]} ({name[:60]}): {apart}."
+            )
     numbers = [int(match[1]) for name in found if (match := LAYER.search(name))]
     if numbers and max(numbers) + 1 < described.layers:
-        raise ModelNotFound(
-            f"{where} says {described.layers} layers, and the weights have {max(numbers) + 1}: they do not belong "
-            "together."
-        )
-    shared = described.model_type == "albert"  # its layers are one and the same
-    linear = described.linear_parameters // (described.layers if shared else 1)
-    learned = described.context_length * described.hidden_size if described.model_type in LEARNED_POSITIONS else 0
-    width = min([described.hidden_size, *(size for name in EMBEDDING_WIDTHS if type(size := config.get(name)) is int)])
-    needed = described.vocabulary * width + linear + learned
-    if needed > 2 * described.parameters + SLACK_WEIGHTS:
-        raise ModelNotFound(
-            f"{where} describes {needed:,} weights (hidden_size {described.hidden_size}, {described.layers} layers, "
-            f"{described.vocabulary} tokens), and the files hold {described.parameters:,}: they do not belong together."
-        )
+        raise ModelNotFound(f"{says} {described.layers} layers, and the weights have {max(numbers) + 1}: {apart}.")
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
@@ -264,7 +244,7 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _signature(folder: Path) -> tuple[Any, ...]:
-    """Changes when any file of the folder does."""
+    """Changes when any file of the folder does, or what it leads to if it is a link."""
     try:
         with os.scandir(folder) as entries:
             return tuple(sorted((item.name, *_stamps(item)) for item in entries))
@@ -273,7 +253,6 @@ def _signature(folder: Path) -> tuple[Any, ...]:
 
 
 def _stamps(item: os.DirEntry[str]) -> tuple[int, int, int]:
-    """Of the entry itself, and of what it leads to if it is a link."""
     own = item.stat(follow_symlinks=False)
     try:
         there = item.stat()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +20,17 @@ from playground.safety import plain_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".msgpack")
+SHARD = re.compile(r"[^/\\\0]+\.safetensors")  # the name of a file of the folder itself
 MOST_JSON_BYTES = 10_000_000
 MOST_HEADER_BYTES = 10_000_000
-_KNOWN_STARTS = {b"PK": "a zip archive or a pickle of PyTorch", b"\x80": "a pickle", b"7z": "a 7z archive",
-                 b"\x1f\x8b": "a gzip file", b"\x93NUMPY": "an array of NumPy", b"GGUF": "a GGUF file"}  # fmt: skip
+_KNOWN_STARTS = (
+    (b"PK", "a zip archive or a pickle of PyTorch"),
+    (b"\x80", "a pickle"),
+    (b"7z", "a 7z archive"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"\x93NUMPY", "an array of NumPy"),
+    (b"GGUF", "a GGUF file"),
+)
 
 
 class Tensor(NamedTuple):
@@ -44,30 +52,34 @@ def shards(folder: Path) -> list[Path]:
         ModelNotFound: if there are none, or the index names one that is not there or not in this folder.
     """
     index = folder / INDEX
-    if is_there(folder / SINGLE):
-        return [folder / SINGLE]
-    if is_there(index):
-        places = read_json(index).get("weight_map")
-        names = sorted({str(place) for place in places.values()}) if isinstance(places, dict) and places else []
-        if not names or not all(_is_shard(name) for name in names):
-            raise ModelNotFound(
-                f"The index {index} does not say which file of its own folder holds which weight: get it again."
-            )
-        missing = [name for name in names if not is_there(folder / name)]
-        if missing:
-            raise ModelNotFound(
-                f"The folder {folder} lacks {len(missing)} of the {len(names)} weight files of its index, the first "
-                f"is {missing[0][:80]}: copy or download it again."
-            )
-        return [folder / name for name in names]
+    if is_there(folder / SINGLE) or not is_there(index):
+        return [the_safetensors(folder, SINGLE)]
+    files = read_json(index).get("weight_map")
+    names = sorted({str(file) for file in files.values()}) if isinstance(files, dict) else []
+    if not names or not all(SHARD.fullmatch(name) for name in names):
+        raise ModelNotFound(
+            f"The index {index} does not say which file of its own folder holds which weight: get it again."
+        )
+    if missing := [name for name in names if not is_there(folder / name)]:
+        raise ModelNotFound(
+            f"The folder {folder} lacks {len(missing)} of the {len(names)} weight files of its index, the first is "
+            f"{missing[0][:80]}: copy or download it again."
+        )
+    return [folder / name for name in names]
+
+
+def the_safetensors(folder: Path, name: str) -> Path:
+    """The file of that name. Raises: ModelNotFound, if it is not there, with what to do about a pickle in its place."""
+    if is_there(folder / name):
+        return folder / name
     pickles = sorted(path.name for path in folder.glob("*") if path.suffix.lower() in PICKLES)
     if pickles:
         raise ModelNotFound(
             f"The folder {folder} has its weights in a pickle file only ({pickles[0][:80]}), which can run code when "
-            "it is opened: convert it on a machine you trust with transformers' "
-            "`AutoModelForCausalLM.from_pretrained(...)` and `.save_pretrained(...)`, which writes model.safetensors."
+            "it is opened: convert it on a machine you trust with `from_pretrained(...)` and `.save_pretrained(...)` "
+            f"of transformers or peft, which writes {name}."
         )
-    raise ModelNotFound(f"The folder {folder} has no weights: it needs model.safetensors.")
+    raise ModelNotFound(f"The folder {folder} has no weights: it has no {name}. Copy or save it again.")
 
 
 def tensors(folder: Path) -> dict[str, Tensor]:
@@ -105,7 +117,7 @@ def headers(path: Path) -> dict[str, Tensor]:
     except OSError as error:
         raise ModelNotFound(f"The weights in {path} cannot be read: {error.strerror or error}.") from None
     except SafetensorError as error:
-        kind = next((words for mark, words in _KNOWN_STARTS.items() if start.startswith(mark)), "")
+        kind = next((words for mark, words in _KNOWN_STARTS if start.startswith(mark)), "")
         reason = f"it is {kind}" if kind else str(error).removeprefix("Error while deserializing header: ")[:200]
     if reason:
         raise ModelNotFound(f"The weights in {path} are damaged ({reason}): copy or download the file again.")
@@ -152,7 +164,3 @@ def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
 def is_there(path: Path) -> bool:
     """True for anything of that name, whatever it is; what it is, is looked at before it is read."""
     return os.path.lexists(path)
-
-
-def _is_shard(name: str) -> bool:
-    return name.endswith(".safetensors") and Path(name).name == name and "\0" not in name and "\\" not in name

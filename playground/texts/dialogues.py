@@ -8,11 +8,16 @@ else; prompts, rewards and reward models call it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 SPEAKERS = {"Human": "user", "Assistant": "assistant"}
+ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant", "system": "system"}
 _TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
+
+
+class NoDialogue(ValueError):
+    """A value that should be a dialogue and is none."""
 
 
 class Turn(NamedTuple):
@@ -41,6 +46,29 @@ def turns(text: str) -> list[Turn]:
     return found[:-1] if found[-1] == Turn("assistant", "") else found
 
 
+def of_messages(messages: Sequence[Any]) -> list[Turn]:
+    """Chat messages (role and content, or from and value) -> turns, of which there is at least one; what the system
+    says stands before the first turn of the user.
+
+    Raises:
+        NoDialogue: one of them is no message, or nothing but the system speaks.
+    """
+    system: list[Turn] = []
+    said: list[Turn] = []
+    for message in messages:
+        given = message if isinstance(message, Mapping) else {}
+        role, content = ROLES.get(str(given.get("role", given.get("from")))), given.get("content", given.get("value"))
+        if role is None or not isinstance(content, str):
+            raise NoDialogue
+        (system if role == "system" else said).append(Turn(role, content.strip()))
+    if not said:
+        raise NoDialogue
+    if said[0].role == "user":
+        before = [turn.content for turn in system if turn.content]
+        said[0] = Turn("user", "\n\n".join([*before, said[0].content]))
+    return said
+
+
 def text_of(said: Sequence[Turn]) -> str:
     """The turns as one text that ends where the assistant is to speak."""
     names = {role: speaker for speaker, role in SPEAKERS.items()}
@@ -51,10 +79,10 @@ def split_last_answer(dialogue: str) -> tuple[str, str]:
     """A whole dialogue -> the prompt (up to and with the last "Assistant:") and the answer behind it.
 
     Raises:
-        ValueError: if it is no dialogue, or does not end with a turn of the assistant.
+        NoDialogue: if it is no dialogue, or does not end with a turn of the assistant.
     """
     start = dialogue.rfind("\n\nAssistant:")
     if not is_dialogue(dialogue) or start < 0 or "\n\nHuman:" in dialogue[start + 1 :]:
-        raise ValueError("is not a dialogue that ends with an answer of the assistant")
+        raise NoDialogue("is not a dialogue that ends with an answer of the assistant")
     border = start + len("\n\nAssistant:")
     return dialogue[:border], dialogue[border:]

@@ -1,4 +1,4 @@
-"""Preference pairs: a prompt and two completions, of which somebody chose one. Reading them from files, and counting.
+"""Preference pairs: a prompt and two completions, one of them chosen. Reading them from files, and counting.
 
 Forms: columns prompt, chosen and rejected; or whole dialogues in chosen and rejected (as in HH-RLHF), from which the
 common prompt is split off; texts, or lists of messages. What cannot teach anything is left out and counted by reason.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections import Counter, deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +20,6 @@ from playground.texts import dialogues, row_files
 from playground.texts.row_files import TableUnusable
 
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
-ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant"}
 
 
 class Pair(NamedTuple):
@@ -102,10 +101,15 @@ def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair],
     number = 0
     for number, row in enumerate(rows, 1):
         pair = _pair(row, number, name)
+        texts = [text.strip() for text in pair[:3]] if pair else []
         if pair is None:
             left_out["no_dialogue"] += 1
-        elif reason := _fault(pair, pairs):
-            left_out[reason] += 1
+        elif not all(texts):
+            left_out["empty"] += 1
+        elif texts[1] == texts[2]:
+            left_out["equal"] += 1
+        elif pair in pairs:
+            left_out["duplicate"] += 1
         else:
             pairs[pair] = None
     counts = Counts(rows=number, kept=len(pairs), **left_out)
@@ -121,18 +125,9 @@ def split_dialogues(chosen: str, rejected: str) -> Pair | None:
     try:
         prompt, answer = dialogues.split_last_answer(chosen)
         other_prompt, other_answer = dialogues.split_last_answer(rejected)
-    except ValueError:
+    except dialogues.NoDialogue:
         return None
     return Pair(prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
-
-
-def _fault(pair: Pair, seen: Container[Pair]) -> str:
-    """Why a pair cannot be used, as a name of a count; empty if it can."""
-    if not (pair.prompt.strip() and pair.chosen.strip() and pair.rejected.strip()):
-        return "empty"
-    if pair.chosen.strip() == pair.rejected.strip():
-        return "equal"
-    return "duplicate" if pair in seen else ""
 
 
 def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
@@ -144,9 +139,12 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
             f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {there}. A pair needs chosen and "
             "rejected, and a prompt unless both are whole dialogues."
         )
-    chosen, rejected = (_as_text(row[column], number, column, name) for column in ("chosen", "rejected"))
     given = row.get("prompt")
-    prompt = "" if given is None else _as_text(given, number, "prompt", name)
+    try:
+        chosen, rejected = (_as_text(row[column], number, column, name) for column in ("chosen", "rejected"))
+        prompt = "" if given is None else _as_text(given, number, "prompt", name)
+    except dialogues.NoDialogue:
+        return None
     if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues
         return split_dialogues(chosen, rejected)
     if given is None:
@@ -158,25 +156,22 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
 
 
 def _as_text(value: Any, number: int, column: str, name: str) -> str:
-    """A text, or a list of messages as a dialogue; of one answer alone, whose prompt has its own column, its text."""
+    """A text, or a list of messages as a dialogue; of one answer alone, whose prompt has its own column, its text.
+
+    Raises:
+        PairsUnusable: it is neither. NoDialogue: a list of something else.
+    """
     if isinstance(value, str):
         return value
-    said = [
-        dialogues.Turn(ROLES[role], content.strip())
-        for message in (value if isinstance(value, (list, tuple)) else ())
-        if isinstance(message, Mapping)
-        and (role := str(message.get("role", message.get("from")))) in ROLES
-        and isinstance(content := message.get("content", message.get("value")), str)
-    ]
-    if said and said[-1].role == "assistant":
-        before = dialogues.text_of(said[:-1]) if said[1:] else ""
-        return f"{before} {said[-1].content}"
-    if said:
-        return dialogues.text_of(said)
-    raise PairsUnusable(
-        f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a list "
-        "of messages with role and content."
-    )
+    if not isinstance(value, (list, tuple)) or not value:
+        raise PairsUnusable(
+            f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a "
+            "list of messages with role and content."
+        )
+    *before, last = dialogues.of_messages(value)
+    if last.role != "assistant":
+        return dialogues.text_of([*before, last])
+    return f"{dialogues.text_of(before) if before else ''} {last.content}"
 
 
 def _rows(source: str) -> Iterator[dict[str, Any]]:

@@ -10,15 +10,11 @@ from typing import Any
 
 from playground.errors import PromptsUnusable
 from playground.texts import dialogues, row_files
-from playground.texts.dialogues import Turn
+from playground.texts.dialogues import NoDialogue as NoDialogue
 
 COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
 DIALOGUE_COLUMNS = ("chosen", "rejected")  # whole dialogues: all but the last answer is the prompt
 MAX_NAMED_COLUMNS = 20
-
-
-class NoDialogue(ValueError):
-    """A value that should be a dialogue and is none."""
 
 
 def column_of(columns: Sequence[str], wanted: str | None, source: str) -> str:
@@ -46,7 +42,11 @@ def prompt_of(value: Any, column: str = row_files.TEXT_COLUMN) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, tuple, Mapping)):
-        return _from_messages(value)
+        said = dialogues.of_messages(value if isinstance(value, (list, tuple)) else ())
+        said = said[:-1] if said[-1].role == "assistant" else said
+        if not said or said[0].role != "user":
+            raise NoDialogue
+        return dialogues.text_of(said)
     text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written to a file
     if not text.strip():
         return ""
@@ -56,27 +56,5 @@ def prompt_of(value: Any, column: str = row_files.TEXT_COLUMN) -> str:
         return text.rstrip()
     try:
         return dialogues.split_last_answer(text)[0]
-    except ValueError:  # the human spoke last
+    except NoDialogue:  # the human spoke last
         return dialogues.text_of(dialogues.turns(text))
-
-
-def _from_messages(value: Any) -> str:
-    """Chat messages -> dialogue text without a last answer; what the system says stands before the first turn."""
-    if isinstance(value, Mapping) or not value:
-        raise NoDialogue
-    system, said = [], []
-    for message in value:
-        role, content = (message.get("role"), message.get("content")) if isinstance(message, Mapping) else (None, None)
-        if not isinstance(content, str) or role not in ("system", *dialogues.SPEAKERS.values()):
-            raise NoDialogue
-        if role == "system":
-            system.append(content.strip())
-        else:
-            said.append(Turn(role, content.strip()))
-    if said and said[-1].role == "assistant":
-        said.pop()
-    if not said or said[0].role != "user":
-        raise NoDialogue
-    if system:
-        said[0] = Turn("user", "\n\n".join([*filter(None, system), said[0].content]))
-    return dialogues.text_of(said)

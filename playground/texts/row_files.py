@@ -35,7 +35,7 @@ BLOCK_BYTES = 2**18
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
 csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
-_TOLD = re.compile(r'"?sep=([,;\t])"?')  # a first line with which Excel writes and reads the separator
+_NAMED = re.compile(r'"?sep=([,;\t])"?')  # a first line with which Excel writes and reads the separator
 _UNDECODED = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is no UTF-8
 
 
@@ -119,7 +119,8 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
                     raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
                 if number > MAX_LINES:
                     raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
-                _check_text(line, number, path)
+                if fault := _line_fault(line, number, path.name):
+                    raise TableUnusable(fault)
                 blank = blank and not line.strip()
                 yield line
     except (zlib.error, EOFError, gzip.BadGzipFile):
@@ -146,22 +147,21 @@ def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
     return io.BufferedReader(unpacked, BLOCK_BYTES)  # in blocks, so that a file that breaks off is not taken for text
 
 
-def _check_text(line: str, number: int, path: Path) -> None:
-    """Raises: TableUnusable if a line is too long, or was no UTF-8 text."""
+def _line_fault(line: str, number: int, name: str) -> str:
+    """Why a line of a file of this name cannot be read, as a sentence; empty if it can."""
+    undecoded = _UNDECODED.search(line)
     if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
-        raise TableUnusable(f"{path.name} is not UTF-8 text: it looks like UTF-16. Save it as UTF-8.")
-    if "\0" in line:
-        raise TableUnusable(f"{path.name} is not UTF-8 text: it contains NUL bytes. Save it as UTF-8.")
-    if undecoded := _UNDECODED.search(line):
-        byte = ord(undecoded[0]) - 0xDC00
-        raise TableUnusable(
-            f"{path.name} is not UTF-8 text: line {number} has the byte 0x{byte:02x}. Save it as UTF-8."
-        )
-    if len(line) > MAX_FIELD_CHARACTERS:
-        raise TableUnusable(
-            f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters, which is more than is "
-            "read. Cut it."
-        )
+        why = "it looks like UTF-16"
+    elif "\0" in line:
+        why = "it contains NUL bytes"
+    elif undecoded:
+        why = f"line {number} has the byte 0x{ord(undecoded[0]) - 0xDC00:02x}"
+    elif len(line) > MAX_FIELD_CHARACTERS:
+        most = f"{MAX_FIELD_CHARACTERS:,} characters"
+        return f"Line {number} of {name} has more than {most}, which is more than is read. Cut it."
+    else:
+        return ""
+    return f"{name} is not UTF-8 text: {why}. Save it as UTF-8."
 
 
 def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
@@ -175,8 +175,8 @@ def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
         return ""
     with contextlib.closing(lines(path, max_bytes)) as found:
         head = next(filter(str.strip, found), "")
-    if told := _TOLD.fullmatch(head.strip()):
-        return told[1]
+    if named := _NAMED.fullmatch(head.strip()):
+        return named[1]
     ways = {mark: cells for mark in SEPARATORS if len(cells := _cells(head, mark)) > 1}
     if len(ways) > 1:
         listed = " or by ".join(f"{SEPARATORS[mark]} ({', '.join(cells)[:80]})" for mark, cells in ways.items())
@@ -223,7 +223,7 @@ def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator
     names: list[str] = []
     try:
         for cells in reader:
-            if not cells or (not names and _TOLD.fullmatch(mark.join(cells).strip())):
+            if not cells or (not names and _NAMED.fullmatch(mark.join(cells).strip())):
                 continue
             if not names:
                 names = cells

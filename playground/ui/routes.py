@@ -320,7 +320,7 @@ class Views:
             {
                 "run": run_serializer.run_summary(run_id, config, run.label(), recorded=recorded),
                 "state": run.status().state,
-                "knows": catalog.KNOWS.get(config.model.source, ""),
+                "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
                 **compare_serializer.comparison(run.samples(), config, update, other),
             }
         )

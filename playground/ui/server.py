@@ -32,8 +32,8 @@ from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
-from playground.setup import limits, raised
-from playground.setup.raised import PageLimits
+from playground.setup import limits
+from playground.setup.limits import PageLimits
 from playground.sweeps import sweep_making, sweep_record
 from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
@@ -130,7 +130,7 @@ def launch(
     _check(port, mode)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = visitors.token_for(mode)
-    page_limits = raised.of_page(mode, os.environ, bool(token))
+    page_limits = limits.of_page(mode, os.environ, bool(token))
     outputs = make_outputs(outputs)
     keeper = _keeper(outputs)
     address = listening_address(host, mode)

@@ -97,12 +97,12 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
     big = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "gpt2"}, "checkpoint": {"keep": 3}})
     with pytest.raises(InvalidConfig) as refused:
-        disk.check(big, tmp_path / "not" / "there" / "yet")
+        disk.check([big], tmp_path / "not" / "there" / "yet")
     (problem,) = refused.value.problems
     assert problem.field == "checkpoint.keep"
     # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
     assert "8,242 MB" in problem.message and "20 MB are free" in problem.message
-    disk.check(big, tmp_path, held_bytes=9 * 10**9)
+    disk.check([big], tmp_path, held_bytes=9 * 10**9)
 
 
 def test_what_a_checkpoint_needs_by_hand():

@@ -132,7 +132,7 @@ READ = (  # strange, and still text
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What every reader says of every file, and what it took; one process that forks for each."""
     folder = tmp_path_factory.mktemp("files")
     for case in (*CASES, *READ):
@@ -152,27 +152,30 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_uploads_are_refused_in_little_time_and_memory(told: dict[str, Any], figure: Figure) -> None:
-    bad = {case.name: found for case in CASES if case.words not in (found := told[f"upload:{case.name}"])["said"]}
+def test_uploads_are_refused_in_little_time_and_memory(seen: dict[str, Any], figure: Figure) -> None:
+    bad = {case.name: found for case in CASES if case.words not in (found := seen[f"upload:{case.name}"])["said"]}
     assert not [case.name for case in CASES if case.words in case.name]  # or every sentence would do
-    bad |= {name: found for name, found in told.items() if found["seconds"] > MOST_SECONDS}
-    bad |= {name: found for name, found in told.items() if found["megabytes"] > MOST_MEGABYTES
-            and not found["said"].startswith("read: ")}  # fmt: skip
+    bad |= {name: found for name, found in seen.items() if found["seconds"] > MOST_SECONDS}
+    bad |= {
+        name: found
+        for name, found in seen.items()
+        if found["megabytes"] > MOST_MEGABYTES and not found["said"].startswith("read: ")
+    }
     assert bad == {}
-    tried = [name for name in told if name.removeprefix("upload:") not in [case.name for case in READ]]
+    tried = [name for name in seen if name.removeprefix("upload:") not in [case.name for case in READ]]
     figure("hostile data files refused in 2 s and 100 MB (uploads, prompts, pairs, texts)", len(tried), len(tried))
 
 
 @pytest.mark.slow
-def test_strange_text_is_read(told: dict[str, Any]) -> None:
+def test_strange_text_is_read(seen: dict[str, Any]) -> None:
     for case in READ:
-        assert case.words in told[f"upload:{case.name}"]["said"]
+        assert case.words in seen[f"upload:{case.name}"]["said"]
 
 
 def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers() -> None:
-    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1",
-             *(f"{unseen}=1" for unseen in "\0\x01\x7f\x85\u200b\u200e\u202e\u2060\ufeff\u3000\u00a0\u2028"),
-             "\u200b \ufeff\t@SUM(A1)", "\u200b"]  # fmt: skip
+    unseen = "\0\x01\x7f\x85\u200b\u200e\u202e\u2060\ufeff\u3000\u00a0\u2028"
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1"]
+    texts += [*(f"{mark}=1" for mark in unseen), "\u200b \ufeff\t@SUM(A1)", "\u200b"]
     samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
     rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples, small_config()), newline="")))
     for row, text in zip(rows, texts, strict=True):

@@ -24,7 +24,7 @@ from playground.setup import catalog
 from playground.training.models import time_limit
 from tests.figures import Figure
 from tests.security.guarded import REFUSED
-from tests.security.hostile_models import Hostile, build, in_tokenizer, tokenizer_config
+from tests.security.hostile_models import Hostile, build, in_json, in_tokenizer
 from tests.support import PROJECT, wait_until
 
 GROWING = {"type": "Replace", "pattern": {"Regex": "."}, "content": "e" * 8}
@@ -103,7 +103,7 @@ def test_nothing_is_limited_in_another_process_nor_of_what_ships(monkeypatch: py
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path, outputs: Path, kind: str) -> None:
-    folder = build(Hostile("template", tokenizer_config(chat_template=TEMPLATES[kind]), ""), tmp_path)
+    folder = build(Hostile("template", "", in_json, "tokenizer_config.json", chat_template=TEMPLATES[kind]), tmp_path)
     config = from_dict({"model": {"source": str(folder)}, "rewards": [{"kind": "length"}], "prompts": {
         "source": "typed", "typed": ["one", "two", "three"], "template": "chat"}})  # fmt: skip
     run = launcher.start(config, outputs).run
@@ -122,7 +122,7 @@ def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_questi
     service = ModelService()
     try:
         for name, (edit, words) in TOKENIZERS.items():
-            folder = build(Hostile(name, in_tokenizer(edit), ""), tmp_path)
+            folder = build(Hostile(name, "", in_tokenizer, edit), tmp_path)
             with pytest.raises(ServiceUnavailable, match=words):
                 list(service.compare(str(folder), "The film " + "a" * 60 + "b", max_new_tokens=4))
             good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))
@@ -133,7 +133,9 @@ def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_questi
 
 @pytest.mark.slow
 def test_the_model_service_answers_again_after_a_template_without_end(tmp_path: Path, figure: Figure) -> None:
-    folder = build(Hostile("template", tokenizer_config(chat_template=TEMPLATES["number"]), ""), tmp_path)
+    folder = build(
+        Hostile("template", "", in_json, "tokenizer_config.json", chat_template=TEMPLATES["number"]), tmp_path
+    )
     service = ModelService()
     try:
         with pytest.raises(ServiceUnavailable, match="chat template of this model did not come to an end"):

@@ -50,21 +50,21 @@ def test_hostile_folders_are_refused_by_name_before_anything_is_opened(tmp_path:
 
 
 def test_hostile_configurations_are_refused_by_the_field(tmp_path: Path, figure: Figure) -> None:
-    bad = {hostile.name: sentence for hostile in CONFIGS
-           if not is_good(sentence := refusal(build(hostile, tmp_path)), hostile)}  # fmt: skip
+    said = {hostile: refusal(build(hostile, tmp_path)) for hostile in CONFIGS}
+    bad = {hostile.name: sentence for hostile, sentence in said.items() if not is_good(sentence, hostile)}
     assert bad == {}
     figure("hostile model configurations refused by the gate", len(CONFIGS), len(CONFIGS) - len(bad))
 
 
 def test_the_folder_that_all_of_them_are_made_of_is_good(tmp_path: Path) -> None:
-    folder = build(Hostile("good", lambda folder: None, ""), tmp_path)
+    folder = build(Hostile("good", "", lambda folder: None), tmp_path)
     assert refusal(folder) == ""
-    hostile_models.adapter()(folder)
+    hostile_models.adapter(folder)
     assert refusal(folder) == ""
 
 
 def test_left_overs_of_a_training_beside_good_weights_are_left_alone(tmp_path: Path) -> None:
-    folder = build(Hostile("left", lambda folder: None, ""), tmp_path)
+    folder = build(Hostile("left", "", lambda folder: None), tmp_path)
     for name in ("rng_state.pth", "optimizer.pt", "scheduler.pt", "training_args.bin"):
         (folder / name).write_bytes(hostile_models.poison(folder))
     assert refusal(folder) == ""  # the test below shows that they are never opened
@@ -91,22 +91,20 @@ def test_the_hub_s_own_links_into_its_store_are_followed(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_loading_refuses_them_too_and_opens_connects_and_runs_nothing(tmp_path: Path, figure: Figure) -> None:
     """Policies and reward models, in one process with an audit hook."""
-    good = build(Hostile("good", lambda folder: None, ""), tmp_path)
+    good = build(Hostile("good", "", lambda folder: None), tmp_path)
     for name in ("rng_state.pth", "optimizer.pt", "training_args.bin"):
         (good / name).write_bytes(hostile_models.poison(good))
     hostile = (*FOLDERS, *CONFIGS, *LATE)
     folders = {str(build(item, tmp_path)): item for item in hostile}
-    answer = subprocess.run(
-        [sys.executable, "-m", "tests.security.load_hostile", str(good), *folders],
-        cwd=PROJECT, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.security.load_hostile", str(good), *folders]
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=900)
     assert answer.returncode == 0, answer.stderr[-3000:]
     found = json.loads(answer.stdout.splitlines()[-1])
     assert found.pop(f"policy {good}")["sentence"] == "" and found.pop(f"reward {good}")["seen"] == []
     bad = {
-        place: told
-        for place, told in found.items()
-        if not told["sentence"] or told["seen"] or told["seconds"] > 30 or "\n" in told["sentence"]
+        kind_and_folder: one
+        for kind_and_folder, one in found.items()
+        if not one["sentence"] or one["seen"] or one["seconds"] > 30 or "\n" in one["sentence"]
     }
     assert bad == {}
     assert [folder for folder in folders if canary(Path(folder)).exists()] == [] and not canary(good).exists()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import raised
+from playground.setup import limits
 from tests.security import pages
 
 BEYOND = {"ppo__num_updates": 501}
@@ -17,7 +17,7 @@ BEYOND = {"ppo__num_updates": 501}
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pages.Page]:
     folder = tmp_path_factory.mktemp("raised")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(raised.VARIABLE, "host")
+        patch.setenv(limits.CAPS_VARIABLE, "host")
         with pages.served("space", folder / "outputs", folder / "recorded") as served:
             yield served
 

@@ -9,74 +9,78 @@ import pytest
 
 from playground.config import REWARD_CLASSES, RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.setup import catalog, checks, story
+from playground.setup import catalog, checks, expected
+from playground.setup.catalog import Lesson
+from playground.setup.expected import Band, band_in_words
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
+
+NAMES = [*catalog.preset_names(), *catalog.model_preset_names()]
 
 
 def config_with(**changes: object) -> RunConfig:
     return yaml_io.from_dict({"rewards": [{"kind": "length"}], **changes})
 
 
-def test_the_presets_come_in_the_order_of_the_story() -> None:
-    assert catalog.preset_names()[:20] == [
-        "kinder-reviews",
-        "no-leash",
-        "short-leash",
-        "autopilot",
-        "yes-man",
-        "honest-friend",
-        "agreeable-thumbs",
-        "thumbs-up-mix",
-        "rule-penalty",
-        "paraphrase-hole",
-        "contrarian",
-        "classifier-penalty",
-        "contrastive",
-        "biased-reference",
-        "chatterbox",
-        "without-critic",
-        "group-scores",
-        "from-pairs",
-        "best-texts",
-        "best-of-n",
-    ]
+def fields(config: RunConfig, outputs: Path | None = None) -> list[str]:
+    """Of the problems that the check finds."""
+    with pytest.raises(InvalidConfig) as caught:
+        checks.check(config, outputs)
+    return [problem.field for problem in caught.value.problems]
 
 
-def test_each_step_of_the_story_says_what_to_look_for_against_an_earlier_one() -> None:
-    told: list[str] = []
-    for step in story.STORY:
-        assert step.look.endswith(".") and (step.against in told or not told)
-        told.append(step.preset)
+def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one() -> None:
+    story = catalog.story()
+    assert [step.number for step in story] == list(range(1, len(story) + 1))
+    assert story[0].preset == catalog.DEFAULT_PRESET and len(story) > 20
+    names = [step.preset for step in story]
+    assert names == catalog.preset_names()[: len(names)]
+    for place, step in enumerate(story):
+        assert step.look.endswith(".") and (step.against in names[:place] or place == 0) and expected.bands(step.preset)
 
 
 def test_the_presets_are_grouped_by_what_they_take() -> None:
     shipped, downloads, gpu = catalog.preset_groups().values()
-    assert shipped == list(catalog.PRESET_ORDER)
+    assert shipped == [step.preset for step in catalog.story()]
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
-    assert sorted([*shipped, *downloads, *gpu]) == sorted([*catalog.preset_names(), *catalog.model_preset_names()])
+    assert sorted([*shipped, *downloads, *gpu]) == sorted(NAMES)
 
 
-@pytest.mark.parametrize("name", catalog.preset_names())
-def test_every_preset_is_complete(name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(name: str) -> None:
     config = catalog.preset(name)
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
         checks.check(config)
-    assert config.name == name
-    assert config.about.title and config.about.story and config.about.expect
+    assert config.name == name and config.about.title and config.about.story and config.about.expect
+    assert catalog.preset_titled(config.about.title) == config
+    assert config.to_yaml().find("lesson") == -1
+
+
+def test_a_title_that_no_preset_has_is_none_of_them() -> None:
+    assert catalog.preset_titled("Kinder revues") is None is catalog.preset_titled("")
+
+
+def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
+    assert catalog.model_preset_names() == [model.preset for model in catalog.CURATED]
+    for model in catalog.CURATED:
+        config = catalog.preset(model.preset)
+        assert config.model.source == model.name
+        assert (config.prompts.template == "chat") == model.chat_template
+        assert checks.prompts_problem(config.prompts) is None
+        assert len(set(config.prompts.typed)) >= 2 * config.evaluation.num_prompts  # so that some are held out
+        assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
 
 
 def test_the_leash_presets_differ_in_their_leash_only() -> None:
     kinder, loose, short = (catalog.preset(name) for name in ("kinder-reviews", "no-leash", "short-leash"))
     assert (loose.kl.coef, kinder.kl.coef, short.kl.coef) == (0.0, 0.25, 5.0)
-    assert loose.rewards == kinder.rewards == short.rewards
-    assert loose.ppo == kinder.ppo == short.ppo
+    assert loose.rewards == kinder.rewards == short.rewards and loose.ppo == kinder.ppo == short.ppo
 
 
-def test_the_default_model_prompts_and_preset_are_on_offer() -> None:
-    assert catalog.DEFAULT_PRESET in catalog.preset_names()
-    assert config_with().model.source in [item.name for item in catalog.MODELS]
+def test_the_defaults_are_on_offer() -> None:
+    assert config_with().model.source in catalog.MODEL_NAMES
     assert config_with().prompts.source in [item.name for item in catalog.PROMPT_SETS]
     assert [item.name for item in catalog.REWARDS] == list(REWARD_CLASSES)
+    assert all(model.knows.startswith(model.name) for model in catalog.MODELS)
 
 
 def test_a_preset_is_found_by_name_or_path(tmp_path: Path) -> None:
@@ -87,20 +91,19 @@ def test_a_preset_is_found_by_name_or_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "words"),
     [
-        ("yesman", "There is no preset `yesman`. Did you mean `yes-man`?"),
-        ("zzz", "There is no preset `zzz`. There are: kinder-reviews, no-leash, short-leash"),
-        ("../presets/yes-man", "There is no preset `../presets/yes-man`."),
-        ("none.yaml", "There is no preset `none.yaml`."),
-        ("x" * 5000, f"There is no preset `{'x' * 80}`."),
+        ("yesman", "Did you mean `yes-man`?"),
+        ("zzz", "There are: kinder-reviews, no-leash, short-leash"),
+        ("../presets/yes-man", ""),
+        ("none.yaml", ""),
+        ("x" * 5000, f"`{'x' * 80}`"),
     ],
 )
-def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, message: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, words: str) -> None:
+    with pytest.raises(InvalidConfig, match="preset: There is no preset") as caught:
         catalog.preset_path(name)
-    assert [problem.field for problem in caught.value.problems] == ["preset"]
-    assert message in str(caught.value)
+    assert words in str(caught.value)
 
 
 def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
@@ -123,26 +126,16 @@ def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> Non
         catalog.model_folder(str(adapter))
 
 
-def test_a_model_of_the_hub_is_found_in_its_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    folder = model_folder(hub_cache(tmp_path, "someone/tiny"))
-    assert catalog.model_folder("someone/tiny") == folder
-    checks.check(config_with(model={"source": "someone/tiny"}))
-
-
 def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    config = config_with(
-        model={"source": "gpt2"}, reference={"source": "someone/other"},
-        rewards=[{"kind": "model", "source": "someone/scorer"}],
-    )  # fmt: skip
-    with pytest.raises(InvalidConfig, match="HF_HUB_OFFLINE forbids to download it") as caught:
-        checks.check(config)
-    assert [problem.field for problem in caught.value.problems] == [
-        "model.source", "reference.source", "rewards.0.source",
-    ]  # fmt: skip
+    there = model_folder(hub_cache(tmp_path, "someone/tiny"))
+    assert catalog.model_folder("someone/tiny") == there
+    checks.check(config_with(model={"source": "someone/tiny"}))
+    scorer = [{"kind": "model", "source": "someone/scorer"}]
+    config = config_with(model={"source": "gpt2"}, reference={"source": "someone/other"}, rewards=scorer)
+    assert fields(config) == ["model.source", "reference.source", "rewards.0.source"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE")
     checks.check(config)
@@ -157,147 +150,134 @@ def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path: Path, monkeypatch
         model_folder(hub_cache(tmp_path, source, revision=revision or "main"))
 
     monkeypatch.setattr(catalog.hub, "snapshot", snapshot)
-    config = config_with(
-        model={"source": "someone/tiny", "revision": "v1"}, judges=[{"kind": "model", "source": "someone/judge"}]
-    )
+    judges = [{"kind": "model", "source": "someone/judge"}]
+    config = config_with(model={"source": "someone/tiny", "revision": "v1"}, judges=judges)
     checks.fetch(checks.needs(config))
     checks.fetch(checks.needs(config))
     checks.fetch(checks.needs(config_with()))
     assert asked == [("someone/tiny", "v1", "policy"), ("someone/judge", None, "reward")]
 
 
-def test_the_presets_of_suggested_models_are_complete_and_named_by_their_model() -> None:
-    assert catalog.model_preset_names() == [model.preset for model in catalog.CURATED]
-    assert set(catalog.model_preset_names()).isdisjoint(catalog.preset_names())
-    for model in catalog.CURATED:
-        config = catalog.preset(model.preset)
-        assert (config.name, config.model.source) == (model.preset, model.name)
-        assert config.about.title and config.about.story and config.about.expect
-        assert (config.prompts.template == "chat") == model.chat_template
-        assert checks.prompts_problem(config.prompts) is None
-        assert len(set(config.prompts.typed)) >= 2 * config.evaluation.num_prompts  # so that some are held out
-        assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
-
-
 @pytest.mark.parametrize("source", ["poket-2m", "no/such/folder", "~nobody-of-that-name/x", "x" * 300, "a\0b"])
 def test_an_unknown_model_is_refused_in_words(source: str) -> None:
-    with pytest.raises(ModelNotFound, match="There is no model"):
+    hint = "Did you mean `pocket-2m`" if source == "poket-2m" else "There is no model"
+    with pytest.raises(ModelNotFound, match=hint):
         catalog.model_folder(source)
-
-
-def test_a_near_miss_of_a_model_gets_a_suggestion() -> None:
-    with pytest.raises(ModelNotFound, match="Did you mean `pocket-2m`"):
-        catalog.model_folder("poket-2m")
 
 
 def test_check_lists_model_and_prompts_together() -> None:
     config = config_with(model={"source": "poket-2m"}, prompts={"source": "pocket/review"})
-    with pytest.raises(InvalidConfig) as caught:
-        checks.check(config)
-    assert [problem.field for problem in caught.value.problems] == ["model.source", "prompts.source"]
-    assert "Did you mean `pocket/reviews`?" in caught.value.problems[1].message
+    assert fields(config) == ["model.source", "prompts.source"]
 
 
 @pytest.mark.parametrize("source", ["none.txt", "x" * 290 + ".csv", "~nobody-of-that-name/x.jsonl"])
-def test_a_prompt_file_must_exist(source: str) -> None:
-    with pytest.raises(InvalidConfig, match="There is no file"):
-        checks.check(config_with(prompts={"source": source}))
-
-
-def test_a_prompt_file_that_exists_is_accepted(tmp_path: Path) -> None:
+def test_a_prompt_file_must_exist(tmp_path: Path, source: str) -> None:
+    assert fields(config_with(prompts={"source": source})) == ["prompts.source"]
     (tmp_path / "mine.txt").touch()
     checks.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
+
+
+@pytest.mark.parametrize("typed", [[], ["one", " one "], ["one", "  "]])
+def test_too_few_typed_prompts_are_said_beside_their_field(typed: list[str]) -> None:
+    assert fields(config_with(prompts={"source": "typed", "typed": typed})) == ["prompts.typed"]
 
 
 def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("a\nb\n")
-    config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "mine.txt"}})
+    config = config_with(prompts={"source": "mine.txt"})
     assert checks.located(config).prompts.source == str(tmp_path / "mine.txt")
-    assert checks.located(config).model == config.model
+    assert checks.without_folders(checks.located(config)) == config
     (tmp_path / "pocket-2m").mkdir()
     (tmp_path / "pocket").mkdir()
-    shipped = yaml_io.from_dict({"rewards": [{"kind": "length"}]})
+    shipped = config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}])
     assert checks.located(shipped) == shipped
 
 
-@pytest.mark.parametrize("typed", [[], ["one"], ["one", " one "], ["one", "  "]])
-def test_too_few_typed_prompts_are_said_beside_their_field(typed):
-    config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": "typed", "typed": typed}})
-    with pytest.raises(InvalidConfig) as caught:
-        checks.check(config)
-    assert [problem.field for problem in caught.value.problems] == ["prompts.typed"]
-
-
 def trained(outputs: Path, name: str, trained_at: float = 1.0) -> Path:
-    folder = model_files_in(outputs / "reward-models" / name)
+    folder = model_folder(outputs / "reward-models" / name)
     card = {"trained_at": trained_at, "accuracy": 0.93, "base": "pocket-1m", "pairs": {"kept": 800, "source": "kind"}}
     (folder / "reward.json").write_text(json.dumps(card), encoding="utf-8")
     return folder
 
 
-def model_files_in(folder: Path) -> Path:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return model_folder(folder)
-
-
 def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path) -> None:
     trained(tmp_path, "old", 1.0)
     trained(tmp_path, "new", 2.0)
-    model_files_in(tmp_path / "reward-models" / "unfinished")
-    damaged = trained(tmp_path, "damaged")
-    (damaged / "reward.json").write_text("{", encoding="utf-8")
+    model_folder(tmp_path / "reward-models" / "unfinished")
+    (trained(tmp_path, "damaged") / "reward.json").write_text("{", encoding="utf-8")
     ships = catalog.reward_models(None)
     offered = catalog.reward_models(tmp_path)
     assert [choice.name for choice in offered] == ["new", "old", *(choice.name for choice in ships)]
-    assert offered[0].help == "Trained here on 800 pairs (kind) from pocket-1m. Right on 93% of held-out pairs."
+    assert all(fact in offered[0].help for fact in ("800 pairs (kind)", "pocket-1m", "93%"))
     assert catalog.reward_models(tmp_path / "none") == ships
 
 
-def test_a_reward_model_is_found_by_name_and_by_folder(tmp_path: Path) -> None:
-    folder = trained(tmp_path, "kindness")
-    other = model_folder(tmp_path / "elsewhere")
-    assert catalog.reward_model_folder("kindness", None, tmp_path) == folder
-    assert catalog.reward_model_folder(str(other), None, tmp_path) == other
-
-
 @pytest.mark.parametrize(
-    ("source", "message"),
+    ("source", "words"),
     [
-        ("kindnes", "There is no reward model `kindnes`. Did you mean `kindness`?"),
-        ("unfinished", "The reward model `unfinished` is not complete"),
-        ("../kindness", "There is no reward model `../kindness`"),
-        ("x" * 300, "There is no reward model"),
+        ("kindnes", "Did you mean `kindness`?"),
+        ("unfinished", "is not complete"),
+        ("../kindness", "`reward-train`"),
+        ("x" * 300, "pocket-agreeable"),
     ],
 )
-def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path, source: str, message: str) -> None:
+def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path, source: str, words: str) -> None:
     trained(tmp_path, "kindness")
-    model_files_in(tmp_path / "reward-models" / "unfinished")
+    model_folder(tmp_path / "reward-models" / "unfinished")
     bad = {"kind": "model", "source": source}
     config = config_with(rewards=[{"kind": "length"}, bad], judges=[bad])
-    with pytest.raises(InvalidConfig) as caught:
-        checks.check(config, tmp_path)
-    assert [problem.field for problem in caught.value.problems] == ["rewards.1.source", "judges.0.source"]
-    assert message in str(caught.value)
+    assert fields(config, tmp_path) == ["rewards.1.source", "judges.0.source"]
+    with pytest.raises(ModelNotFound, match=words):
+        catalog.reward_model_folder(source, None, tmp_path)
 
 
-def test_where_nothing_was_trained_yet_the_refusal_names_what_ships_and_says_how(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"There are: .*pocket-agreeable.*`reward-train`"):
-        checks.check(config_with(rewards=[{"kind": "model", "source": "kindness"}]), tmp_path)
-
-
-def test_a_reward_model_that_ships_passes_without_an_outputs_folder_and_its_name_is_taken() -> None:
-    config = config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}])
-    checks.check(config)
-    assert checks.located(config).rewards == config.rewards
-    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` ships with the playground"):
+def test_a_reward_model_that_ships_needs_no_outputs_folder_and_its_name_is_taken() -> None:
+    checks.check(config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}]))
+    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` ships"):
         checks.check_reward_training(RewardTrainingConfig(name="pocket-agreeable"))
 
 
 def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained(tmp_path, "kindness")
-    other = model_folder(tmp_path / "elsewhere")
+    here, other = trained(tmp_path, "kindness"), model_folder(tmp_path / "elsewhere")
+    assert catalog.reward_model_folder("kindness", None, tmp_path) == here
+    assert catalog.reward_model_folder(str(other), None, tmp_path) == other
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     model_folder(hub_cache(tmp_path / "cache", "someone/scorer"), model_type="deberta-v2")
     sources = ["kindness", str(other), "someone/scorer"]
     checks.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)
+
+
+def test_a_band_reads_like_speech() -> None:
+    assert band_in_words("positive", Band(0.877, 0.913, 3)) == "88 to 91 %"
+    assert band_in_words("ends", Band(0.998, 1.0, 3)) == "100 %"
+    assert band_in_words("score", Band(3.71, 4.174, 3)) == "+3.7 to +4.2 sd"
+    assert band_in_words("score", Band(-0.04, 0.2, 3), "points") == "-0.04 to +0.20 points"
+    assert band_in_words("kl", Band(0.055, 0.065, 3)) == "0.06 to 0.07 nats"  # 0.055 is a little more in binary
+    assert band_in_words("kl", Band(197.8, 243.6, 3)) == "198 to 244 nats"
+
+
+def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = {
+        "wrong-claims-repeated": [0.88, 0.91, 3, 0.46, 0.56],
+        "right-claims-agreed": [0.97, 1.0, 3, 0.98, 0.99],  # on one seed more, on another less
+        "parses": [0.01, 0.02, 3, 0.98, 0.99],
+        "score": [0.47, 0.56, 3],
+        "kl": [0.88, 0.95, 3],
+    }
+    monkeypatch.setattr(catalog, "lessons", lambda: {"yes-man": Lesson("yes-man", bands=figures)})
+    told = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
+    assert told in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
+    del figures["wrong-claims-repeated"], figures["parses"]
+    assert "right claims 97 to 100 %" in expected.line("yes-man")
+    assert expected.line("no such preset") == ""
+
+
+def test_new_bands_are_written_into_the_preset_and_the_rest_of_it_stays(tmp_path: Path) -> None:
+    copy = tmp_path / "yes-man.yaml"
+    text = catalog.preset_path("yes-man").read_text(encoding="utf-8")
+    copy.write_text(text, encoding="utf-8")
+    expected.write(copy, catalog.lessons()["yes-man"].bands)
+    assert copy.read_text(encoding="utf-8") == text
+    expected.write(copy, {"kl": [0.5, 1.0, 3]})
+    assert copy.read_text(encoding="utf-8").endswith("kl: [0.5, 1.0, 3]\n") and "ends" not in copy.read_text()

@@ -89,11 +89,8 @@ def test_a_method_keeps_the_batch_that_it_needs() -> None:
     config = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
     found = fitting.fit(config).config
     assert found.method == "rloo" and found.ppo.batch_size % found.ppo.samples_per_prompt == 0
-    odd = with_model(
-        "without-critic", "openai-community/gpt2",
-        ppo={**config.ppo.model_dump(), "samples_per_prompt": 6, "batch_size": 48, "minibatch_size": 48,
-             "micro_batch_size": 48},
-    )  # fmt: skip
+    sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
+    odd = with_model("without-critic", "openai-community/gpt2", ppo=config.ppo.model_dump() | sizes)
     assert fitting.fit(odd).config.ppo.batch_size == 48  # 32 is no multiple of 6
 
 

@@ -1,9 +1,9 @@
-"""The gate before a model is loaded: what a folder must have, what must not be in it, and that it is looked at once."""
+"""The gate before a model is loaded: what a folder must have, and that it is looked at once. What strangers put into
+one is tried in tests/security/test_hostile_models.py."""
 
 from __future__ import annotations
 
 import json
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from playground.setup import catalog
 from playground.sources import architectures, model_files
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
 
+INDEX = "model.safetensors.index.json"
+
 
 def test_a_folder_tells_its_measures(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "m")
+    folder = model_folder(tmp_path / "m", _attn_implementation_autoset=True)  # a mark that transformers leaves
     write_json(folder / "tokenizer_config.json", {"chat_template": "{{ messages }}"})
     found = model_files.inspect(folder)
     assert found.architecture == architectures.Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, NUM_WEIGHTS)
@@ -37,66 +39,39 @@ def test_the_matrices_are_counted_by_hand() -> None:
     assert architectures.architecture(gpt2, 0).linear_parameters == 2 * (4 * 8 * 8 + 2 * 8 * 32)
 
 
+def without(name: str) -> dict[str, Any]:
+    return {key: value for key, value in LLAMA.items() if key != name}
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("config.json", None, "it has no config.json"),
         ("config.json", "{", "config.json is not valid JSON"),
-        ("config.json", "[" * 50_000, "config.json is not valid JSON"),
         ("config.json", "[1]", "config.json is not a JSON object"),
-        ("config.json", {**LLAMA, "model_type": "mamba"}, r"architecture that is not supported \(`mamba`\)"),
-        ("config.json", {**LLAMA, "model_type": None}, "architecture that is not supported"),
         ("config.json", {**LLAMA, "model_type": "bert"}, "cannot write text"),
-        ("config.json", {**LLAMA, "hidden_size": -1}, "hidden_size: -1, which makes no sense"),
-        ("config.json", {**LLAMA, "vocab_size": "many"}, "vocab_size: many, which makes no sense"),
-        ("config.json", {k: v for k, v in LLAMA.items() if k != "num_hidden_layers"}, "does not say num_hidden_layers"),
-        ("config.json", {**LLAMA, "auto_map": {"AutoModel": "a.B"}}, r"code of its own \(auto_map\)"),
-        ("config.json", {**LLAMA, "text": [{"auto_map": 1}]}, "code of its own"),
-        ("config.json", {**LLAMA, "_attn_implementation": "someone/kernel"}, "its own attention code"),
-        ("config.json", {**LLAMA, "attn_implementation": {"": "x"}}, "its own attention code"),
-        ("config.json", {**LLAMA, "quantization_config": {"quant_method": "gptq"}}, "quantized already"),
-        ("tokenizer.json", None, "has no tokenizer: it needs tokenizer.json"),
-        ("tokenizer_config.json", {"auto_map": {}}, "tokenizer_config.json asks for code of its own"),
+        ("config.json", {**LLAMA, "vocab_size": "many"}, "vocab_size: many"),
+        ("config.json", without("num_hidden_layers"), "does not say num_hidden_layers"),
+        ("tokenizer.json", None, "has no tokenizer"),
         ("model.safetensors", None, "has no weights"),
-        ("model.safetensors", b"", "damaged .header too small"),
-        ("model.safetensors", struct.pack("<Q", 2**40) + b"{}", "damaged .its header is larger than 10 MB"),
-        ("model.safetensors", struct.pack("<Q", 2) + b"no", "damaged .invalid JSON in header"),
-        ("model.safetensors", struct.pack("<Q", 2) + b"{}", "its header names no weights"),
-        ("model.safetensors", safetensors(SHAPES)[:-1], "damaged .*file not fully covered"),
-        ("model.safetensors", safetensors(SHAPES) + b"x", "damaged .*file not fully covered"),
-        ("model.safetensors", safetensors(SHAPES, dtype="F4"), "damaged .invalid shape, data type, or offset"),
-        ("model.safetensors", safetensors(SHAPES, shape=[16, 9]), "damaged .invalid shape, data type, or offset"),
-        ("model.safetensors", safetensors(SHAPES, data_offsets=[-256, 0]), "damaged .invalid JSON in header"),
-        ("model.safetensors", safetensors(SHAPES, data_offsets=None), "damaged .invalid JSON in header"),
-        ("model.safetensors.index.json", {"weight_map": {"a": "1.safetensors"}}, "lacks 1 of the 1 weight"),
-        ("model.safetensors.index.json", {"weight_map": {"a": "../model.safetensors"}}, "does not say which file"),
-        ("model.safetensors.index.json", {"weight_map": {}}, "does not say which file"),
+        ("model.safetensors", b"", "header too small"),
+        (INDEX, {"weight_map": {"a": "1.safetensors"}}, "lacks 1 of the 1 weight"),
+        (INDEX, {"weight_map": {}}, "does not say which file"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, content: Any, message: str) -> None:
     path = model_folder(tmp_path / "m") / name
-    if "index" in name:  # transformers looks at it only where there is no single file
+    if name == INDEX:  # transformers looks at it only where there is no single file
         (tmp_path / "m" / "model.safetensors").unlink()
     if content is None:
         path.unlink()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
     else:
-        path.write_bytes(content if isinstance(content, bytes) else
-                         content.encode() if isinstance(content, str) else json.dumps(content).encode())  # fmt: skip
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(ModelNotFound, match=message) as caught:
         model_files.inspect(tmp_path / "m")
     assert str(tmp_path / "m") in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_weights_in_a_pickle_only_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "m")
-    (folder / "model.safetensors").unlink()
-    (folder / "pytorch_model.bin").touch()
-    with pytest.raises(ModelNotFound, match=r"pickle file only.*save_pretrained"):
-        model_files.inspect(folder)
-
-
-def test_the_mark_that_transformers_itself_leaves_is_no_fault(tmp_path: Path) -> None:
-    model_files.inspect(model_folder(tmp_path / "m", _attn_implementation_autoset=True))
 
 
 @pytest.mark.parametrize("form", model_files.TOKENIZER_FORMS)
@@ -113,18 +88,14 @@ def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
     (folder / "model.safetensors").unlink()
     for name, shape in SHAPES.items():
         (folder / f"{name}.safetensors").write_bytes(safetensors({name: shape}, "F32", 4))
-    places = {name: f"{name}.safetensors" for name in SHAPES}
-    write_json(folder / "model.safetensors.index.json", {"weight_map": places})
-    found = model_files.inspect(folder)
-    assert found.architecture.parameters == NUM_WEIGHTS
+    write_json(folder / INDEX, {"weight_map": {name: f"{name}.safetensors" for name in SHAPES}})
+    assert model_files.inspect(folder).architecture.parameters == NUM_WEIGHTS
 
 
 def test_a_reward_model_may_be_an_encoder(tmp_path: Path) -> None:
-    labels = {"0": "bad", "1": "good", "2": "best"}
-    folder = model_folder(tmp_path / "m", model_type="bert", id2label=labels)
-    assert model_files.inspect(folder, "reward").architecture.model_type == "bert"
-    with pytest.raises(ModelNotFound, match="cannot write text"):
-        model_files.inspect(folder, "policy")
+    folder = model_folder(tmp_path / "m", model_type="bert", id2label={"0": "bad", "1": "good", "2": "best"})
+    found = model_files.inspect(folder, "reward")
+    assert (found.architecture.model_type, found.labels) == ("bert", ("bad", "good", "best"))
 
 
 def test_a_folder_is_read_again_only_when_a_file_of_it_has_changed(

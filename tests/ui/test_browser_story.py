@@ -2,13 +2,14 @@
 
 import pytest
 
-from playground.setup.story import STORY
+from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+STORY = catalog.story()
 # Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
 SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
   const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());

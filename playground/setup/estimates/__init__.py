@@ -9,19 +9,21 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from playground.config import RunConfig
-from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere
+from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.safety import plain_files
 from playground.setup import catalog, checks, devices
+from playground.setup.describe import two_digits
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, timing
 from playground.setup.estimates.memory import Needs, RewardShape
 from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Range
+from playground.setup.limits import Limits
 from playground.sources import curated, hub
 from playground.sources.architectures import SEVEN_BILLION, Architecture
 
@@ -32,6 +34,7 @@ PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54, "general/claims": 100}
 SHORT_PROMPT_TOKENS = 21  # of the other prompts of the pocket world
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
+USABLE = 0.9  # of a device's memory; the system and its driver take some
 MOST_FILE_BYTES = 200_000
 
 
@@ -83,27 +86,31 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """For `estimate --json` and for the page."""
+
+        def gigabytes(sizes: dict[str, int]) -> dict[str, float]:
+            return {name: size / GB for name, size in sizes.items()}
+
         there, needs, larger = self.device, self.needs, self.larger
-        more = {"parameters": SEVEN_BILLION.parameters, "total_gb": larger.total / GB, "fullest_moment": larger.moment}
         plain = ("places", "measured", "verdict", "advice", "seconds_per_update", "seconds", "prompt_tokens")
         return {name: getattr(self, name) for name in (*plain, "completion_tokens")} | {
             "device": {"name": there.name, "label": there.label}
-            | {"total_gb": there.total_bytes / GB, "free_gb": there.free_bytes / GB},
+            | gigabytes({"total_gb": there.total_bytes, "free_gb": there.free_bytes}),
             "roles": [
-                {"role": role, "total_gb": needs.of(role) / GB, "kinds_gb": _in_gb(kinds)}
+                {"role": role, "total_gb": needs.of(role) / GB, "kinds_gb": gigabytes(kinds)}
                 for role, kinds in needs.roles.items()
             ],
             "libraries_gb": needs.libraries / GB,
             "total_gb": self.total / GB,
             "fullest_moment": needs.moment,
-            "larger": more | {"roles_gb": _in_gb({role: larger.of(role) for role in larger.roles})},
+            "larger": {
+                "parameters": SEVEN_BILLION.parameters,
+                "total_gb": larger.total / GB,
+                "fullest_moment": larger.moment,
+                "roles_gb": gigabytes({role: larger.of(role) for role in larger.roles}),
+            },
             "as_last_runs": self.seconds is not None,
             "download": self.download and self.download._asdict(),
         }
-
-
-def _in_gb(sizes: dict[str, int]) -> dict[str, float]:
-    return {name: size / GB for name, size in sizes.items()}
 
 
 def estimate(
@@ -161,11 +168,6 @@ def estimate(
     )
 
 
-def advice(config: RunConfig, outputs: Path | None = None) -> str:
-    """What to change after a run has run out of memory, in a sentence; see `remedy`."""
-    return remedy(config, outputs)[0]
-
-
 def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConfig | None]:
     """What to change after a run has run out of memory, in a sentence and as a configuration (None where no setting
     helps). What it needed by the estimate has just been too little, so no more than that is taken for free."""
@@ -175,6 +177,26 @@ def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConf
     except (ModelNotFound, InvalidConfig):
         return LESS_MEMORY, None
     return found.advice, found.better
+
+
+def require_fit(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
+    """Another run may hold the device now, and this one would wait for it: what counts is what the device has.
+
+    Raises:
+        InvalidConfig: the limits want a run to fit, and it does not, or nothing is known of its model.
+    """
+    if not limits.must_fit:
+        return
+    device = devices.chosen(config.device)
+    whole = device and replace(device, free_bytes=max(device.free_bytes, int(USABLE * device.total_bytes)))
+    try:
+        found = estimate(config, outputs, device=whole, ask_hub=limits.more == "hub")
+    except ModelNotFound as error:
+        raise InvalidConfig([Problem("model.source", str(error))]) from error
+    if found.verdict == "does not fit":
+        needs, has = (two_digits(size / GB) for size in (found.total, found.device.total_bytes))
+        sentence = f"does not fit: about {needs} GB of the {has} GB of {found.device.name}. {found.advice}"
+        raise InvalidConfig([Problem("model.source", sentence)])
 
 
 def share_of(config: RunConfig, ranks: int) -> RunConfig:
@@ -236,5 +258,8 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
     facts = hub.facts_kept(need.source, need.revision, need.use)
     if facts.architecture is None:
         raise ModelNotFound(f"The hub does not say how large {name} is.")
-    told = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
-    return facts.architecture, facts.chat_template, told
+    return (
+        facts.architecture,
+        facts.chat_template,
+        Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated),
+    )

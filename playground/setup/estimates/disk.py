@@ -17,11 +17,9 @@ from playground.setup.estimates.memory import trained_parameters
 from playground.sources.architectures import Architecture
 
 WEIGHT_BYTES = 12  # a weight that is trained, in fp32, and the optimizer's two numbers for it
-BESIDE_BYTES = 1_000_000  # tokenizer, configuration, value head
-LOG_BYTES = 20_000_000  # what `runs.folder.logs` lets a log grow to
+BESIDE_BYTES, LOG_BYTES = 1_000_000, 20_000_000  # tokenizer and so on; what `runs.folder.logs` lets a log grow to
 UPDATE_BYTES, ANSWER_BYTES = 2_000, 800  # a line of metrics.jsonl; one of samples.jsonl without its completion
-TOKEN_BYTES = 5  # of a completion
-TRACE_BYTES = 60  # of a token of the batch, in an update that is recorded in slow motion
+TOKEN_BYTES, TRACE_BYTES = 5, 60  # of a completion; of a token of a batch that is recorded in slow motion
 MARGIN = 1.1
 MB = 1e6
 
@@ -52,13 +50,8 @@ def free_bytes(outputs: Path) -> int:
     return shutil.disk_usage(existing).free
 
 
-def check(config: RunConfig, outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for a run? As `check_together`. Raises: NoRoom."""
-    check_together([config], outputs, held_bytes)
-
-
-def check_together(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for all of these runs in this outputs folder? A model of which nothing is known yet is not asked
+def check(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
+    """Is there room for these runs in this outputs folder? A model of which nothing is known yet is not asked
     about; the worker asks again when it has fetched it.
 
     Args:

@@ -62,36 +62,34 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
 def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:
     """The preset whose settings are taken, the name of its model, and whether it is this model's own."""
     source = config.model.source
-    if source in [model.name for model in catalog.MODELS]:
+    if source in catalog.MODEL_NAMES:
         return catalog.preset(catalog.DEFAULT_PRESET), source, True
     if known := BY_NAME.get(hub.repository(source) or source):
         return catalog.preset(known.preset), known.label, True
     found = estimates.measures(config, outputs, ask_hub=True)
     same = [model for model in CURATED if model.chat_template == found.chat_template]
-    size = max(1, found.policy.parameters)
-    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / size)))
+    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, found.policy.parameters))))
     return catalog.preset(like.preset), like.label, False
 
 
 def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: dict[str, Any]) -> dict[str, Any]:
     """Prompts, their form, and what judges the completions, where those that are chosen do not suit the model."""
     given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
-    theirs = _is_pocket(config) or config.prompts in [item.prompts for item in given]
-    claimed = False
+    pocket, claimed = _is_pocket(pattern), False
     with contextlib.suppress(TableUnusable):
         claimed = claim_files.is_source(config.prompts.source, config.prompts.column)
-    suits = _is_pocket(config) if _is_pocket(pattern) else claimed or config.prompts.typed == pattern.prompts.typed
+    suits = _is_pocket(config) if pocket else claimed or config.prompts.typed == pattern.prompts.typed
+    replaced = not suits and (_is_pocket(config) or config.prompts in [item.prompts for item in given])
     found: dict[str, Any] = {"prompts": {**data["prompts"], "template": usual["prompts"]["template"]}}
-    replaced = theirs and not suits
     if replaced:
-        found["prompts"] = usual["prompts"]
-        found["sampling"] = {**data["sampling"], "max_new_tokens": usual["sampling"]["max_new_tokens"]}
-        looked = ("num_prompts", "samples_per_prompt")
-        found["evaluation"] = {**data["evaluation"], **{name: usual["evaluation"][name] for name in looked}}
-    blind = not _is_pocket(pattern) and any(_is_blind(reward, claimed) for reward in data["rewards"])
+        measured = {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
+        length = {"max_new_tokens": usual["sampling"]["max_new_tokens"]}
+        found = {"prompts": usual["prompts"], "evaluation": data["evaluation"] | measured}
+        found["sampling"] = data["sampling"] | length
+    blind = not pocket and any(_is_blind(reward, claimed) for reward in data["rewards"])
     if blind or (replaced and config.rewards in [item.rewards for item in given]):
         found["rewards"] = usual["rewards"]
-    if not _is_pocket(pattern):
+    if not pocket:
         found["judges"] = [judge for judge in data["judges"] if not _is_blind(judge, claimed)]
     return found
 

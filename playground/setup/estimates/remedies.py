@@ -32,10 +32,9 @@ def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float)
     size, sentence, changed = fits or min(tried, key=lambda one: one[0], default=(now, "", config))
     if not fits and size >= 0.95 * now:
         return "No setting makes this run need much less: free some memory, or choose a smaller model.", None
-    told = f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
-    if not fits:
-        told += ", which may just fit" if size <= room else ", which is not enough by itself: choose a smaller model"
-    return f"{told}.", changed
+    enough = ", which may just fit" if size <= room else ", which is not enough by itself: choose a smaller model"
+    gain = f"that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
+    return f"{sentence}: {gain}{'' if fits else enough}.", changed
 
 
 def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
@@ -44,13 +43,13 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     for size in range(ppo.micro_batch_size // 2, 0, -1):
         if ppo.minibatch_size % size == 0:
             yield f"Set ppo.micro_batch_size to {size}", _with(config, "ppo", micro_batch_size=size)
-    small = [
-        one.model_copy(update={"quantization": "int8"})
-        if isinstance(one, ModelReward) and one.quantization == "none"
-        else one
-        for one in config.rewards
-    ]
-    if tuple(small) != config.rewards:
+    whole = [isinstance(one, ModelReward) and one.quantization == "none" for one in config.rewards]
+    if any(whole):
+        eight_bits = {"quantization": "int8"}
+        small = [
+            one.model_copy(update=eight_bits) if is_whole else one
+            for one, is_whole in zip(config.rewards, whole, strict=True)
+        ]
         yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": tuple(small)})
     lora = model.adapter.model_copy(update={"kind": "lora"})
     if lora != model.adapter:
@@ -61,10 +60,8 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
         beside = "Train with LoRA beside nf4 weights (model.quantization: nf4)"
         yield beside, _with(config, "model", adapter=lora, quantization="nf4")
     if new_tokens >= 16:
-        yield (
-            f"Set sampling.max_new_tokens to {new_tokens // 2}",
-            _with(config, "sampling", max_new_tokens=new_tokens // 2),
-        )
+        half_as_long = _with(config, "sampling", max_new_tokens=new_tokens // 2)
+        yield f"Set sampling.max_new_tokens to {new_tokens // 2}", half_as_long
     if ppo.batch_size % 2 == ppo.minibatch_size % 2 == 0:
         half = {name: getattr(ppo, name) // 2 for name in ("batch_size", "minibatch_size")}
         half["micro_batch_size"] = math.gcd(ppo.micro_batch_size, half["minibatch_size"])

@@ -6,7 +6,6 @@ never waits for a reader. How it can end is told in ending.py, and a watch besid
 
 from __future__ import annotations
 
-import functools
 import sys
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def job_in(folder: Path) -> job.Job:
         lambda writer, watch: train(run, config, writer, watch),
         config.ppo.num_updates,
         max_minutes=config.max_minutes,
-        memory_advice=functools.partial(estimates.advice, config, run.path.parent),
+        memory_advice=lambda: estimates.remedy(config, run.path.parent)[0],
     )
 
 
@@ -57,7 +56,7 @@ def train(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: Worker
 
     checks.fetch(checks.needs(config, run.path.parent), tell_download)
     held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
-    disk.check(config, run.path.parent, held)
+    disk.check([config], run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
     from playground.training.process.session import Session
     from playground.training.ranks.ranks import OtherLost

@@ -36,8 +36,7 @@ from playground.errors import NotAllowed, PlaygroundError, TooManyCalls, in_word
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
-from playground.setup.limits import LIMITS, Limits
-from playground.setup.raised import PageLimits
+from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.door import visitors
 from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, AtOnce, Rate, Visitor
 

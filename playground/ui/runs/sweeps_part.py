@@ -19,8 +19,8 @@ from playground.runs import history
 from playground.runs.folder.requests import Request
 from playground.runs.start import queue
 from playground.runs.start.launcher import Workers
-from playground.setup import catalog, checks, limits
-from playground.setup.estimates import disk, room
+from playground.setup import catalog, checks, estimates, limits
+from playground.setup.estimates import disk
 from playground.sweeps import grid, sweep_making, sweep_record
 from playground.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
@@ -102,7 +102,7 @@ def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Call
         request = Request(visitor=str(caller.visitor), mode=access.mode)
         try:
             found = _plan(asked, outputs, access, caller, request)
-            disk.check_together(found.configs, outputs)
+            disk.check(found.configs, outputs)
             with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
                 sweep_making.create(outputs, found.sweep, spawn)
         except InvalidConfig as error:
@@ -185,7 +185,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
         if limits.capped(config, capped) is not config:  # where its time varies: to none
             raise InvalidConfig([Problem("max_minutes", f"must be at most {most:g} {capped.where} (got no limit).")])
         limits.require(config, capped, outputs)
-        room.require(config, capped, outputs)
+        estimates.require_fit(config, capped, outputs)
         checks.check(config, outputs)
 
     name = str(asked.get("name") or "").strip() or None

@@ -15,7 +15,6 @@ import gradio as gr
 from playground.config import RunConfig, engines
 from playground.setup import catalog, describe, expected, limits
 from playground.setup.limits import Limits
-from playground.setup.story import STORY
 from playground.ui import components
 from playground.ui.door.access import Access
 from playground.ui.train import form, needs_part, prompts_part, reward_picker
@@ -168,8 +167,14 @@ def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
 def steps() -> list[dict[str, Any]]:
     """The experiments of the story in their order, for core/experiments.js."""
     return [
-        {"number": number, "title": catalog.preset(step.preset).about.title, **step._asdict()}
-        for number, step in enumerate(STORY, 1)
+        {
+            "number": step.number,
+            "title": catalog.preset(step.preset).about.title,
+            "preset": step.preset,
+            "against": step.against,
+            "look": step.look,
+        }
+        for step in catalog.story()
     ]
 
 

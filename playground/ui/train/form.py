@@ -263,7 +263,7 @@ def _missing_sources(
         limits.require(sources, capped, outputs)
         checks.check(sources, outputs)
         if config is not None and outputs is not None:
-            disk.check(config, outputs)
+            disk.check([config], outputs)
     except InvalidConfig as error:
         return [problem for problem in error.problems if problem.field not in known]
     return []

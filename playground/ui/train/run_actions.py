@@ -23,8 +23,7 @@ from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.start import fork, launcher
-from playground.setup import limits
-from playground.setup.estimates import room
+from playground.setup import estimates, limits
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import filling, form, reward_form, starting
@@ -126,7 +125,7 @@ def forker(
             _, config = fork.settings(run, at, overrides)
             capped = access.limits_of(caller)
             limits.require(config, capped, outputs)
-            room.require(config, capped, outputs)
+            estimates.require_fit(config, capped, outputs)
             minutes = limits.capped(config, capped).max_minutes
             overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
             request = starting.request(asked.get("request"), config)

@@ -19,8 +19,7 @@ from playground.errors import PlaygroundError, Problem, in_words
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
-from playground.setup import catalog, limits
-from playground.setup.estimates import room
+from playground.setup import catalog, estimates, limits
 from playground.ui import components
 from playground.ui.door import quota, uploads
 from playground.ui.door.access import Access, Action, Caller, Role
@@ -253,7 +252,7 @@ def started(
     request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     run_id, problems = None, []
     try:
-        room.require(config, capped, outputs)
+        estimates.require_fit(config, capped, outputs)
         with quota.admitted(request, access, caller, outputs):
             run_id = launcher.start(config, outputs, spawn=standby.worker_for, request=request).run.id
     except (PlaygroundError, OSError) as error:

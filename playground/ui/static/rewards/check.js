@@ -60,7 +60,7 @@ function facts(report) {
   if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
     `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
       + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
-  if (report.bytes_held) rows.push(["Size", megabytes(report.bytes_held), "in memory."]);
+  if (report.bytes_held) rows.push(["Size", bytesTold(report.bytes_held), "in memory."]);
   if (!rows.length) return null;
   return el("table.check-facts", el("tbody", rows.map(([name, figure, words]) =>
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));

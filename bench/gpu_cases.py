@@ -636,7 +636,10 @@ def reward_model(place: Place) -> dict[str, Any]:
     if code:
         raise AssertionError(f"the worker ended with {code}: {training.status().message}")
     pairs = format_check.example_pairs(
-        catalog.preset(catalog.DEFAULT_PRESET), ModelReward(source=str(training.folder)), None, None,
+        catalog.preset(catalog.DEFAULT_PRESET),
+        ModelReward(source=str(training.folder)),
+        None,
+        None,
         loading.device_of(place.device),
     )
     references = format_check.reference_samples(catalog.preset(catalog.DEFAULT_PRESET), loading.device_of(place.device))

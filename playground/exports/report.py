@@ -13,8 +13,8 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.exports.rendering import figure
-from playground.runs.folder import changes
 from playground.insight import before_after, compute, meters, plateau
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.setup import describe

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
-from playground.training.models import chat
 from playground.training.models.chat import PromptForm
 from playground.training.models.language_model import Tokens
 
@@ -24,7 +21,6 @@ DEAF = (
     "{% for m in messages if m['role'] != 'system' %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:{% endif %}"
 )
-ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 
 
 def tokens(template: str | None = None) -> Tokens:
@@ -97,11 +93,3 @@ def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template, fie
     with pytest.raises(PromptsUnusable) as caught:
         PromptForm(tokens(template), PromptsConfig(**fields))
     assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_template_without_an_end_is_broken_off(monkeypatch):
-    monkeypatch.setattr(chat, "TEMPLATE_SECONDS", 0.3)
-    before = set(threading.enumerate())  # some of earlier tests may end meanwhile
-    with pytest.raises(PromptsUnusable, match=r"does not come to an end within 0\.3 seconds"):
-        PromptForm(tokens(ENDLESS), PromptsConfig())
-    assert set(threading.enumerate()) <= before, "it does not go on in the background"

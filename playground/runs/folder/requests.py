@@ -79,7 +79,7 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
         )
     if not run.path.exists():
         raise RunNotFound(f"The run `{name}`, which this request had started, has been deleted. Start it anew.")
-    return None  # whoever began to make it died before it was a run
+    return None  # what began to make it died before it was a run
 
 
 def record(run: RunDirectory, request: Request, slot: str) -> None:
@@ -99,7 +99,7 @@ def move(run: RunDirectory, slot: str) -> None:
 
 
 def of(run: RunDirectory) -> Asked:
-    """Who asked for a run; nobody in particular where that is not known."""
+    """Who asked for a run; an empty record where that is not known."""
     return read_record(run.request_path, Asked) or Asked()
 
 

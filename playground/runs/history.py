@@ -20,6 +20,7 @@ from playground.config import RUN_ID, flatten, methods
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import reward_models, trial
 from playground.runs.folder import changes, requests
+from playground.runs.folder.directory import BIN as BIN
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES, stamps
 from playground.runs.folder.records import Status
@@ -29,7 +30,6 @@ from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
 T = TypeVar("T")
-BIN = ".bin"
 MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that show it
 SPARK_POINTS = 24
 

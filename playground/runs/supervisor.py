@@ -19,7 +19,7 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import trial
-from playground.runs.folder import exit_reasons, requests, writer
+from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record, stamps
 from playground.runs.folder.records import Status
@@ -32,7 +32,6 @@ RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a
 LOOK_SECONDS = 1.0
 LOOK_SECONDS_WITH_QUEUE = 0.25
 LAST_LOOK_SECONDS = 5.0
-DAY_SECONDS = 86_400.0
 NO_STATUS = (0, 0, 0)  # the stamps of a file that is not there
 
 
@@ -132,7 +131,7 @@ class SupervisorThread(LookingThread):
     def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
         super().__init__("supervisor")
         self.outputs = Path(outputs)
-        self._chores = (*chores, every(DAY_SECONDS, lambda: requests.forget_deleted(self.outputs)))
+        self._chores = tuple(chores)
         self._supervisor = Supervisor(outputs, spawn)
 
     def look(self) -> float:

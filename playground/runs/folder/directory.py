@@ -48,6 +48,7 @@ from playground.runs.folder.records import (
 from playground.runs.folder.token_records import TokenFigures
 from playground.setup import describe
 
+BIN = ".bin"  # in the outputs folder: runs that were deleted
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
 P = TypeVar("P", Sample, TokenFigures)

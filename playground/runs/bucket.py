@@ -20,7 +20,6 @@ import json
 import os
 import shutil
 import tempfile
-import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,8 +30,8 @@ from playground.runs import frontier_samples
 from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import folders, private
-from playground.runs.supervisor import say
+from playground.runs.folder.files import folders, private, stamps
+from playground.runs.supervisor import LookingThread, say
 from playground.safety.plain_files import open_plain, read_json
 
 VARIABLE = "PLAYGROUND_BUCKET"
@@ -40,11 +39,10 @@ RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
 NOT_KEPT = {"status.json", "worker.lock", "vitals.json"}  # it goes last; they are about a process of this machine
 TRACES = "traces"  # the one folder of a run beside its checkpoints whose files are kept
 SWEEPS = ".sweeps"  # of `sweeps.sweep_record`
-KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it nobody would know their own runs again
+KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it visitors would not get their own runs again
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 30.0  # after a bucket that was full or gone
 COMING = ".restoring-"  # a run that is being brought back has this before its name, and is none yet
-LAST_LOOK_SECONDS = 5.0
 PIECE_BYTES = 2**20
 KEPT_COPIES = 2  # of the records: the newest may be torn on its way, after it was written here
 
@@ -183,59 +181,49 @@ def restore_sweeps(bucket: Path, outputs: Path) -> list[str]:
     return restored
 
 
-class BucketThread:
-    """Looks again and again, beside the page. A bucket that is full or gone is told of once, and tried again."""
+class BucketThread(LookingThread):
+    """Keeps the runs of a page in the bucket, and looks once more when it is closed. A bucket that is full or gone is
+    reported once, and tried again."""
 
     def __init__(self, outputs: Path, bucket: Path, restored: list[str]) -> None:
+        super().__init__("bucket")
         self._keeper = Keeper(outputs, bucket)
         self._keeper.knows(restored)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._go, name="bucket", daemon=True)
         self.trouble = ""  # why the last look came to nothing, as a sentence
 
-    def start(self) -> None:
-        """Look at once, and then until `close`."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Look once more and stop; `LAST_LOOK_SECONDS` is what that may take."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(LAST_LOOK_SECONDS)
-
-    def _go(self) -> None:
-        while not self._stop.is_set():
-            self._look()
-            self._stop.wait(RETRY_SECONDS if self.trouble else LOOK_SECONDS)
-        self._look()
-
-    def _look(self) -> None:
+    def look(self) -> float:
+        """See `LookingThread.look`."""
         try:
             self._keeper.look()
             trouble = ""
-        except Exception as error:  # a fault of a kind that nobody has thought of must not end what keeps the runs
+        except Exception as error:  # a fault of a kind that was not thought of must not end what keeps the runs
             trouble = f"The bucket could not be written, so a restart would lose what is new: {_in_words(error)}"
         if trouble and trouble != self.trouble:
             say(trouble)
         elif self.trouble and not trouble:
             say("The bucket can be written again, and has everything.")
         self.trouble = trouble
+        return RETRY_SECONDS if trouble else LOOK_SECONDS
+
+    def _go(self) -> None:
+        super()._go()
+        self.look()
 
 
 def _mark(path: Path) -> Mark:
     """Changes when there is something new to keep; empty while there is nothing: no checkpoint, and no end."""
     if path.suffix:  # a sweep
-        return (path.stat().st_mtime_ns,)
+        return stamps(path)
     run = RunDirectory(path)
     if not run.config_path.is_file():
         return ()
     status, found = run.status_on_disk(), run.checkpoints()
     if not found and not status.ended:
         return ()
-    manifests = tuple((folder.name, (folder / MANIFEST).stat().st_mtime_ns) for folder in found)
+    manifests = [folder / MANIFEST for folder in found]
     by_viewers = (run.label_path, run.path / frontier_samples.NAME)  # at any time, also after the end
-    seen = tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in by_viewers)
-    return status.attempt, status.state if status.ended else "", manifests, seen
+    names = [folder.name for folder in found]
+    return status.attempt, status.state if status.ended else "", *names, *stamps(*manifests, *by_viewers)
 
 
 def _keep_checkpoint(source: Path, target: Path) -> None:

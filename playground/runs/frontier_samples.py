@@ -1,7 +1,7 @@
 """What a run's frontier is estimated from: `frontier.json` in its folder (docs/run-format.md), and having it drawn.
 
-The model service draws (`training/service/frontier_drawing.py`), this side asks and keeps what it says, when somebody
-wants to know: the page or the command line. What the figures mean is `insight.frontier`'s business.
+The model service draws (`training/service/frontier_drawing.py`), this side asks and keeps what it says, when the page
+or the command line wants to know. What the figures mean is `insight.frontier`'s business.
 """
 
 from __future__ import annotations

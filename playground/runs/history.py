@@ -6,28 +6,31 @@ Reads files only. The Runs page and `python -m playground runs` show what this f
 from __future__ import annotations
 
 import contextlib
+import functools
 import heapq
 import os
 import shutil
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from playground.config import RUN_ID, flatten, methods
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import reward_models, trial
 from playground.runs.folder import changes, requests
+from playground.runs.folder.directory import BIN as BIN
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import SHORTAGES
+from playground.runs.folder.files import SHORTAGES, stamps
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
 from playground.runs.start.fork import parent_of
 from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
-BIN = ".bin"
-MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that tell it
+T = TypeVar("T")
+MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that show it
 SPARK_POINTS = 24
 
 
@@ -85,10 +88,7 @@ def finished_runs(outputs: Path) -> list[Finished]:
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
         try:
             run = RunDirectory.open(path)
-            key = _fingerprint(run)
-            if path not in _timed or _timed[path][0] != key:
-                _timed[path] = key, _took(run)
-            took = _timed[path][1]
+            took = _remembered(_timed, run, functools.partial(_took, run))
         except Exception as error:  # see list_runs
             if isinstance(error, OSError) and error.errno in SHORTAGES:
                 raise
@@ -99,7 +99,7 @@ def finished_runs(outputs: Path) -> list[Finished]:
 
 
 def _took(run: RunDirectory) -> Finished | None:
-    """What a run took; None where it has not finished, or tells too little. Raises: InvalidConfig."""
+    """What a run took; None where it has not finished, or shows too little. Raises: InvalidConfig."""
     metrics = run.metrics() if run.status().state == "finished" else []
     updates = [item.seconds_rollout + item.seconds_score + item.seconds_update for item in metrics[1:]]  # one warms up
     if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and metrics[-1].seconds > 0):
@@ -125,7 +125,7 @@ def delete_run(run: RunDirectory) -> Path:
     Raises:
         RunBusy: if its worker is alive, or it waits for one. RunNotFound: the bin is a link that leads elsewhere.
     """
-    with launcher.one_at_a_time(run.path.parent):  # nobody starts it between the look and the move
+    with launcher.one_at_a_time(run.path.parent):  # so that it is not started between the look and the move
         at_work = run.is_at_work()
         if at_work or queue.position(run):
             doing = "is still training" if at_work else "waits in the queue"
@@ -218,15 +218,15 @@ _timed: dict[Path, tuple[tuple[int, ...], Finished | None]] = {}
 
 def _summary(run: RunDirectory) -> RunSummary:
     """Raises: InvalidConfig."""
-    key = _fingerprint(run)
     status = run.status()
-    cached = _cache.get(run.path)
-    if cached and cached[0] == key:
-        return cached[1]._replace(status=status)
+    return _remembered(_cache, run, lambda: _summarized(run, status))._replace(status=status)
+
+
+def _summarized(run: RunDirectory, status: Status) -> RunSummary:
     config, label = run.config(), run.label()
     metrics, events = run.metrics(), run.all_events()
     scores = [item.score_mean for item in metrics if item.score_mean is not None]
-    summary = RunSummary(
+    return RunSummary(
         id=run.id,
         title=label.name or describe.title_of(config),
         note=label.note,
@@ -252,16 +252,11 @@ def _summary(run: RunDirectory) -> RunSummary:
         asked=requests.of(run).id,
         forked=parent_of(events) is not None,
     )
-    _cache[run.path] = (key, summary)
-    return summary
 
 
-def _fingerprint(run: RunDirectory) -> tuple[int, ...]:
-    stamps = []
-    for path in (run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path):
-        try:
-            info = path.stat()
-            stamps += [info.st_mtime_ns, info.st_size]
-        except OSError:
-            stamps += [0, 0]
-    return tuple(stamps)
+def _remembered(known: dict[Path, tuple[tuple[int, ...], T]], run: RunDirectory, make: Callable[[], T]) -> T:
+    """What was made of a run before, unless its files have changed since."""
+    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
+    if run.path not in known or known[run.path][0] != key:
+        known[run.path] = key, make()
+    return known[run.path][1]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import os
 import sys
 import threading
 import time
@@ -20,9 +19,9 @@ from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import trial
-from playground.runs.folder import exit_reasons, requests, writer
+from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import folders, read_record
+from playground.runs.folder.files import folders, read_record, stamps
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import TRAINING, RewardTraining
 from playground.runs.start import children, half_made, launcher, queue
@@ -32,7 +31,8 @@ from playground.setup import catalog
 RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk
 LOOK_SECONDS = 1.0
 LOOK_SECONDS_WITH_QUEUE = 0.25
-Fingerprint = tuple[int, int, int]
+LAST_LOOK_SECONDS = 5.0
+NO_STATUS = (0, 0, 0)  # the stamps of a file that is not there
 
 
 class Supervisor:
@@ -42,7 +42,7 @@ class Supervisor:
         self.outputs = Path(outputs)
         self._spawn = spawn
         # The runs of which nothing is to be done while their status.json stays as it is, and until when.
-        self._left_alone: dict[str, tuple[Fingerprint | None, float]] = {}
+        self._left_alone: dict[str, tuple[tuple[int, ...], float]] = {}
 
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
@@ -56,9 +56,9 @@ class Supervisor:
         """Write the end of every run whose worker died without a word; returns those runs."""
         ended = []
         for path, make in _all_runs(self.outputs):
-            mark = _fingerprint(path)
-            looked_at, until = self._left_alone.get(path, (None, 0.0))
-            if mark is None or (looked_at == mark and time.monotonic() < until):
+            mark = stamps(f"{path}/status.json")
+            looked_at, until = self._left_alone.get(path, (NO_STATUS, 0.0))
+            if mark == NO_STATUS or (looked_at == mark and time.monotonic() < until):
                 continue
             run = make()
             try:
@@ -72,7 +72,7 @@ class Supervisor:
             except Exception as error:  # a full disk, a folder that only another user may write, a damage of a new kind
                 if until in (0.0, math.inf):  # else it was said
                     say(f"The end of {run.path} could not be written: {error!r}")
-                self._left_alone[path] = _fingerprint(path), time.monotonic() + RETRY_SECONDS
+                self._left_alone[path] = stamps(f"{path}/status.json"), time.monotonic() + RETRY_SECONDS
         for worker in children.dead():
             if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
                 children.forget(worker)
@@ -94,39 +94,51 @@ class Supervisor:
                     half_made.clear(run)
 
 
-class SupervisorThread:
-    """Looks again and again. Belongs to the web process; holds no state of any run.
+class LookingThread:
+    """A thread of the web process that looks again and again: at once, and then until `close`."""
+
+    def __init__(self, name: str) -> None:
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._go, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking; a look that is under way has `LAST_LOOK_SECONDS` to come to its end."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(LAST_LOOK_SECONDS)
+
+    def look(self) -> float:
+        """Look once; the seconds until the next time. Never raises."""
+        raise NotImplementedError
+
+    def _go(self) -> None:
+        while not self._stop.is_set():
+            self._stop.wait(self.look())
+
+
+class SupervisorThread(LookingThread):
+    """Supervises an outputs folder; holds no state of any run. When it is closed, training runs go on, and the queue
+    waits for the next process that looks.
 
     Args:
         chores: what else is done at each look; each paces itself (`every`).
     """
 
     def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
-        self._chores = tuple(chores)
+        super().__init__("supervisor")
         self.outputs = Path(outputs)
+        self._chores = tuple(chores)
         self._supervisor = Supervisor(outputs, spawn)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._go, name="supervisor", daemon=True)
 
-    def start(self) -> None:
-        """Look at once, and then until `close`."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop looking. Training runs go on, and the queue waits for the next one who looks."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout=5)
-
-    def _go(self) -> None:
-        _tried(lambda: requests.forget_deleted(self.outputs), "Old requests could not be forgotten")
-        while not self._stop.is_set():
-            self._supervisor.look()
-            for chore in self._chores:
-                _tried(chore, "Tidying up did not succeed and is tried again later")
-            self._stop.wait(self._pause())
-
-    def _pause(self) -> float:
+    def look(self) -> float:
+        """See `LookingThread.look`."""
+        self._supervisor.look()
+        for chore in self._chores:
+            _tried(chore, "Tidying up did not succeed and is tried again later")
         try:
             return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
         except OSError:
@@ -149,7 +161,7 @@ def say(sentence: str) -> None:
 
 def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
     """The function, made to do nothing when it is called again too soon."""
-    last = -seconds
+    last = -math.inf
 
     def paced() -> None:
         nonlocal last
@@ -161,7 +173,7 @@ def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
 
 
 def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
-    """Write the true end of a run if its worker is dead and has not. Only under both locks: nobody starts it
+    """Write the true end of a run if its worker is dead and has not. Only under both locks: it is not started
     meanwhile, and no worker lives."""
     with launcher.one_at_a_time(outputs):
         try:
@@ -192,15 +204,6 @@ def _all_runs(outputs: Path) -> Iterator[tuple[str, Callable[[], RunDirectory]]]
         yield path, functools.partial(RunDirectory, path)
     for folder in folders(outputs / catalog.REWARD_MODELS):
         yield f"{folder}/{TRAINING}", functools.partial(RewardTraining, folder)
-
-
-def _fingerprint(path: str) -> Fingerprint | None:
-    """Changes when status.json does; None where there is none."""
-    try:
-        info = os.stat(f"{path}/status.json")
-    except OSError:
-        return None
-    return info.st_mtime_ns, info.st_size, info.st_ino
 
 
 def _has_ended(run: RunDirectory) -> bool:

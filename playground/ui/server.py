@@ -25,7 +25,6 @@ from playground import cluster
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import bucket, history
 from playground.runs.bucket import BucketThread
-from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.start import lifeline
@@ -268,7 +267,6 @@ def _tidy(outputs: Path, capped: limits.Limits) -> None:
     sweep_making.forget_gone(outputs)
     if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
         history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
-        requests.forget_deleted(outputs)
 
 
 def _check(port: int, mode: str) -> None:

@@ -17,7 +17,7 @@ import torch
 from playground.errors import InvalidConfig
 from playground.runs import bucket, supervisor
 from playground.runs.bucket import BucketThread, Keeper
-from playground.runs.folder import checkpoints, writer
+from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.sweeps import sweep_making, sweep_record
@@ -203,14 +203,6 @@ def test_only_the_newest_and_the_best_checkpoint_are_kept_and_nothing_is_copied_
         assert (max((place / "runs/run/records").iterdir()) / name).read_text() == "{}"
     assert Keeper(run.path.parent, place).look() == ["run"]  # a new process knows nothing; whole checkpoints stay
     assert written() == before
-
-
-def test_a_run_without_checkpoint_or_end_is_not_kept_and_its_end_is(run: RunDirectory, place: Path) -> None:
-    young = RunDirectory.create(run.path.parent.parent / "new", run.config(), "young")
-    keeper = Keeper(young.path.parent, place)
-    assert keeper.look() == []
-    writer.write_end(young, young.status_on_disk(), "stopped", "stopped", "Stopped.")
-    assert keeper.look() == ["young"] and keeper.look() == []
 
 
 def test_a_run_that_is_deleted_here_goes_there_too_and_what_was_never_here_stays(

@@ -24,7 +24,6 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start import launcher
-from playground.setup import estimates
 from playground.setup.estimates import disk
 from playground.training.models import loading
 from playground.training.service import questions
@@ -103,20 +102,6 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
     # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
     assert "8,242 MB" in problem.message and "20 MB are free" in problem.message
     disk.check([big], tmp_path, held_bytes=9 * 10**9)
-
-
-def test_what_a_checkpoint_needs_by_hand():
-    config = small_config("sizes", model={"source": "pocket-1m"}, checkpoint={"every": 5, "keep": 2})
-    policy = estimates.measures(config).policy
-    assert disk.checkpoint_bytes(config, policy) == 12 * policy.parameters + 1_000_000
-    records = 2 * 64 * (800 + 5 * config.sampling.max_new_tokens) + 3 * 2_000  # two evaluations, three updates
-    records += 3 * 60 * config.ppo.batch_size * config.sampling.max_new_tokens  # each of them in slow motion
-    needed = 1.1 * (4 * disk.checkpoint_bytes(config, policy) + 20_000_000 + records)
-    assert disk.needed_bytes(config, policy) == int(needed)
-    separate = small_config("sizes", model={"source": "pocket-1m", "critic": "separate"})
-    assert disk.checkpoint_bytes(separate, policy) == 24 * policy.parameters + 1_000_000
-    lora = small_config("sizes", model={"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}})
-    assert disk.checkpoint_bytes(lora, policy) < 2_000_000
 
 
 def test_what_a_run_writes_down_is_counted_and_not_too_small():

@@ -14,7 +14,6 @@ from playground.errors import ModelNotFound
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
@@ -131,22 +130,6 @@ def test_whatever_is_trained_and_changed(make: Any, whole: Any, name: str) -> No
         for item in (run, undisturbed)
     )
     assert made == expected and len(made) == sum(map(len, edits.values()))
-
-
-def test_interrupted_between_a_checkpoint_and_the_event_that_tells_of_it(
-    make: Any, whole: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    undisturbed, run, event = whole(), make(), RunWriter.event
-
-    def die(self: RunWriter, kind: str, *arguments: Any, **data: Any) -> None:
-        if kind == "checkpoint" and self.status.update == 3 and self.status.attempt == 1:
-            raise Interrupted
-        event(self, kind, *arguments, **data)
-
-    monkeypatch.setattr(RunWriter, "event", die)
-    dies(run, Hand(run))
-    resume(run)
-    assert resumed_at(run) == [3] and same(run, undisturbed)
 
 
 @pytest.mark.parametrize("done", [0, 1])

@@ -58,10 +58,10 @@ def test_a_new_run_is_queued_and_keeps_its_configuration(outputs: Path) -> None:
     assert run.metrics() == run.samples() == run.events() == [] and run.latest_checkpoint() is None
 
 
-@pytest.mark.parametrize("run_id", ["", "..", "a/b", "A", "-a", "a b", "a\n", "\u00e9", "x" * 61, ".bin", "a\0"])
-def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path, run_id: str) -> None:
-    with pytest.raises(InvalidConfig, match="run-id"):
-        RunDirectory.create(outputs, small_config(), run_id)
+def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path) -> None:
+    for run_id in ("", "..", "a/b", "A", "-a", "a b", "a\n", "\u00e9", "x" * 61, ".bin", "a\0"):
+        with pytest.raises(InvalidConfig, match="run-id"):
+            RunDirectory.create(outputs, small_config(), run_id)
     assert list(outputs.iterdir()) == []
 
 
@@ -77,14 +77,10 @@ def test_a_name_that_is_taken_and_a_folder_that_is_no_run_are_refused(run: RunDi
     assert RunDirectory.open(reserved.path).config() == small_config()
 
 
-@pytest.mark.parametrize("long", ["prompts", "rewards"])
-def test_settings_that_could_not_be_read_back_are_refused_before_there_is_a_folder(long: str, outputs: Path) -> None:
-    """As many as a form takes: 960 typed prompts of 100 characters, 8 lists of words."""
-    words = {"kind": "keyword", "words": [f"{number:03}{'x' * 90}" for number in range(200)]}
-    typed = [f"{number:03} {'x' * 96}" for number in range(960)]
-    too_long: dict[str, Any] = {"prompts": {"source": "typed", "typed": typed}, "rewards": [words] * 8}
+def test_settings_that_could_not_be_read_back_are_refused_before_there_is_a_folder(outputs: Path) -> None:
+    typed = [f"{number:03} {'x' * 96}" for number in range(960)]  # as many as a form takes
     with pytest.raises(InvalidConfig, match="at most 100,000 are read"):
-        RunDirectory.create(outputs, small_config(**{long: too_long[long]}), "one")
+        RunDirectory.create(outputs, small_config(prompts={"source": "typed", "typed": typed}), "one")
     assert not (outputs / "one").exists()
     some = small_config(prompts={"source": "typed", "typed": typed[:900]})
     assert RunDirectory.create(outputs, some, "one").config() == some
@@ -124,17 +120,14 @@ def test_a_run_lives_exactly_as_long_as_its_process(run: RunDirectory) -> None:
     assert run.status().state == "interrupted"
 
 
-@pytest.mark.parametrize("state", ["finished", "stopped", "failed", "interrupted"])
-def test_an_ended_run_stays_ended_without_its_worker(run: RunDirectory, state: str) -> None:
-    write_status(run, state=state, message="why")
+def test_an_ended_run_stays_ended_and_a_damaged_status_is_an_interrupted_run(run: RunDirectory) -> None:
     run.request_stop()
-    assert (run.status().state, run.status().message) == (state, "why")
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"\x00\xff", b"[]", b'{"state": "dancing"}'])
-def test_a_damaged_status_is_an_interrupted_run(run: RunDirectory, content: bytes) -> None:
-    run.status_path.write_bytes(content)
-    assert (run.status().state, run.status().reason) == ("interrupted", "damaged")
+    for state in ("finished", "stopped", "failed", "interrupted"):
+        write_status(run, state=state, message="why")
+        assert (run.status().state, run.status().message) == (state, "why")
+    for content in (b"", b"{", b"\x00\xff", b"[]", b'{"state": "dancing"}'):
+        run.status_path.write_bytes(content)
+        assert (run.status().state, run.status().reason) == ("interrupted", "damaged")
 
 
 def test_a_reader_never_sees_half_a_status(run: RunDirectory) -> None:
@@ -151,17 +144,6 @@ def test_a_reader_never_sees_half_a_status(run: RunDirectory) -> None:
         seen += 1
     assert seen and run.status_on_disk().update == 299
     assert [path.name for path in run.path.iterdir() if path.name.startswith(".")] == []
-
-
-def test_records_survive_a_torn_last_line_and_damaged_ones(run: RunDirectory) -> None:
-    writer = RunWriter(run, num_updates=3)
-    writer.metrics(update_metrics(1))
-    with open(run.metrics_path, "ab") as file:
-        file.write(b'{"update": 2}\nnull\n\x00\x00\n\xff\xfe\n')  # a line of another shape, and no lines at all
-    writer.metrics(update_metrics(3))
-    with open(run.metrics_path, "ab") as file:
-        file.write(b'{"update": 4, "epis')
-    assert run.metrics() == [update_metrics(1), update_metrics(3)]
 
 
 def test_fields_of_a_newer_version_are_ignored(tmp_path: Path) -> None:

@@ -75,14 +75,6 @@ def test_a_torn_last_line_is_cut_off_at_any_byte(tail: JsonlTail) -> None:
         assert tail.path.read_bytes() == b"".join(LINES[: DATA[:cut].count(b"\n")])
 
 
-@pytest.mark.parametrize("garbage", [b"\x00", b"\x00" * 50, b"\xff\xfe", b"}{"])
-def test_garbage_at_any_byte_costs_at_most_the_line_it_hits(tail: JsonlTail, garbage: bytes) -> None:
-    for offset in range(len(DATA)):
-        hit = DATA[:offset].count(b"\n") + 1
-        found = read(DATA[:offset] + garbage + DATA[offset:], tail)
-        assert [item for item in found if item.update != hit] == [item for item in ITEMS if item.update != hit]
-
-
 def test_a_line_that_is_no_record_is_skipped(tail: JsonlTail) -> None:
     for line in (b"[1]", b"3", b'"text"', b"", b"nonsense", b"[" * 100_000, b'{"update": "many"}'):
         assert read(LINES[0] + line + b"\n" + LINES[1], tail) == ITEMS[:2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -150,26 +149,6 @@ def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_
     (outputs / ".bin").symlink_to(tmp_path, target_is_directory=True)
     assert history.keep_newest(outputs, 0, 0) == [] and ids(outputs) == ["a"]
     assert history.empty_bin(outputs) == 0 and (tmp_path / "precious").is_dir()
-
-
-@pytest.mark.parametrize("first", ["waiting", "living"])
-def test_a_run_that_begins_between_two_looks_is_in_use(outputs: Path, monkeypatch: Any, first: str) -> None:
-    run = RunDirectory.create(outputs, small_config(reference={"source": "start/update-000010"}), "one")
-    queue.enter(run, "cpu", attempt=1)
-    locks: list[Any] = []
-    module = {"waiting": (queue, "waiting"), "living": (launcher, "living_runs")}[first]
-    ask = getattr(*module)
-
-    def then_it_begins(folder: Path) -> list[Any]:
-        found = ask(folder)
-        if not locks:
-            locks.append(launcher.take_lock(run))
-            queue.leave(run)
-        return found
-
-    monkeypatch.setattr(*module, then_it_begins)
-    assert {"one", "start"} <= history.in_use(outputs)
-    locks[0].close()
 
 
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:

@@ -85,20 +85,6 @@ def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> 
     assert Supervisor(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
 
 
-@pytest.mark.parametrize("name", ["status.json", "worker.lock", "vitals.json", "request.json"])
-def test_a_pipe_in_the_place_of_a_file_holds_up_no_other_run(outputs: Path, name: str) -> None:
-    (lost_run(outputs, "strange").path / name).unlink(missing_ok=True)
-    os.mkfifo(outputs / "strange" / name)
-    lost_run(outputs)
-    (outputs / ".queue").mkdir()
-    os.mkfifo(outputs / ".queue" / "lost.json")
-    ended: list[RunDirectory] = []
-    looking = threading.Thread(target=lambda: ended.extend(Supervisor(outputs).end_the_dead()), daemon=True)
-    looking.start()
-    looking.join(10)
-    assert not looking.is_alive() and "lost" in [run.id for run in ended]
-
-
 def test_what_lives_has_ended_or_waits_is_left_alone_also_when_the_machine_is_short_of_files(
     outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,17 +188,6 @@ def test_the_exit_code_of_an_attempt_that_is_over_says_nothing_and_is_forgotten(
         shutil.rmtree(run.path)
         Supervisor(outputs).end_the_dead()
     assert children.dead() == []
-
-
-def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.no_such_module")
-    run, process = launcher.start(small_config(), outputs)
-    assert process is not None and process.wait(timeout=120) == 1
-    Supervisor(outputs).look()
-    status = run.status_on_disk()
-    assert (status.state, status.reason) == ("failed", "bug") and "worker.log" in status.message
 
 
 def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Path) -> None:
@@ -329,23 +304,6 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     assert len(keeper.end_the_dead()) == 1
     assert training.status_on_disk().state == "interrupted" and reward_models.living(outputs) is None
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
-
-
-def test_a_run_that_breaks_the_reader_costs_only_itself(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A damage of a kind that was not foreseen."""
-    lost_run(outputs, "a-bad-one")
-    lost_run(outputs, "z-lost")
-    status = RunDirectory.status_on_disk
-
-    def breaking(run: RunDirectory) -> Status:
-        return status(run) if run.id != "a-bad-one" else status(run).model_copy(update={"update": 1 / 0})
-
-    monkeypatch.setattr(RunDirectory, "status_on_disk", breaking)
-    assert [run.id for run in Supervisor(outputs).end_the_dead()] == ["z-lost"]
-    assert "ZeroDivisionError" in capsys.readouterr().err
-    assert [run.id for run in history.list_runs(outputs)] == ["z-lost"]
 
 
 class FullStream:

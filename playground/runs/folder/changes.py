@@ -31,12 +31,12 @@ MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a
 COMMANDS = ("pause", "resume", "step")
 TRACE = "trace"
 MAX_EDIT_BYTES = 10_000
-MOST_EDITS = 1_000  # of a run: whoever lists, overlays, forks or resumes it goes through all of them
+MOST_EDITS = 1_000  # of a run: to list, overlay, fork or resume it goes through all of them
 
 
 def live_in(config: RunConfig) -> list[str]:
-    """The live settings that mean something in a run: without a target for a fixed leash, without what its method does
-    not use."""
+    """The live settings that mean something in a run: without a target for a fixed KL penalty, without what its
+    method does not use."""
     return [
         field
         for field in LIVE_FIELDS

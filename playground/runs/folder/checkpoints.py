@@ -77,7 +77,7 @@ def is_foreign(folder: Path, run: RunDirectory) -> bool:
 
 
 def digest(config: RunConfig) -> str:
-    """Of the configuration as run, to tell whether a checkpoint was made with it."""
+    """Of the configuration as run, to see whether a checkpoint was made with it."""
     return hashlib.sha256(config.to_yaml().encode()).hexdigest()
 
 

@@ -48,6 +48,7 @@ from playground.runs.folder.records import (
 from playground.runs.folder.token_records import TokenFigures
 from playground.setup import describe
 
+BIN = ".bin"  # in the outputs folder: runs that were deleted
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
 MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
 P = TypeVar("P", Sample, TokenFigures)
@@ -195,12 +196,12 @@ class RunDirectory:
         return self.label().name or describe.title_of(config)
 
     def is_alive(self) -> bool:
-        """True while a worker process holds the lock, which the kernel frees on any death, or a driver is in charge of
-        a worker elsewhere."""
+        """True while a worker process holds the lock, which the kernel frees on any death, or a driver has a worker
+        elsewhere."""
         return is_locked(self.lock_path) or self.is_driven()
 
     def is_driven(self) -> bool:
-        """True while a driver is in charge of it: it is computed elsewhere, or waits for that."""
+        """True while a driver has it: it is computed elsewhere, or waits for that."""
         elsewhere = placed.read(self.path)
         return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
@@ -304,7 +305,7 @@ class RunDirectory:
         return (self.control_path / "stop").exists()
 
     def status_on_disk(self) -> Status:
-        """What status.json says, whoever may have died since; a file that cannot be read is an end as `damaged`."""
+        """What status.json says, also of a worker that has died; one that cannot be read is an end as `damaged`."""
         damaged = Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
         return read_record(self.status_path, Status) or damaged
 

@@ -103,7 +103,7 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     """Why a worker died that left no exit reason of its own.
 
     Args:
-        exit_code: as `subprocess` gives it (negative: a signal); None where nobody saw it, for example because the
+        exit_code: as `subprocess` gives it (negative: a signal); None where it was not seen, for example because the
             server that started it was restarted.
         status: the last one on disk.
     """

@@ -33,7 +33,7 @@ MAX_PACKED_BYTES = 20_000_000  # unpacked
 MAX_LINE_BYTES = 4_000_000
 MOST_PACKED_LINES = 100_000
 MOST_DAMAGED = 5_000  # lines of a file that are no records; what comes behind so many is not read
-SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: nobody is dead or damaged for them
+SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: no run is dead or damaged for them
 
 
 class JsonlTail:
@@ -102,6 +102,19 @@ def is_kept(path: Path) -> bool:
     return False
 
 
+def stamps(*paths: Path | str) -> tuple[int, ...]:
+    """Changes when one of these files does: time of its last change, bytes and inode of each; zeros for one that is not
+    there."""
+    found: list[int] = []
+    for path in paths:
+        try:
+            info = os.stat(path)
+            found += [info.st_mtime_ns, info.st_size, info.st_ino]
+        except OSError:
+            found += [0, 0, 0]
+    return tuple(found)
+
+
 def packed(path: Path, most_bytes: int = MAX_PACKED_BYTES) -> bytes:
     """What `<path>.gz` holds, at most so much of it; nothing where it is not there or damaged."""
     try:
@@ -164,7 +177,7 @@ def field_is(name: str, value: int) -> re.Pattern[bytes]:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: whoever can put one there
+    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: who can put one there
     could have other files shown, or written, as a part of the run."""
     try:
         names = [folder.name] if folder.is_symlink() else []
@@ -207,7 +220,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 def leave_word(path: Path) -> None:
     """Ask a worker for something by a file whose name says all. On a full disk it is an empty one, which needs no room:
-    there above all a run must be told to stop. Raises: OSError."""
+    there above all it must be possible to stop a run. Raises: OSError."""
     try:
         write_atomically(path, json.dumps({"time": time.time()}))
     except OSError:
@@ -216,7 +229,7 @@ def leave_word(path: Path) -> None:
 
 def private(path: str, flags: int) -> int:
     """For `open(..., opener=private)`: a file that is made is for this user alone. A pipe in its place is an error."""
-    return os.open(path, flags | os.O_NONBLOCK, 0o600)  # without it, a pipe that nobody reads would be waited for
+    return os.open(path, flags | os.O_NONBLOCK, 0o600)  # without it, a pipe without a reader would be waited for
 
 
 def cut_torn_line(path: Path) -> None:

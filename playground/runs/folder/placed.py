@@ -1,7 +1,7 @@
 """placed.json: by which backend an attempt of a run is computed that has its worker elsewhere.
 
-A driver (`playground.cluster`) is in charge of its jobs, and writes this file; so does who hands the run over to it,
-and the node puts its name in. While the driver is in charge, the run counts as alive, whether or not the lock of its
+A driver (`playground.cluster`) drives its jobs, and writes this file; so does who hands the run over to it,
+and the node puts its name in. While the driver has it, the run counts as alive, whether or not the lock of its
 worker can be seen from here.
 """
 
@@ -24,7 +24,7 @@ AGAIN = "waiting for another node"
 class Placed(Record):
     """Which attempt, by which backend (ray, slurm, jobs) with which options, and at which node once that is known.
 
-    `driver` is in charge of it; empty for none any more. `folder` is the run's own: a copy has no driver. `submitted`
+    `driver` has it; empty for none any more. `folder` is the run's own: a copy has no driver. `submitted`
     once its job was. `update`: what had been made before. `lost`: how many attempts before have lost their nodes.
     """
 
@@ -39,7 +39,7 @@ class Placed(Record):
     lost: Count = 0
 
     def holds(self, folder: Path, status: Status) -> bool:
-        """Whether a driver is in charge of what this status tells."""
+        """Whether a driver has what this status is of."""
         going = self.attempt == status.attempt and (not status.ended or status.reason in FAULTS)
         return bool(self.driver) and going and self.folder == os.path.realpath(folder)
 

@@ -1,5 +1,4 @@
-"""Signals to workers, and to nobody else: only where the lock is held, and pid, start and boot name the process that
-holds it.
+"""Signals to workers, and to no other process: only where the lock is held, and pid, start and boot name its holder.
 
 The page, the command line and the server's loop end runs with this. Stopping is a request first, and what takes
 requests is the worker itself; force comes after a grace, and goes to the worker's whole process group.
@@ -104,7 +103,7 @@ def end_own_family() -> None:
 
 def stalled(run: RunDirectory) -> float:
     """Seconds for which a living run has been silent, if that is longer than it ever takes; else 0. It may go on yet,
-    so nobody is ended for it."""
+    so it is not ended for that."""
     status, found = run.status_on_disk(), heartbeat.read(run.path)
     if not run.is_alive():
         return 0.0
@@ -139,7 +138,7 @@ def _leave_note(run: RunDirectory) -> None:
     if silent:
         words = f"The worker had not answered for {silent:.0f} s, and was ended on request."
     note = heartbeat.Killed(attempt=status.attempt, reason="stalled" if silent else "stopped", message=words)
-    with contextlib.suppress(OSError):  # without the note the kill is told as a kill
+    with contextlib.suppress(OSError):  # without the note the kill shows as a kill
         heartbeat.killed_path(run.path).write_text(note.model_dump_json(), encoding="utf-8")
 
 

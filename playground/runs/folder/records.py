@@ -1,7 +1,7 @@
 """The records of a run directory, typed: one class per line format, and strict JSON in and out.
 
-A file of a run may be damaged, or somebody else's. So what is no figure (not finite, absurdly large) is nothing, and a
-record that then lacks a figure is left out by `parsed`; nobody who reads records has to ask again. Knows nothing of
+A file of a run may be damaged, or another person's. So what is no figure (not finite, absurdly large) is nothing, and a
+record that then lacks a figure is left out by `parsed`; what reads records need not ask again. Knows nothing of
 files or processes. The worker writes these; the page, the command line and `insight` read them.
 """
 
@@ -82,7 +82,7 @@ class Status(Record):
 
     def seconds_at_work(self, now: float = 0.0) -> float:
         """How long it has worked, over all attempts: without its pauses, its time in the queue and what lies between
-        two attempts. A run that was written before this was recorded tells it of its last attempt, pauses included.
+        two attempts. A run that was written before this was recorded knows it of its last attempt, pauses included.
 
         Args:
             now: the present time; without it, until the status was written.
@@ -263,7 +263,7 @@ class ScoreScale(Record):
 
     @classmethod
     def of(cls, events: Iterable[Event]) -> ScoreScale | None:
-        """As the events of a run tell it; None if it has not been measured yet."""
+        """As the events of a run have it; None if it has not been measured yet."""
         found = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
         return next(filter(None, found), None)
 
@@ -288,7 +288,7 @@ FORK = "fork"  # kind of the event with which a run begins that goes on from ano
 REFERENCE = "reference"  # kind of the event that holds a fingerprint of the reference's weights
 REWARD_MODELS = "reward_models"  # kind of the event that says whether reward models are read as they were trained
 BEST_OF = "best_of"  # kind of the event that holds what the best of n answers scores: lists {n, score, kl}
-STEERING_VECTOR = "steering_vector"  # kind of the event that tells of the vector of `method: steer`
+STEERING_VECTOR = "steering_vector"  # kind of the event that describes the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 TRACE = "trace"  # kind of the event that says an update was recorded in slow motion: see `runs.folder.traces`
 EDIT = "edit"  # kind of the event that records an applied change of a live setting

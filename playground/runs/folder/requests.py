@@ -1,13 +1,12 @@
 """Who asked for a run, and by which click: a start that is repeated with the same id gives the same run.
 
-Kept as `request.json` in the run's folder, and as one tiny file per id in `<outputs>/.requests/`, so that the answer is
-the same for every process and after a restart. An id is hashed before it touches a path or a disk. Knows files only;
-the launcher calls it while it holds the folder's lock for starting.
+Kept as `request.json` in the run's folder, so that the answer is the same for every process, after a restart, and while
+the run lies in the bin. An id is hashed before it touches a disk. Knows files only; the launcher calls it while it
+holds the folder's lock for starting.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import secrets
@@ -15,17 +14,12 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from playground.config import RUN_ID
 from playground.errors import RunBusy, RunNotFound
-from playground.runs.folder.directory import RunDirectory, refuse_too_long
-from playground.runs.folder.files import is_locked, read_record, write_atomically
+from playground.runs.folder.directory import BIN, RunDirectory, refuse_too_long
+from playground.runs.folder.files import folders, is_locked, read_record, write_atomically
 from playground.runs.folder.records import Record, Seconds
-from playground.safety.plain_files import read_bytes
 
-INDEX = ".requests"
-MOST_BYTES = 200  # of what is kept for an id: the name of a run
 MOST_CHARACTERS = {"request.id": 200, "request.visitor": 200, "request.mode": 40}
-KEEP_SECONDS = 86_400.0  # how long the id of a run that was deleted is remembered, so that nothing starts it again
 
 
 class Request(NamedTuple):
@@ -63,23 +57,22 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     """The run that this request has started before, in whatever state it is now.
 
     Raises:
-        RunNotFound: if it has been deleted since. RunBusy: it is being made in this moment.
+        RunNotFound: if it lies in the bin. RunBusy: it is being made in this moment.
     """
     if not request.id:
         return None
-    name = _kept(outputs / INDEX / digest(request.id))
-    if not RUN_ID.fullmatch(name):
-        return None
-    run = RunDirectory(outputs / name)
-    if run.config_path.is_file():
-        return run
-    if is_locked(run.making_path):
-        raise RunBusy(
-            f"The run `{name}`, which this request asks for, is being made. Look at the Runs page in a moment."
-        )
-    if not run.path.exists():
-        raise RunNotFound(f"The run `{name}`, which this request had started, has been deleted. Start it anew.")
-    return None  # whoever began to make it died before it was a run
+    wanted = digest(request.id)
+    for run in map(RunDirectory, [*folders(outputs), *folders(outputs / BIN)]):
+        if of(run).id != wanted:
+            continue
+        if run.path.parent.name == BIN:
+            raise RunNotFound(f"The run `{run.id}`, which this request had started, has been deleted. Start it anew.")
+        if run.config_path.is_file():
+            return run
+        if is_locked(run.making_path):
+            words = f"The run `{run.id}`, which this request asks for, is being made."
+            raise RunBusy(f"{words} Look at the Runs page in a moment.")
+    return None  # or what began to make it died before it was a run
 
 
 def record(run: RunDirectory, request: Request, slot: str) -> None:
@@ -87,10 +80,6 @@ def record(run: RunDirectory, request: Request, slot: str) -> None:
     facts = {"key": secrets.token_hex(8), "created_at": time.time(), "slot": slot}
     asked = Asked(**request._asdict() | {"id": digest(request.id)} | facts)
     _write(run, asked)
-    if request.id:
-        index = run.path.parent / INDEX
-        index.mkdir(mode=0o700, exist_ok=True)
-        write_atomically(index / asked.id, run.id)
 
 
 def move(run: RunDirectory, slot: str) -> None:
@@ -99,34 +88,8 @@ def move(run: RunDirectory, slot: str) -> None:
 
 
 def of(run: RunDirectory) -> Asked:
-    """Who asked for a run; nobody in particular where that is not known."""
+    """Who asked for a run; an empty record where that is not known."""
     return read_record(run.request_path, Asked) or Asked()
-
-
-def forget(run: RunDirectory) -> None:
-    """Drop the id by which a run was asked for that never became one: who asks again gets it made."""
-    asked = of(run).id
-    if asked.isalnum() and _kept(path := run.path.parent / INDEX / asked) == run.id:
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-def forget_deleted(outputs: Path) -> None:
-    """Drop the ids of runs that were deleted long ago, so that there are never many more ids than runs."""
-    for path in (outputs / INDEX).glob("*"):
-        with contextlib.suppress(OSError):
-            name = _kept(path)
-            gone = not RUN_ID.fullmatch(name) or not (outputs / name).exists()
-            if gone and abs(time.time() - path.stat().st_mtime) > KEEP_SECONDS:
-                path.unlink()
-
-
-def _kept(path: Path) -> str:
-    """The run that an id has started; empty where that cannot be read."""
-    try:
-        return read_bytes(path, MOST_BYTES).decode().strip()
-    except (OSError, ValueError):
-        return ""
 
 
 def _write(run: RunDirectory, asked: Asked) -> None:

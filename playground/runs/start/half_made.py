@@ -58,8 +58,8 @@ def left(outputs: Path) -> list[RunDirectory]:
 
 
 def clear(run: RunDirectory) -> None:
-    """Take away what a dead maker has left: first what is remembered of the request, or it would count as done, then
-    the folder, the mark last. Whoever dies in here leaves the rest to the next."""
+    """Take away what a dead maker has left: the folder first, the mark last. Who dies in here leaves the
+    rest to the next."""
     if not os.path.lexists(run.making_path) or is_locked(run.making_path):
         return
     if not run.config_path.is_file():
@@ -69,6 +69,5 @@ def clear(run: RunDirectory) -> None:
 
 
 def remove(run: RunDirectory) -> None:
-    """Take away the folder of a run that is none yet, and what is remembered of its request. By its maker, too."""
-    requests.forget(run)
+    """Take away the folder of a run that is none yet. By its maker, too."""
     shutil.rmtree(run.path, ignore_errors=True)

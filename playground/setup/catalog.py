@@ -222,15 +222,9 @@ def _folder(source: str, revision: str | None) -> Path:
     if hub.repository(source) is None:
         hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
         raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
-    cached = hub.cached(source, revision)
-    if cached is not None:
+    if cached := hub.cached(source, revision):
         return cached
-    if hub.offline():
-        raise ModelNotHere(
-            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
-            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
-        )
-    raise ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
+    raise hub.absent(source)
 
 
 def reference_folder(source: str, outputs: Path | None) -> Path:

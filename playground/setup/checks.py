@@ -254,15 +254,10 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
     if row_files.kind_of(source):
-        if os.path.isdir(path):
-            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
-        if not os.path.isfile(path):
+        if not os.path.exists(path):
             return Problem("prompts.source", f"There is no file {source}.")
-        if os.path.getsize(path) > row_files.MAX_FILE_BYTES:
-            limit = f"{row_files.MAX_FILE_BYTES // 1_000_000} MB"
-            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
         try:
-            row_files.separator(Path(path))
+            next(row_files.rows(Path(path)))
             if claim_files.is_source(source, prompts.column):
                 claim_files.read(Path(path))
         except row_files.TableUnusable as error:

@@ -66,6 +66,16 @@ def offline() -> bool:
     return wishes in ("1", "ON", "YES", "TRUE")
 
 
+def absent(source: str) -> ModelNotHere:
+    """What to say of a model that is not in the cache."""
+    if offline():
+        return ModelNotHere(
+            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
+            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
+        )
+    return ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
+
+
 def cache_folder() -> Path:
     """Where the hub's library keeps what it has downloaded."""
     from huggingface_hub import constants
@@ -221,10 +231,7 @@ def _asked(source: str) -> str:
     if name is None:
         raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
     if offline():
-        raise ModelNotHere(
-            f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to download it: choose a model that is here, "
-            "or start without HF_HUB_OFFLINE."
-        )
+        raise absent(name)
     return name
 
 

@@ -41,7 +41,6 @@ class HubFacts:
     """A model of the hub before it is downloaded. `download_bytes` is the size of the files that would be fetched."""
 
     id: str
-    commit: str
     licence: str
     gated: bool
     download_bytes: int
@@ -121,7 +120,6 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
     each = 4 if "32" in str(config.get("dtype") or config.get("torch_dtype") or "float32") else 2
     return HubFacts(
         id=name,
-        commit=str(info.sha),
         licence=_licence(info),
         gated=bool(info.gated),
         download_bytes=sum(sizes.values()),

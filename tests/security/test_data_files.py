@@ -49,9 +49,9 @@ for name in sys.argv[2:]:
         except PlaygroundError as error:
             said = str(error)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        told = {'said': said, 'seconds': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        facts = {'said': said, 'seconds': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
                 'megabytes': (after.ru_maxrss - before.ru_maxrss) / 1000}
-        print(json.dumps({name: told}), flush=True)
+        print(json.dumps({name: facts}), flush=True)
         os._exit(0)
     os.waitpid(child, 0)
 """

@@ -252,8 +252,8 @@ def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatc
         "kl": [0.88, 0.95, 3],
     }
     monkeypatch.setattr(catalog, "lessons", lambda: {"yes-man": Lesson("yes-man", bands=figures)})
-    told = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
-    assert told in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
+    words = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
+    assert words in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
     del figures["wrong-claims-repeated"], figures["parses"]
     assert "right claims 97 to 100 %" in expected.line("yes-man")
     assert expected.line("no such preset") == ""

@@ -222,15 +222,9 @@ def _folder(source: str, revision: str | None) -> Path:
     if hub.repository(source) is None:
         hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
         raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
-    cached = hub.cached(source, revision)
-    if cached is not None:
+    if cached := hub.cached(source, revision):
         return cached
-    if hub.offline():
-        raise ModelNotHere(
-            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
-            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
-        )
-    raise ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
+    raise hub.absent(source)
 
 
 def reference_folder(source: str, outputs: Path | None) -> Path:
@@ -244,11 +238,9 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
     if saved is None or not saved.is_dir():
         try:
             return model_folder(source)
-        except ModelNotHere:
-            raise
         except ModelNotFound as error:
-            hint = "`start` is the model before training; the name of a run in the outputs folder works too."
-            raise ModelNotFound(f"{error} {hint}") from None
+            hint = " `start` is the model before training; the name of a run in the outputs folder works too."
+            raise type(error)(f"{error}{'' if isinstance(error, ModelNotHere) else hint}") from None
     if saved.is_symlink() or saved.parent.is_symlink():
         raise ModelNotFound(f"The run {run} holds a link, which is not followed: give the path of the model itself.")
     found = (path.parent for path in saved.glob("update-*/MANIFEST.json"))
@@ -262,22 +254,19 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
 
 def reward_models(outputs: Path | None) -> list[Choice]:
     """The reward models that were trained here, the newest first, and then those that ship with the playground."""
-    found = []
-    trained = (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}") if outputs else ()
-    for path in (*trained, *(folder / REWARD_CARD for folder in shipped_reward_models().values())):
+    trained = [path.parent for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}")] if outputs else []
+    found, shipped = [], list(shipped_reward_models().values())
+    for folder in [folder for folder in (*trained, *shipped) if not folder.is_symlink()]:
         try:
-            if path.parent.is_symlink():
-                continue
-            card = plain_files.read_json(path, MAX_CARD_BYTES)
+            card = plain_files.read_json(folder / REWARD_CARD, MAX_CARD_BYTES)
             trained_at, accuracy = float(card["trained_at"]), float(card["accuracy"])
             words = f"on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        name, ships = path.parent.name, path.parents[1] == POCKET_REWARD_MODELS
-        how = "Ships with the playground; trained" if ships else "Trained here"
-        choice = Choice(name, name, f"{how} {words} Right on {accuracy:.0%} of held-out pairs.")
-        found.append(((not ships, trained_at), choice))
-    return [choice for _, choice in sorted(found, key=lambda item: item[0], reverse=True)]
+        how = "Ships with the playground; trained" if folder in shipped else "Trained here"
+        choice = Choice(folder.name, folder.name, f"{how} {words} Right on {accuracy:.0%} of held-out pairs.")
+        found.append((folder not in shipped, trained_at, choice))
+    return [choice for _, _, choice in sorted(found, reverse=True)]
 
 
 def shipped_reward_models() -> dict[str, Path]:

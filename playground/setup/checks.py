@@ -49,8 +49,13 @@ class Need(NamedTuple):
         return catalog.model_folder(self.source, self.revision, self.use)
 
 
-def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
-    """Every model that a configuration names: policy, reference, and those that score."""
+def needs(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Need]:
+    """Every model that a configuration names: of a run policy, reference, and those that score; of the training of a
+    reward model its base, and who writes the answers to be judged."""
+    if isinstance(config, RewardTrainingConfig):
+        writer = config.pairs.writer
+        found = [Need("base", config.base, config.revision, "reward")]
+        return [*found, Need("pairs.writer", writer, None, "policy")] if writer is not None else found
     found = [Need("model.source", config.model.source, config.model.revision, "policy")]
     if config.reference.source != catalog.START:
         found.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
@@ -63,25 +68,14 @@ def needs(config: RunConfig, outputs: Path | None = None) -> list[Need]:
 
 def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
     """May a worker of this configuration have to ask the hub? Only such a one is given the hub's token."""
-    if isinstance(config, RunConfig):
-        needed, data = needs(config), config.prompts.source
-    else:
-        needed, data = reward_training_needs(config), config.pairs.source
+    data = config.prompts.source if isinstance(config, RunConfig) else config.pairs.source
     known = [item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)]
     named = [
         source
-        for source in (*(need.source for need in needed), data)
+        for source in (*(need.source for need in needs(config)), data)
         if source not in known and row_files.kind_of(source) is None
     ]
     return any(hub.repository(source) is not None and not os.path.isdir(source) for source in named)
-
-
-def reward_training_needs(config: RewardTrainingConfig) -> list[Need]:
-    """Every model that the training of a reward model names: its base, and who writes the answers to be judged."""
-    found = [Need("base", config.base, config.revision, "reward")]
-    if config.pairs.writer is not None:
-        found.append(Need("pairs.writer", config.pairs.writer, None, "policy"))
-    return found
 
 
 def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text: None) -> None:
@@ -122,8 +116,7 @@ def model_problems(needed: Iterable[Need], *, ask_hub: bool = False) -> list[Pro
 
 def out_of_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Problem]:
     """The models that a run or a training could not get; may ask the hub."""
-    needed = needs(config, outputs) if isinstance(config, RunConfig) else reward_training_needs(config)
-    return model_problems(needed, ask_hub=True)
+    return model_problems(needs(config, outputs), ask_hub=True)
 
 
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
@@ -261,15 +254,10 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
     if row_files.kind_of(source):
-        if os.path.isdir(path):
-            return Problem("prompts.source", f"{source} is a folder. Name a file in it.")
-        if not os.path.isfile(path):
+        if not os.path.exists(path):
             return Problem("prompts.source", f"There is no file {source}.")
-        if os.path.getsize(path) > row_files.MAX_FILE_BYTES:
-            limit = f"{row_files.MAX_FILE_BYTES // 1_000_000} MB"
-            return Problem("prompts.source", f"{source} has more than {limit}. Keep only the rows that are needed.")
         try:
-            row_files.separator(Path(path))
+            next(row_files.rows(Path(path)))
             if claim_files.is_source(source, prompts.column):
                 claim_files.read(Path(path))
         except row_files.TableUnusable as error:
@@ -287,7 +275,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     Raises:
         InvalidConfig: with every problem, each naming its field.
     """
-    problems = model_problems(reward_training_needs(config))
+    problems = model_problems(needs(config))
     if config.name in catalog.shipped_reward_models():
         problems.append(Problem("name", f"`{config.name}` ships with the playground. Choose another name."))
     source, known = config.pairs.source, [item.name for item in catalog.ANNOTATORS]

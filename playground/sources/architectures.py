@@ -5,18 +5,39 @@ Knows names and numbers; no torch, and no transformers, whose configurations wou
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from playground.errors import ModelNotFound
 
 # model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
-_TIED = ("gpt2", "opt", "gpt_neo", "gemma", "gemma2", "gemma3_text", "smollm3")
-_UNTIED = ("gpt_neox", "llama", "mistral", "qwen2", "qwen3", "phi")
-CAUSAL_TYPES = dict.fromkeys(_TIED, True) | dict.fromkeys(_UNTIED, False)
-ENCODER_TYPES = ("bert", "roberta", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "electra", "albert")
-GATED_MLP = {"llama", "mistral", "qwen2", "qwen3", "gemma", "gemma2", "gemma3_text", "smollm3", "modernbert"}
+
+
+class Family(NamedTuple):
+    """What is so in a family of models where config.json does not say (families.csv).
+
+    Attributes:
+        use: `policy` for what writes text, `reward` for an encoder, which can only judge. mlp_kept: what a feed-forward
+            part keeps of a token for the backward pass, times its size. tied: input and output embeddings are one
+            matrix. gated: three matrices in the feed-forward part, not two. grouped: heads may share keys and values.
+    """
+
+    use: str
+    mlp_kept: int
+    tied: bool
+    gated: bool
+    grouped: bool
+
+
+with open(Path(__file__).with_name("families.csv"), encoding="utf-8", newline="") as _file:
+    FAMILIES = {
+        name: Family(use, int(kept), *(word == "yes" for word in words))
+        for name, use, kept, *words in list(csv.reader(_file))[1:]
+    }
+CAUSAL_TYPES = tuple(name for name, family in FAMILIES.items() if family.use == "policy")
 NUMBERS = {  # our name -> the names that architectures give it, in the order in which they are tried
     "hidden_size": ("hidden_size", "n_embd", "dim", "d_model"),
     "layers": ("num_hidden_layers", "n_layer", "num_layers", "n_layers"),
@@ -31,7 +52,7 @@ INTERMEDIATE_NAMES = ("intermediate_size", "ffn_dim", "n_inner", "hidden_dim")
 class Architecture:
     """The measures of a model that decide about memory and time.
 
-    `parameters` counts a shared embedding once. `gated` means a feed-forward with three matrices instead of two.
+    `parameters` counts a shared embedding once.
     """
 
     model_type: str
@@ -47,9 +68,14 @@ class Architecture:
     parameters: int
 
     @property
+    def family(self) -> Family:
+        """What is so in all models of its type."""
+        return FAMILIES[self.model_type]
+
+    @property
     def gated(self) -> bool:
         """Three matrices in the feed-forward part (gate, up, down) instead of two."""
-        return self.model_type in GATED_MLP
+        return self.family.gated
 
     @property
     def linear_parameters(self) -> int:
@@ -78,14 +104,14 @@ def architecture(config: Mapping[str, Any], parameters: int, where: str = "confi
     kind = str(config.get("model_type"))
     numbers = {name: _number(config, names, where) for name, names in NUMBERS.items()}
     hidden, heads = numbers["hidden_size"], numbers["heads"]
-    grouped = kind not in ("gpt2", "opt", "gpt_neo", "gpt_neox", *ENCODER_TYPES)
+    family = FAMILIES.get(kind, FAMILIES["gpt2"])
     return Architecture(
         model_type=kind,
-        kv_heads=_number(config, ("num_key_value_heads",), where, heads) if grouped else heads,
+        kv_heads=_number(config, ("num_key_value_heads",), where, heads) if family.grouped else heads,
         head_size=_number(config, ("head_dim",), where, max(1, hidden // heads)),
         intermediate_size=_number(config, INTERMEDIATE_NAMES, where, 4 * hidden),
         context_length=_number(config, CONTEXT_NAMES, where, 1024),
-        tied=bool(config.get("tie_word_embeddings", CAUSAL_TYPES.get(kind, True))),
+        tied=bool(config.get("tie_word_embeddings", family.tied)),
         parameters=parameters,
         **numbers,
     )

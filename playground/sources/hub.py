@@ -41,7 +41,6 @@ class HubFacts:
     """A model of the hub before it is downloaded. `download_bytes` is the size of the files that would be fetched."""
 
     id: str
-    commit: str
     licence: str
     gated: bool
     download_bytes: int
@@ -64,6 +63,16 @@ def offline() -> bool:
     """True where the environment forbids to ask the hub."""
     wishes = (os.environ.get("HF_HUB_OFFLINE") or os.environ.get("TRANSFORMERS_OFFLINE") or "").upper()
     return wishes in ("1", "ON", "YES", "TRUE")
+
+
+def absent(source: str) -> ModelNotHere:
+    """What to say of a model that is not in the cache."""
+    if offline():
+        return ModelNotHere(
+            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
+            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
+        )
+    return ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
 
 
 def cache_folder() -> Path:
@@ -111,7 +120,6 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
     each = 4 if "32" in str(config.get("dtype") or config.get("torch_dtype") or "float32") else 2
     return HubFacts(
         id=name,
-        commit=str(info.sha),
         licence=_licence(info),
         gated=bool(info.gated),
         download_bytes=sum(sizes.values()),
@@ -221,10 +229,7 @@ def _asked(source: str) -> str:
     if name is None:
         raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
     if offline():
-        raise ModelNotHere(
-            f"{name} is not on this machine, and HF_HUB_OFFLINE forbids to download it: choose a model that is here, "
-            "or start without HF_HUB_OFFLINE."
-        )
+        raise absent(name)
     return name
 
 

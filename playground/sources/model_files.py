@@ -8,6 +8,7 @@ until a file of the folder changes; `training` calls it again before it loads.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from playground.errors import ModelNotFound
 from playground.sources import architectures, weight_files
-from playground.sources.architectures import CAUSAL_TYPES, ENCODER_TYPES, Architecture
+from playground.sources.architectures import FAMILIES, Architecture
 from playground.sources.weight_files import Tensor, read_json
 
 Use = Literal["policy", "reward"]
@@ -58,9 +59,6 @@ class ModelFiles(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-_known: dict[tuple[str, Use], tuple[tuple[Any, ...], ModelFiles | ModelNotFound]] = {}
-
-
 def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
     """Check a model folder and read its measures; cheap when nothing in it has changed since the last time.
 
@@ -70,17 +68,28 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
     Raises:
         ModelNotFound: one sentence that names folder and file and says what to do.
     """
-    signature, key = _signature(folder), (str(folder), use)
-    if key not in _known or _known[key][0] != signature:
-        try:
-            found: ModelFiles | ModelNotFound = _inspect(folder, use)
-        except ModelNotFound as error:
-            found = error
-        _known[key] = (signature, found)
-    answer = _known[key][1]
+    answer = _inspected(folder, use, _signature(folder))
     if isinstance(answer, ModelNotFound):
         raise ModelNotFound(str(answer))
     return answer
+
+
+@functools.lru_cache(maxsize=256)
+def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles | ModelNotFound:
+    """What a folder holds, or why it is refused, until its signature changes."""
+    try:
+        where = str(folder / "config.json")
+        if not weight_files.is_there(folder / "config.json"):
+            raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
+        config = read_json(folder / "config.json")
+        check_config(config, where, use)
+        found = weight_files.tensors(folder)
+        check_tokenizer(folder)
+        described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
+        _check_fit(config, described, found, where)
+        return ModelFiles(described, has_chat_template(folder), labels_of(config))
+    except ModelNotFound as error:
+        return ModelNotFound(str(error))
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -106,12 +115,12 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
         if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
             yield f"has {name}: {str(config[name])[:40]}, which is no number type: mend it"
     kind = config.get("model_type")
-    allowed = tuple(CAUSAL_TYPES) if use == "policy" else (*CAUSAL_TYPES, *ENCODER_TYPES)
-    if kind in ENCODER_TYPES and use == "policy":
-        yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
-    if not isinstance(kind, str) or kind not in allowed:
+    allowed = [name for name, family in FAMILIES.items() if use in ("reward", family.use)]
+    if not isinstance(kind, str) or kind not in FAMILIES:
         known = ", ".join(allowed)
         yield f"describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of {known}"
+    elif kind not in allowed:
+        yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
     yield from _class_faults(config.get("architectures"), str(kind))
     labels = config.get("id2label")
     count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
@@ -162,19 +171,6 @@ def has_chat_template(folder: Path) -> bool:
         return True
     settings = folder / "tokenizer_config.json"
     return weight_files.is_there(settings) and bool(read_json(settings).get("chat_template"))
-
-
-def _inspect(folder: Path, use: Use) -> ModelFiles:
-    if not weight_files.is_there(folder / "config.json"):
-        raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
-    where = str(folder / "config.json")
-    config = read_json(folder / "config.json")
-    check_config(config, where, use)
-    found = weight_files.tensors(folder)
-    check_tokenizer(folder)
-    described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
-    _check_fit(config, described, found, where)
-    return ModelFiles(described, has_chat_template(folder), labels_of(config))
 
 
 def check_tokenizer(folder: Path, needed: bool = True) -> None:

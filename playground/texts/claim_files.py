@@ -60,9 +60,8 @@ def is_source(source: str, column: str | None = None) -> bool:
         return True
     if column is not None or row_files.kind_of(source) in (None, ".txt"):
         return False
-    columns: dict[str, None] = {}
-    next(row_files.rows(path_of(source), columns=columns))
-    there = [name for name in COLUMNS if name in columns]
+    first = next(row_files.rows(path_of(source)))
+    there = [name for name in COLUMNS if name in first]
     if COLUMNS[0] not in there or len(there) < 2:
         return False
     if missing := [name for name in COLUMNS if name not in there]:

@@ -17,7 +17,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from itertools import zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -65,7 +65,10 @@ def kind_of(path: str | Path) -> str | None:
 def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
     """The columns of a file and how many rows it has; read to its end, and nothing of it kept. Raises: see `rows`."""
     columns: dict[str, None] = {}
-    count = sum(1 for _ in rows(path, max_bytes, columns))
+    count = 0
+    for row in rows(path, max_bytes):
+        columns.update(dict.fromkeys(row))
+        count += 1
     return FileShape(tuple(columns), count, SEPARATORS.get(separator(path, max_bytes), ""))
 
 
@@ -74,14 +77,11 @@ def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any
     return [row.get(column) for row in rows(path, max_bytes)]
 
 
-def rows(
-    path: Path, max_bytes: int = MAX_FILE_BYTES, columns: dict[str, None] | None = None
-) -> Iterator[dict[str, Any]]:
+def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]]:
     """The rows of a file, one after another.
 
     Args:
         max_bytes: of the file, and again of what a .gz unpacks to.
-        columns: takes the names of the columns as they come.
 
     Raises:
         TableUnusable: while reading: it is missing, empty, too large in some direction, no text, or not in the form
@@ -91,11 +91,14 @@ def rows(
     kind = kind_of(path)
     if kind is None:
         raise TableUnusable(f"{path.name} is none of {', '.join(KINDS)} (or one of them with .gz).")
-    count = 0
-    for row in readers[kind](path, max_bytes, {} if columns is None else columns):
+    count, columns = 0, set[str]()
+    for row in readers[kind](path, max_bytes):
         count += 1
+        columns.update(row)
         if count > MAX_ROWS:
             raise TableUnusable(f"{path.name} has more than {MAX_ROWS:,} rows. Keep only the rows that are needed.")
+        if len(columns) > MAX_COLUMNS:
+            raise TableUnusable(f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only that of the texts.")
         yield row
     if not count:
         raise TableUnusable(f"{path.name} has no rows.")
@@ -195,13 +198,12 @@ def _cells(line: str, mark: str) -> list[str]:
         return []
 
 
-def _text_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
-    columns[TEXT_COLUMN] = None
+def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     for line in lines(path, max_bytes):
         yield {TEXT_COLUMN: line.rstrip("\r\n")}
 
 
-def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+def _json_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines(path, max_bytes), 1):
         if not line.strip():
             continue
@@ -212,11 +214,10 @@ def _json_lines(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterato
             row = None
         if not isinstance(row, dict):
             raise TableUnusable(f'Line {number} of {path.name} is not a JSON object such as {{"prompt": "..."}}.')
-        _add_columns(columns, row, path)
         yield row
 
 
-def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator[dict[str, Any]]:
+def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     """Rows under a line of column names; line breaks inside quotes belong to the text."""
     mark = separator(path, max_bytes) or ("\t" if kind_of(path) == ".tsv" else ",")
     reader = csv.reader(lines(path, max_bytes), delimiter=mark, strict=True)
@@ -227,7 +228,6 @@ def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator
                 continue
             if not names:
                 names = cells
-                _add_columns(columns, names, path)
             elif any(cell.strip() for cell in cells[len(names) :]):
                 raise TableUnusable(
                     f"Line {reader.line_num} of {path.name} has {len(cells)} cells, but the first line names "
@@ -239,11 +239,3 @@ def _separated(path: Path, max_bytes: int, columns: dict[str, None]) -> Iterator
     except csv.Error as error:
         hint = " Is a quotation mark not closed?" if "limit" in str(error) or "end of data" in str(error) else ""
         raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
-
-
-def _add_columns(columns: dict[str, None], names: Iterable[str], path: Path) -> None:
-    columns.update(dict.fromkeys(names))
-    if len(columns) > MAX_COLUMNS:
-        raise TableUnusable(
-            f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only the column that holds the texts."
-        )

@@ -1,4 +1,4 @@
-"""What `make diagnosis` has measured: planted faults light their own lamps on three seeds, healthy presets none."""
+"""What `make diagnosis` has measured: planted faults raise their own alerts on three seeds, healthy presets none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench import diagnosis
 from playground.config.training_settings import FAULTS
 
 FOUND = json.loads(diagnosis.FIGURES.read_text())
-LIT_ON_PURPOSE = {  # what the unhealthy presets are there to show
+RAISED_ON_PURPOSE = {  # what the unhealthy presets are there to show
     "no-leash": {"kl-runaway", "strange-texts"},
     "chatterbox": {"length"},
 }
@@ -25,21 +25,21 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_lights_its_own_lamp_within_40_updates(fault: str) -> None:
+def test_a_planted_fault_raises_its_own_alert_within_40_updates(fault: str) -> None:
     assert all(0 < (row["since"] or 99) <= 40 for row in rows(fault))
 
 
 @pytest.mark.parametrize("preset", diagnosis.HEALTHY)
-def test_a_healthy_preset_lights_nothing_red(preset: str) -> None:
+def test_a_healthy_preset_raises_no_red_alert(preset: str) -> None:
     for row in rows(preset):
-        if preset in LIT_ON_PURPOSE:
-            assert LIT_ON_PURPOSE[preset] <= {*row["red"]}
+        if preset in RAISED_ON_PURPOSE:
+            assert RAISED_ON_PURPOSE[preset] <= {*row["red"]}
         else:
             assert not row["red"] and row["amber"] in ([], ["flat"])[: 1 + (preset == "short-leash")]
 
 
 @pytest.mark.parametrize("run", diagnosis.REMEDIED)
-def test_a_remedy_that_the_lamp_offers_puts_it_out(run: str) -> None:
+def test_a_remedy_that_the_alert_offers_ends_it(run: str) -> None:
     red: dict[str, list[int | None]] = {}
     for row in FOUND["remedies"]:
         if row["run"] == run:
@@ -50,8 +50,8 @@ def test_a_remedy_that_the_lamp_offers_puts_it_out(run: str) -> None:
 
 def test_the_page_tells_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "page.md"
-    told = diagnosis.PAGE.read_text()
-    copy.write_text(told)
+    text = diagnosis.PAGE.read_text()
+    copy.write_text(text)
     monkeypatch.setattr(diagnosis, "PAGE", copy)
     diagnosis.write(FOUND)
-    assert copy.read_text() == told
+    assert copy.read_text() == text

@@ -55,7 +55,7 @@ def normalised(logits: Array) -> Array:
 
 
 @pytest.mark.parametrize("towards", [(0.5, 1.3), (0.0,), (-1.0, -0.5)], ids=["near", "reference only", "far"])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_score_kl_and_log_z_of_the_best_policy_are_found_within_their_error(
     seed: int, towards: tuple[float, ...]
 ) -> None:
@@ -119,8 +119,10 @@ def test_the_error_of_a_share_comes_from_the_prompts() -> None:
     assert error == pytest.approx(0.5, rel=0.15)
 
 
-@pytest.mark.parametrize(("nats", "each"), [([1, 1, 3, 3], [1, 1, 1, 1]), ([2, 2, 2, 2], [1, 1, 3, 3])])
-def test_policy_and_frontier_are_drawn_anew_together(nats: list[float], each: list[float]) -> None:
+def test_policy_and_frontier_are_drawn_anew_together() -> None:
     """By hand: on a frontier of `each` sd a nat a policy with nats x each sd has all of it, whatever prompts count."""
-    points = [Optimum(k * np.array(each), np.full(4, k), np.zeros(4), np.zeros(4)) for k in (0.0, 9.0)]
-    assert share(points, np.array(nats) * each, np.array(nats)) == pytest.approx((1.0, 0.0))
+    nats, each = np.array([1, 1, 3, 3]), np.array([1, 1, 3, 3])
+    points = [Optimum(k * each, np.full(4, k), np.zeros(4), np.zeros(4)) for k in (0.0, 9.0)]
+    assert share(points, 2 * each, np.full(4, 2)) == pytest.approx((1.0, 0.0))
+    flat = [Optimum(np.full(4, k), np.full(4, k), np.zeros(4), np.zeros(4)) for k in (0.0, 9.0)]
+    assert share(flat, nats, nats) == pytest.approx((1.0, 0.0))

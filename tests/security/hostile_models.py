@@ -153,17 +153,13 @@ def in_tokenizer(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
 
 FOLDERS = (
     Hostile("bin-only", "pytorch_model.bin", only_pickle, "pytorch_model.bin"),
-    Hostile("pt-only", "weights.pt", only_pickle, "weights.pt"),
-    Hostile("ckpt-only", "model.ckpt", only_pickle, "model.ckpt"),
     Hostile("numpy-only", "weights.npy", only_pickle, "weights.npy"),
     Hostile("pickle-renamed", "a pickle", poisoned, b""),
     Hostile("zip-renamed", "zip archive", poisoned, b"PK\3\4"),
-    Hostile("7z-renamed", "7z archive", poisoned, b"7z\xbc\xaf\x27\x1c"),
     Hostile("numpy-renamed", "NumPy", poisoned, b"\x93NUMPY\1\0"),
     Hostile("header-too-long", "header is larger than 10 MB", header_only, 2**62, b"{}"),
     Hostile("header-beyond-file", "invalid header length", header_only, 10**6, b"{}"),
     Hostile("header-deep", "invalid JSON", header_only, 200_000, b"[" * 200_000),
-    Hostile("header-twice", "invalid JSON", header_only, 15, b'{"a":1, "a": 2}'),
     Hostile("header-empty", "names no weights", header_only, 2, b"{}"),
     Hostile("overlap", "invalid offset for tensor", header, overlapping),
     Hostile("out-of-range", "invalid", first_weight, data_offsets=[0, 10**12]),
@@ -176,11 +172,9 @@ FOLDERS = (
     Hostile("shard-missing", "1.safetensors", index, "1.safetensors", "2.safetensors"),
     Hostile("linked-weights", "link that leads out", linked, WEIGHTS, "{elsewhere}"),
     Hostile("linked-config", "link that leads out", linked, CONFIG, "/etc/passwd"),
-    Hostile("linked-tokenizer", "tokenizer.json is a link", linked, "tokenizer.json", "{elsewhere}"),
     Hostile("device-weights", "model.safetensors", linked, WEIGHTS, "/dev/zero"),
     Hostile("pipe-weights", "not an ordinary file", fifo, WEIGHTS),
     Hostile("pipe-config", "not an ordinary file", fifo, CONFIG),
-    Hostile("pipe-tokenizer", "not an ordinary file", fifo, "tokenizer_config.json"),
     Hostile("pipe-template", "not an ordinary file", fifo, "chat_template.jinja"),
     Hostile("config-200-mb", "larger than 10 MB", large, CONFIG, 200),
     Hostile("tokenizer-200-mb", "larger than 64 MB", large, "tokenizer.json", 200),
@@ -195,7 +189,6 @@ FOLDERS = (
     Hostile("adapter-auto-mapping", "auto_mapping", adapter, auto_mapping={"parent_library": "antigravity"}),
     Hostile("adapter-regex", "target_modules", adapter, target_modules="(a+)+$"),
     Hostile("adapter-regex-list", "exclude_modules", adapter, exclude_modules=["(a+)+$"]),
-    Hostile("adapter-regex-end", "modules_to_save", adapter, modules_to_save=["score\n"]),
     Hostile("adapter-regex-rank", "rank_pattern", adapter, rank_pattern={"(a+)+$": 4}),
     Hostile("adapter-rank", "r: 1000000000", adapter, r=10**9),
     Hostile("adapter-rank-true", "r: True", adapter, r=True),
@@ -211,7 +204,6 @@ CONFIGS = (
     Hostile("auto-map", "auto_map", in_json, CONFIG, auto_map={"AutoModelForCausalLM": "evil.Model"}),
     Hostile("auto-map-nested", "auto_map", in_json, CONFIG, text_config=NESTED_CODE),
     Hostile("auto-map-tokenizer", "auto_map", in_json, "tokenizer_config.json", auto_map={"AutoTokenizer": ["evil.T"]}),
-    Hostile("auto-map-generation", "auto_map", in_json, "generation_config.json", auto_map={"a": "b"}),
     Hostile("trust", "trust_remote_code", in_json, CONFIG, inner={"trust_remote_code": True}),
     Hostile("attention-nested", "attn_implementation", in_json, CONFIG, sub={"attn_implementation": {"": "evil/k"}}),
     *(
@@ -231,7 +223,6 @@ CONFIGS = (
         Hostile(f"hidden-{value}", "hidden_size", in_json, CONFIG, hidden_size=value)
         for value in (999_999_999, 10**30, -1, float("nan"))
     ),
-    Hostile("no-type", "architecture that is not supported", in_json, CONFIG, model_type=None),
     Hostile("type-list", "architecture that is not supported", in_json, CONFIG, model_type=["llama"]),
     Hostile("layers-huge", "layers", in_json, CONFIG, num_hidden_layers=10**8),
     Hostile("layers-more", "400 layers", in_json, CONFIG, num_hidden_layers=400),
@@ -245,7 +236,6 @@ CONFIGS = (
     Hostile("doubled", "`model_type` twice", doubled),
     Hostile("utf-16", "not valid JSON", put, CONFIG, "{}".encode("utf-16")),
     Hostile("tokenizer-class", "EvilT", in_json, "tokenizer_config.json", tokenizer_class="EvilT"),
-    Hostile("tokenizer-class-list", "tokenizer_class", in_json, "tokenizer_config.json", tokenizer_class=["a"]),
 )
 CUSTOM = {"type": "Custom", "class": "os"}
 LATE = (  # nothing but the libraries can tell; each is one sentence when it is loaded
@@ -253,7 +243,6 @@ LATE = (  # nothing but the libraries can tell; each is one sentence when it is 
     Hostile("tokenizer-custom", "tokenizer", in_tokenizer, lambda facts: facts.update(pre_tokenizer=CUSTOM)),
     Hostile("tokenizer-junk", "tokenizer", put, "tokenizer.json", b"\xff" * 1000),
     Hostile("tokenizer-deep", "tokenizer", put, "tokenizer.json", "[" * 100_000),
-    Hostile("tokenizer-empty", "tokenizer", put, "tokenizer.json", "{}"),
     Hostile("types-huge", "model", in_json, CONFIG, model_type="llama", rope_parameters={"rope_type": "evil"}),
     Hostile("feed-forward-huge", "weights", in_json, CONFIG, intermediate_size=900_000_000),
 )

@@ -49,9 +49,9 @@ for name in sys.argv[2:]:
         except PlaygroundError as error:
             said = str(error)
         after = resource.getrusage(resource.RUSAGE_SELF)
-        told = {'said': said, 'seconds': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        facts = {'said': said, 'seconds': after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
                 'megabytes': (after.ru_maxrss - before.ru_maxrss) / 1000}
-        print(json.dumps({name: told}), flush=True)
+        print(json.dumps({name: facts}), flush=True)
         os._exit(0)
     os.waitpid(child, 0)
 """
@@ -87,37 +87,27 @@ def bomb(path: Path) -> None:
 
 CASES = (
     Case("gigabyte.jsonl", sparse(10**9), "more than"),
-    Case("gigabyte.csv", sparse(10**9), "more than"),
-    Case("gigabyte.txt", sparse(10**9), "more than"),
     Case("bomb.jsonl.gz", bomb, "when unpacked"),
     Case("nested.jsonl.gz", lambda path: path.write_bytes(gzip.compress(gzip.compress(b"a" * 10**6))), "UTF-8"),
     Case("cut.jsonl.gz", lambda path: path.write_bytes(gzip.compress(os.urandom(1000))[:500]), "not a whole gzip"),
     Case("columns.csv", data(",".join(f"c{n}" for n in range(10**6)) + "\n1\n"), "Line 1"),
     Case("columns-short.csv", data(",".join(map(str, range(150_000))) + "\n1\n"), "1,000 columns"),
     Case("columns.jsonl", data(json.dumps({f"c{n}": n for n in range(90_000)})), "Line 1"),
-    Case("columns-slowly.jsonl", data("".join(f'{{"c{n}": 1}}\n' for n in range(3000))), "1,000 columns"),
     Case("line.jsonl", data(b'{"prompt": "' + b"a" * 7 * 10**7 + b'"}'), "more than 20 MB"),
     Case("line.txt", data(b"a" * 2 * 10**7), "Line 1"),
     Case("line.csv", data(b"prompt\n" + b"a" * 19_000_000), "Line 2"),
     Case("quote.csv", data('prompt\n"' + "a\n" * 900_000), "Is a quotation mark not closed?"),
     Case("deep.jsonl", data("[" * 100_000 + "]" * 100_000), "not a JSON object"),
-    Case("deep-objects.jsonl", data('{"a":' * 100_000 + "1" + "}" * 100_000), "not a JSON object"),
     Case("quite-deep.jsonl", data('{"a":' * 500 + "1" + "}" * 500), "not a JSON object"),
     Case("number.jsonl", data('{"prompt": ' + "9" * 100_000 + "}"), "not a JSON object"),
     Case("latin.txt", data("caf\u00e9".encode("latin-1")), "not UTF-8"),
-    Case("half.txt", data(b"a\n\xf0\x9f\x98"), "not UTF-8"),
     Case("surrogate.txt", data(b"a\xed\xa0\x80"), "not UTF-8"),
     Case("nul.txt", data(b"a\0b\n"), "NUL"),
     Case("utf-16.csv", data("prompt\nab\n".encode("utf-16")), "UTF-16"),
-    Case("utf-32.txt", data("prompt\nab\n".encode("utf-32")), "UTF-8"),
     Case("empty.jsonl", data(b""), "is empty"),
-    Case("blank.txt", data(b" \n\n\t\n"), "is empty"),
-    Case("only-bom.txt", data(b"\xef\xbb\xbf"), "is empty"),
     Case("newlines.txt", data(b"\n" * 19_000_000), "500,000 rows"),
     Case("rows.jsonl", data(b"{}\n" * 600_000), "500,000 rows"),
-    Case("archive.zip", data(b"PK\3\4"), "is none of"),
     Case("archive.tar.gz", data(gzip.compress(b"a")), "is none of"),
-    Case("pickle.pkl", data(b"\x80\4."), "is none of"),
     Case("table.parquet", data(b"PAR1"), "is none of"),
     Case("pipe.jsonl", os.mkfifo, "not an ordinary file"),
     Case("device.txt", lambda path: path.symlink_to("/dev/zero"), "not an ordinary file"),
@@ -127,7 +117,6 @@ READ = (  # strange, and still text
     Case("bom.csv", data("\ufeffprompt\nab\ncd\n"), "2 rows; the prompts are read from the column `prompt`"),
     Case("old-mac.txt", data("ab\rcd\r"), "2 rows"),
     Case("separators.jsonl", data('{"prompt": "a\u2028b\u0085c"}\n{"prompt": "d"}\n'), "2 rows"),
-    Case("right-to-left.txt", data("\u202eab\ncd\n"), "2 rows"),
 )
 
 

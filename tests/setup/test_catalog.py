@@ -51,12 +51,8 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(name
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
         checks.check(config)
     assert config.name == name and config.about.title and config.about.story and config.about.expect
-    assert catalog.preset_titled(config.about.title) == config
+    assert catalog.preset_titled(config.about.title) == config and catalog.preset_titled("") is None
     assert config.to_yaml().find("lesson") == -1
-
-
-def test_a_title_that_no_preset_has_is_none_of_them() -> None:
-    assert catalog.preset_titled("Kinder revues") is None is catalog.preset_titled("")
 
 
 def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
@@ -80,7 +76,6 @@ def test_the_defaults_are_on_offer() -> None:
     assert config_with().model.source in catalog.MODEL_NAMES
     assert config_with().prompts.source in [item.name for item in catalog.PROMPT_SETS]
     assert [item.name for item in catalog.REWARDS] == list(REWARD_CLASSES)
-    assert all(model.knows.startswith(model.name) for model in catalog.MODELS)
 
 
 def test_a_preset_is_found_by_name_or_path(tmp_path: Path) -> None:
@@ -104,12 +99,6 @@ def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, words: str) -
     with pytest.raises(InvalidConfig, match="preset: There is no preset") as caught:
         catalog.preset_path(name)
     assert words in str(caught.value)
-
-
-def test_a_local_model_folder_is_used_as_it_is(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "mine")
-    assert catalog.model_folder(str(folder)) == folder
-    checks.check(config_with(model={"source": str(folder)}))
 
 
 def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> None:
@@ -165,15 +154,12 @@ def test_an_unknown_model_is_refused_in_words(source: str) -> None:
         catalog.model_folder(source)
 
 
-def test_check_lists_model_and_prompts_together() -> None:
-    config = config_with(model={"source": "poket-2m"}, prompts={"source": "pocket/review"})
-    assert fields(config) == ["model.source", "prompts.source"]
-
-
 @pytest.mark.parametrize("source", ["none.txt", "x" * 290 + ".csv", "~nobody-of-that-name/x.jsonl"])
 def test_a_prompt_file_must_exist(tmp_path: Path, source: str) -> None:
     assert fields(config_with(prompts={"source": source})) == ["prompts.source"]
     (tmp_path / "mine.txt").touch()
+    assert fields(config_with(prompts={"source": str(tmp_path / "mine.txt")})) == ["prompts.source"]  # it is empty
+    (tmp_path / "mine.txt").write_text("a\nb\n")
     checks.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
 
 
@@ -266,8 +252,8 @@ def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatc
         "kl": [0.88, 0.95, 3],
     }
     monkeypatch.setattr(catalog, "lessons", lambda: {"yes-man": Lesson("yes-man", bands=figures)})
-    told = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
-    assert told in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
+    words = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
+    assert words in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
     del figures["wrong-claims-repeated"], figures["parses"]
     assert "right claims 97 to 100 %" in expected.line("yes-man")
     assert expected.line("no such preset") == ""

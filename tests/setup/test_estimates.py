@@ -14,7 +14,6 @@ from playground.setup import catalog, estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, remedies, timing
 from playground.sources.architectures import SEVEN_BILLION, Architecture
-from tests.model_folders import model_folder
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
@@ -140,21 +139,9 @@ def test_every_change_is_a_valid_configuration() -> None:
             assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed != config
 
 
-def test_what_is_advised_for_trl_is_what_trl_can_do() -> None:
-    config = config_with(engine="trl", model={"source": "openai-community/gpt2"}, sampling={"max_new_tokens": 64})
-    found = estimates.estimate(config, device=cpu(9))
-    assert found.better is not None and found.better.model == config.model
-
-
 def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
     assert estimates.remedy(catalog.preset("gpt2"))[1] is not None
     assert "smaller model" in estimates.remedy(config_with(model={"source": "someone/unknown"}))[0]
-
-
-def test_a_learned_reward_has_a_row_of_its_own(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "scorer", model_type="bert", vocab_size=32)
-    config = config_with(rewards=[{"kind": "model", "source": str(folder)}])
-    assert estimates.estimate(config, device=cpu(8)).needs.roles["reward"]["weights"] == 4 * 384
 
 
 @pytest.mark.parametrize(

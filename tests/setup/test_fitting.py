@@ -36,7 +36,9 @@ def test_a_suggested_model_gets_the_settings_of_its_preset() -> None:
     sizes = ("batch_size", "minibatch_size", "micro_batch_size", "learning_rate")
     assert [getattr(found.config.ppo, name) for name in sizes] == [getattr(own.ppo, name) for name in sizes]
     assert found.config.sampling.max_new_tokens == 64 and found.config.evaluation.num_prompts == 16
-    assert found.config.kl == catalog.preset("kinder-reviews").kl  # the leash is the person's point, not the model's
+    assert (
+        found.config.kl == catalog.preset("kinder-reviews").kl
+    )  # the KL penalty is the point of the person, not the model's
     assert fitting.fit(found.config).config == found.config
 
 

@@ -24,7 +24,7 @@ GB = 10**9
 SPACE, LOCAL = LIMITS["space"], LIMITS["local"]
 EVALUATED = {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1}}
 WATCHED = {"evaluation": {"num_prompts": 10, "token_samples": 64, "every": 1}, "sampling": {"max_new_tokens": 100}}
-HUB, MANY = {"model": {"source": "somebody/something"}}, {"ppo": {"num_updates": 501}}
+HUB, MANY = {"model": {"source": "someone/something"}}, {"ppo": {"num_updates": 501}}
 SUGGESTED = {"model": {"source": CURATED[0].name}}
 
 

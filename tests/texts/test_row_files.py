@@ -1,4 +1,4 @@
-"""Tables: what separates their columns, told from the text and never guessed."""
+"""Tables: what separates their columns, found in the text and never guessed."""
 
 from __future__ import annotations
 

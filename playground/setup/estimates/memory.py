@@ -23,7 +23,6 @@ TRAINED_BYTES = {"weights": 4, "gradients": 4, "optimizer": 8}  # of each weight
 FP32 = 4
 LOGITS, ENTROPY_LOGITS = 5, 4  # numbers held for each logit that is drawn from or learned from; for its entropy too
 HIDDEN_KEPT = 9  # numbers that a layer keeps for the backward pass for each token, times the hidden size
-MLP_KEPT = {"opt": 1, "gpt_neox": 2}  # the same, times the size of the feed-forward: by its activation function
 
 Sizes = Counter[tuple[str, str]]  # (role, kind) -> bytes
 
@@ -139,7 +138,7 @@ def moments(
 def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> int:
     """What a forward pass keeps for the backward pass; under bf16 half of some of it, and a copy of the weights."""
     wide = max(policy.hidden_size, policy.heads * policy.head_size)
-    inside = MLP_KEPT.get(policy.model_type, 4 if policy.gated else 5) * policy.intermediate_size
+    inside = policy.family.mlp_kept * policy.intermediate_size
     keys = 2 * policy.kv_heads * policy.head_size if policy.gated else 0
     kept = tokens * policy.layers * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
     copies = 2 * (policy.linear_parameters + policy.embedding_parameters)

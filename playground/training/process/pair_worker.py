@@ -49,7 +49,7 @@ def train(training: RewardTraining, config: RewardTrainingConfig, writer: RunWri
         writer.metrics(metrics)
         writer.set_status(update=metrics.step, num_updates=num_steps)
 
-    checks.fetch(checks.reward_training_needs(config), phase)
+    checks.fetch(checks.needs(config), phase)
     phase("loading PyTorch")
     show_one_gpu(config.device)
     from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive

@@ -116,21 +116,18 @@ def push(
 
     The token is that of HF_TOKEN or of `hf auth login`. The last line on stdout is the address.
     """
-    hub.check_name(to)
-    api = hub.client()
     run = find_run(run_dir, outputs)
     config = run.config()
     kind = as_ or saving.default_kind(run)
-    hub.check_base(config, kind)
-    hub.check_token(api, to)
+    connection = hub.connect(to, config, kind)
     saved = _save(run, kind, saving.default_folder(run, kind), checkpoint, precision, replace=True)
-    planned = hub.plan(api, to, private, saved.folder, config)
+    planned = hub.plan(connection, private, saved.folder, config)
     for line in hub.in_words(planned, config):
         complain(line)
     if not yes and not _confirmed():
         complain(f"Nothing was pushed. The folder stays: {saved.folder}")
         raise typer.Exit(CANNOT)
-    print(hub.push(api, planned))
+    print(hub.push(connection.api, planned))
 
 
 def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:

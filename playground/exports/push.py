@@ -35,6 +35,14 @@ class PushRefused(PlaygroundError):
     """The hub cannot be reached, or does not let us."""
 
 
+class Connection(NamedTuple):
+    """The hub's client with the token of this machine, for one repository; `user` is whose token it is."""
+
+    api: Any
+    repository: str
+    user: str
+
+
 class PushPlan(NamedTuple):
     """What a push would do. `exists`: the repository is there already, and keeps its own visibility."""
 
@@ -47,65 +55,45 @@ class PushPlan(NamedTuple):
     licence: str | None
 
 
-def check_name(repository: str) -> None:
-    """Raises: PushRefused unless it is `owner/name`."""
-    if not REPOSITORY.fullmatch(repository):
-        raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
-
-
-def client() -> Any:
-    """The hub's client with the token of this machine.
+def connect(repository: str, config: RunConfig, kind: str) -> Connection:
+    """All that can be checked before the weights are merged, which takes longer.
 
     Raises:
-        PushRefused: in offline mode, or without a token.
+        PushRefused: for a name that is not owner/name, an adapter whose base is not on the hub, offline, without token;
+            and see `_asked`.
     """
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.constants import is_offline_mode
 
-    if is_offline_mode():
-        raise PushRefused(OFFLINE)
-    token = get_token()
-    if not token:
-        raise PushRefused(NO_TOKEN)
-    return HfApi(token=token)
-
-
-def check_base(config: RunConfig, kind: str) -> None:
-    """Raises: PushRefused for an adapter whose base is not on the hub."""
+    if not REPOSITORY.fullmatch(repository):
+        raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
     if kind == "adapter" and not catalog.is_hub_id(config.model.source):
         raise PushRefused(
             f"The adapter's base, {config.model.source}, is not on the hub, so nobody could load it. Push --as merged."
         )
-
-
-def check_token(api: Any, repository: str) -> str:
-    """The user's name. Asked before the weights are merged, which takes longer.
-
-    Raises:
-        PushRefused: see `_asked`.
-    """
+    if is_offline_mode():
+        raise PushRefused(OFFLINE)
+    if not (token := get_token()):
+        raise PushRefused(NO_TOKEN)
+    api = HfApi(token=token)
     user = _asked(api.whoami, repository)
-    return str(user.get("name", "")) if isinstance(user, dict) else ""
+    return Connection(api, repository, str(user.get("name", "")) if isinstance(user, dict) else "")
 
 
-def plan(api: Any, repository: str, private: bool, folder: Path, config: RunConfig) -> PushPlan:
-    """Ask the hub who we are and what is there. Changes nothing.
-
-    Raises:
-        PushRefused: see `_asked`.
-    """
+def plan(hub: Connection, private: bool, folder: Path, config: RunConfig) -> PushPlan:
+    """Ask the hub what is there. Changes nothing. Raises: PushRefused: see `_asked`."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     def is_private() -> bool | None:
         try:
-            return bool(api.model_info(repository).private)
+            return bool(hub.api.model_info(hub.repository).private)
         except RepositoryNotFoundError:
             return None
 
-    user, there = check_token(api, repository), _asked(is_private, repository)
+    there = _asked(is_private, hub.repository)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     seen = private if there is None else there
-    return PushPlan(repository, seen, there is not None, user, folder, size, card.licence_of(config))
+    return PushPlan(hub.repository, seen, there is not None, hub.user, folder, size, card.licence_of(config))
 
 
 def in_words(planned: PushPlan, config: RunConfig) -> list[str]:

@@ -77,10 +77,23 @@ class Report:
     def remarks(self) -> list[str]:
         """Until when training paid, and what became of both perplexities, a sentence each."""
         found = [plateau.plateau_sentence(self.plateau)]
-        if text := self.forgetting():
-            found.append(f"Perplexity on held-out text: {_steps(text)} (rising: it forgets).")
-        if strange := self.strangeness():
-            found.append(f"Perplexity of its texts to the reference: {_steps(strange)} (rising: they become strange).")
+        for what, ends, rising, else_ in (
+            (
+                "on held-out text",
+                self.forgetting(),
+                "it is forgetting some of what it knew",
+                "it has kept what it knew",
+            ),
+            (
+                "of its texts to the reference",
+                self.strangeness(),
+                "they have become stranger",
+                "no stranger than at first",
+            ),
+        ):
+            if ends:
+                words = rising if ends[1] > 1.02 * ends[0] else else_
+                found.append(f"Perplexity {what} {figure(ends[0])} \u2192 {figure(ends[1])}: {words}.")
         return [sentence for sentence in found if sentence]
 
     @property
@@ -171,7 +184,3 @@ class Report:
         if forgetting := self.forgetting():
             found |= {"text/perplexity_before": forgetting[0], "text/perplexity_after": forgetting[1]}
         return found
-
-
-def _steps(ends: tuple[float, float]) -> str:
-    return f"{figure(ends[0])} \u2192 {figure(ends[1])}"

@@ -123,9 +123,9 @@ def test_offline_mode_no_token_and_a_bad_name_are_one_sentence_each(api, run, ca
     assert "HF_HUB_OFFLINE=1" in capsys.readouterr().err
 
 
-def test_an_adapter_of_a_model_that_nobody_else_has_is_refused():
+def test_an_adapter_of_a_model_that_is_not_on_the_hub_is_refused(api):
     config = small_config(model={"source": "pocket-1m", "adapter": {"kind": "lora"}})
     with pytest.raises(push.PushRefused, match="--as merged"):
-        push.check_base(config, "adapter")
-    push.check_base(config, "merged")
-    push.check_base(small_config(model={"source": "openai-community/gpt2"}), "adapter")
+        push.connect("ann/kind", config, "adapter")
+    assert push.connect("ann/kind", config, "merged").user == "ann"
+    assert push.connect("ann/kind", small_config(model={"source": "openai-community/gpt2"}), "adapter").user == "ann"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import Behaviour, RunConfig, methods
-from playground.insight import before_after, compute, diversity, meters, path
+from playground.insight import before_after, compute, meters, path
 from playground.insight.before_after import BeforeAfter
 from playground.insight.path import PathPoint
 from playground.rewards import behaviours as counted
@@ -58,7 +58,6 @@ def comparison(
     before, after = (
         run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
     )
-    varied = diversity.by_prompt(pairs)
     rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
     judges = insight_serializer.reward_rows(pairs, "judges", "only watches") if alone else []
     return {
@@ -73,19 +72,17 @@ def comparison(
         "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
         "before": before,
         "after": after,
-        "diversity": _variety(diversity.mean(varied)),
-        "rows": [_row(pair, config, measured, varied) for pair in pairs[:MAX_PAIRS]],
+        "rows": [_row(pair, config, measured) for pair in pairs[:MAX_PAIRS]],
     }
 
 
-def _row(pair: BeforeAfter, config: RunConfig, measured: bool, varied: Mapping[int, diversity.Sides]) -> dict[str, Any]:
+def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> dict[str, Any]:
     found = counted.of_config(config)
     return {
         "id": pair.after.prompt_id,
         "seed": pair.after.seed,
         "prompt": pair.after.prompt,
         "gain": plain(pair.gain) if measured else None,
-        "diversity": _variety(varied.get(pair.after.prompt_id)),
         **{name: _side(item, found) for name, item in zip(SIDES, pair, strict=True)},
     }
 
@@ -98,11 +95,6 @@ def _side(item: Sample, found: Sequence[Behaviour]) -> dict[str, Any]:
         **plain({name: getattr(item, name) for name in ("score", "kl", "tokens", "scores", "judges")}),
         "shows": {name: mark for name, mark in meters.marks_of(item, found).items() if mark is not None},
     }
-
-
-def _variety(sides: diversity.Sides | None) -> dict[str, Any] | None:
-    """How many answers there are to a prompt on both sides; None where each was answered once."""
-    return sides and dict(zip(SIDES, plain(sides), strict=True))
 
 
 def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str, Any] | None) -> str:

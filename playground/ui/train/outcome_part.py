@@ -12,7 +12,6 @@ from typing import Any
 
 from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
-from playground.exports.rendering import figure
 from playground.exports.report import Report
 from playground.insight import compute, plateau
 from playground.runs import history
@@ -31,7 +30,7 @@ def outcome(report: Report) -> dict[str, Any]:
     found, ledger = report.plateau, report.ledger
     return {
         "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},
-        "sentences": list(filter(None, [plateau.plateau_sentence(found), *_perplexities(report)])),
+        "sentences": report.remarks,
         "compute": None
         if ledger is None
         else {
@@ -71,20 +70,3 @@ def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any
         return {"error": "", "folder": str(saved.folder), "sentence": sentence}
 
     return [save_model]
-
-
-def _perplexities(report: Report) -> list[str]:
-    found = []
-    if text := report.forgetting():
-        rose = text[1] > 1.02 * text[0]
-        found.append(
-            f"Perplexity on held-out text {figure(text[0])} \u2192 {figure(text[1])}: "
-            + ("it is forgetting some of what it knew." if rose else "it has kept what it knew.")
-        )
-    if strange := report.strangeness():
-        rose = strange[1] > 1.02 * strange[0]
-        found.append(
-            f"Perplexity of its texts to the reference {figure(strange[0])} \u2192 {figure(strange[1])}: "
-            + ("its texts have become stranger to it." if rose else "its texts are no stranger than at first.")
-        )
-    return found

@@ -5,6 +5,7 @@
 import { buttonOf, el, helpOf, kept, menuOf, showParts, signOf, withCode } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
+import { Widget } from "../core/widget.js";
 import { lists, trained } from "./lists.js";
 import { functionList, WrittenBox } from "./written.js";
 
@@ -14,11 +15,9 @@ const WEIGHT_GLOSS = "Each reward is multiplied by its weight, the number after 
 
 export const mount = (element, props, page) => new Picker(element, props, page);
 
-class Picker {
-  constructor(element, props, { trigger, watch, server }) {
-    this.props = props;
-    this.trigger = trigger;
-    this.server = server;
+class Picker extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     const { watching, single, place, title } = props;
     this.boxes = new Map(); // those of several lines, which stay as they are while somebody writes
     this.list = el("div.reward-list");
@@ -37,12 +36,8 @@ class Picker {
     this.list.addEventListener("focusin", (event) => {
       if (/** @type {Element} */ (event.target).matches("select, [list]")) this.offerNames();
     });
-    watch("value", () => this.show());
+    page.watch("value", () => this.show());
     effect(() => this.show());
-  }
-
-  current() {
-    return Array.isArray(this.props.value) ? this.props.value : [];
   }
 
   kindOf(name) {
@@ -56,8 +51,7 @@ class Picker {
   }
 
   edit(value) {
-    this.props.value = value;
-    this.trigger("input");
+    this.give(value);
     this.show();
   }
 

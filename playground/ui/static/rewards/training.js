@@ -6,6 +6,7 @@ import { answerOf, getJson } from "../core/server.js";
 import { percent, stateOf, when } from "../core/format.js";
 import { onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
+import { Widget } from "../core/widget.js";
 import { trained } from "./lists.js";
 import { TrainingForm } from "./training_form.js";
 import { TrainingReport } from "./training_report.js";
@@ -17,11 +18,9 @@ const about = (sentence) => el("p.muted", sentence);
 
 export const mount = (element, props, page) => new Training(element, props, page);
 
-class Training {
-  constructor(element, props, { trigger, watch, server }) {
-    this.props = props;
-    this.trigger = trigger;
-    this.server = server;
+class Training extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     this.chosen = null; // the reward model in view; null: the one in training, or the newest
     this.living = null;
     this.lost = false; // the complaint is that nothing could be fetched
@@ -48,7 +47,7 @@ class Training {
       this.report.complain(error.message);
       this.lost = true;
     }, every: () => (this.living ? BUSY_MS : IDLE_MS), wanted: () => place().page === "rewards" });
-    watch("value", () => this.form.uploaded(props.value));
+    page.watch("value", () => this.form.uploaded(props.value));
     onPlace(this.refresh);
   }
 
@@ -95,8 +94,7 @@ class Training {
 
   /** It is what the test below tests next. */
   choose(name) {
-    this.props.value = { ...this.props.value, test: name };
-    this.trigger("input");
+    this.give({ ...this.props.value, test: name });
   }
 
   async start(values, replace = false) {

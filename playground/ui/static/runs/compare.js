@@ -209,18 +209,14 @@ class Compare {
   /** What there is to know about both sides, in numbers. */
   pairs() {
     const { data } = this;
-    const { before, after, diversity } = data;
+    const { before, after } = data;
     const told = (tell, name) => both(data, tell(before[name]), tell(after[name]));
     const raw = data.table.length < 2 && data.measured ? Object.keys(after.terms) : [];
-    const variety = (what) => both(data, rounded(diversity.before[what]), rounded(diversity.after[what]));
     return [
       data.measured ? ["score", `${told(signed, "score")} ${data.run.unit}`] : null,
       ...raw.map((name) => [`${name}, raw`, both(data, rounded(before.terms[name]), rounded(after.terms[name]))]),
       data.other ? ["KL", `${told(rounded, "kl")} nats`] : null,
       ["length", `${told(rounded, "length")} tokens`],
-      diversity
-        ? ["different answers to a prompt", `${variety("different")} of ${rounded(diversity.after.of)}`] : null,
-      diversity ? ["distinct-2 within a prompt", variety("distinct_2")] : null,
       ["different texts", `${told(String, "unique")} of ${after.count}`],
     ];
   }

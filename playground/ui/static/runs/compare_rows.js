@@ -2,15 +2,13 @@
 // is sorted and filtered. runs/compare.js says what is shown.
 
 import { histogramsOf } from "../charts/histograms.js";
-import { buttonOf, el, figureOf, headOf, menuOf, optionsOf, setText, setWords, showParts,
+import { buttonOf, el, headOf, menuOf, optionsOf, setText, setWords, showParts,
   tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
 import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 
-const VARIETY_GLOSS = "How many of the answers to this prompt are different texts, and the share of different word "
-  + "pairs in them. Where both fall, the model says the same whatever the dice say.";
 const FIRST_ROWS = 20;
 const MORE_ROWS = 60;
 const SORTS = {
@@ -123,8 +121,7 @@ export class PairTable {
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
     return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
-      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS),
-      this.data.diversity ? headOf("Different", "figure variety", VARIETY_GLOSS) : null, headOf("Tokens", "figure")];
+      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS), headOf("Tokens", "figure")];
   }
 
   row(row) {
@@ -141,9 +138,8 @@ export class PairTable {
       score: [scoresOf(row.before.score, row.after.score, { between: both(data, "", ""), coloured: measured }),
         measured ? [direction(row.gain), this.terms(row)] : null],
       kl: other ? both(data, rounded(row.before.kl), kl) : kl,
-      more: [data.diversity ? this.variety(row.diversity) : null,
-        el("td.figure.nowrap", { "data-label": "Tokens" },
-          both(data, row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013"))] });
+      more: el("td.figure.nowrap", { "data-label": "Tokens" },
+        both(data, row.before.tokens ?? "\u2013", row.after.tokens ?? "\u2013")) });
   }
 
   /** What each reward and each judge says of both sides. */
@@ -152,16 +148,6 @@ export class PairTable {
       el("span.nowrap", both(this.data, rounded(from), rounded(to))));
     return [...this.data.terms.map((name) => changed(name, before.scores[name], after.scores[name])),
       ...this.data.judges.map((name) => changed(`judge ${name}`, before.judges[name], after.judges[name]))];
-  }
-
-  /** How many different answers this prompt got; it stands in each of its rows. */
-  variety(found) {
-    if (!found) return figureOf();
-    const { before, after } = found;
-    return el("td.figure.variety", { "data-label": "Different answers" },
-      el("div.nowrap", `${both(this.data, before.different, after.different)} of ${after.of}`),
-      el("div.term", "distinct-2 ",
-        el("span.nowrap", both(this.data, rounded(before.distinct_2), rounded(after.distinct_2)))));
   }
 }
 

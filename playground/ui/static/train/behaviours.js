@@ -5,6 +5,7 @@ import { buttonOf, el, menuOf, showParts } from "../core/dom.js";
 import { form } from "../core/form.js";
 import { read, write } from "../core/knob.js";
 import { effect } from "../core/signals.js";
+import { Widget } from "../core/widget.js";
 import { mount as mountPicker } from "../rewards/picker.js";
 
 const AIMS = [["less", "less often is better"], ["more", "more often is better"], ["neither", "neither is better"]];
@@ -12,11 +13,9 @@ const FIRST = { kind: "keyword", weight: 1, normalise: false, cap: "", words: "s
 
 export const mount = (element, props, page) => new BehaviourPicker(element, props, page);
 
-class BehaviourPicker {
-  constructor(element, props, { trigger, watch, server }) {
-    this.props = props;
-    this.trigger = trigger;
-    this.server = server;
+class BehaviourPicker extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     this.mine = ""; // what stands in the boxes of one's own
     this.suits = el("input", { type: "checkbox", onchange: () => this.edit(this.suits.checked ? ""
       : props.ready.filter(({ name }) => form.value.suiting.includes(name)).map(asBehaviour)) });
@@ -31,19 +30,14 @@ class BehaviourPicker {
       + "and after training. Nothing is trained on it."),
     el("label.own.check", this.suits, el("span", "Those that suit the prompts")), this.which,
     this.list));
-    watch("value", () => {
+    page.watch("value", () => {
       if (JSON.stringify(props.value) !== this.mine) this.show();
     });
     effect(() => this.show());
   }
 
-  current() {
-    return Array.isArray(this.props.value) ? this.props.value : [];
-  }
-
   edit(value) {
-    this.props.value = value;
-    this.trigger("input");
+    this.give(value);
     this.show();
   }
 
@@ -54,9 +48,9 @@ class BehaviourPicker {
 
   /** Of one's own: its box stays as it is, and so does the focus. */
   change(index, changes) {
-    this.props.value = this.current().map((one, place) => (place === index ? { ...one, ...changes } : one));
-    this.mine = JSON.stringify(this.props.value);
-    this.trigger("input");
+    const changed = this.current().map((one, place) => (place === index ? { ...one, ...changes } : one));
+    this.mine = JSON.stringify(changed);
+    this.give(changed);
   }
 
   show() {

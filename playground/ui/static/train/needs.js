@@ -4,6 +4,7 @@ import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.j
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
+import { Widget } from "../core/widget.js";
 
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
   "does not fit": ["\u2715", "Does not fit", "bad"] };
@@ -20,10 +21,9 @@ const HELP = {
 
 export const mount = (element, props, page) => new Needs(element, props, page);
 
-class Needs {
-  constructor(element, props, { trigger, watch }) {
-    this.props = props;
-    this.trigger = trigger;
+class Needs extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     this.undo = null; // what was in the form before the settings that fit the model, and which model that was
     this.whole = el("div.needs-whole", { hidden: true, role: "group", "aria-label": "What it needs" });
     this.fit = el("div.needs-fit");
@@ -32,14 +32,13 @@ class Needs {
       checkAsked.value += 1;
     } }, "Check it before you start");
     element.append(this.whole, this.fit, this.check);
-    watch("value", () => this.show());
+    page.watch("value", () => this.show());
     effect(() => this.show());
   }
 
   put(values, taken) {
-    this.props.value = { ...this.props.value, use: values };
     this.undo = { model: taken, values: null };
-    this.trigger("apply");
+    this.give({ ...this.props.value, use: values }, "apply");
   }
 
   show() {

@@ -3,6 +3,7 @@
 import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { url } from "../core/server.js";
 import { form } from "../core/form.js";
+import { Widget } from "../core/widget.js";
 
 const SHOWN = 4;
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
@@ -10,10 +11,9 @@ const MOST_KEPT = 500_000; // characters: it is sent with the first request of a
 
 export const mount = (element, props, page) => new Notes(element, props, page);
 
-class Notes {
-  constructor(element, props, { trigger, watch }) {
-    this.props = props;
-    this.trigger = trigger;
+class Notes extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     this.shownAt = null;
     this.restored = null; // what the form began with beside the preset
     this.began = el("div.notes-began", { role: "status" });
@@ -21,7 +21,7 @@ class Notes {
     this.list = el("div.notes", { "aria-live": "polite" });
     this.copied = el("p.notes-copied.muted", { role: "status" });
     element.append(this.began, this.link, this.list, this.copied);
-    watch("value", () => {
+    page.watch("value", () => {
       this.show();
       if (props.value?.edits) keep(props);
     });
@@ -76,8 +76,7 @@ class Notes {
   undo() {
     const { use } = this.restored;
     this.restored = null;
-    this.props.value = { ...this.props.value, use, restored: null };
-    this.trigger("apply");
+    this.give({ ...this.props.value, use, restored: null }, "apply");
   }
 
   showLink({ problems, link, no_link: problem }) {

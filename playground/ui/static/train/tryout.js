@@ -6,6 +6,7 @@ import { checkAsked, differencesOf } from "../core/form.js";
 import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
 import { seenPart } from "../core/texts.js";
+import { Widget } from "../core/widget.js";
 import { usedTwice } from "./prompts_preview.js";
 
 const PARTS = {
@@ -19,11 +20,9 @@ const MOST = 240; // characters of a text
 
 export const mount = (element, props, page) => new Tryout(element, props, page);
 
-class Tryout {
-  constructor(element, props, { trigger, watch, server }) {
-    this.props = props;
-    this.trigger = trigger;
-    this.server = server;
+class Tryout extends Widget {
+  constructor(element, props, page) {
+    super(props, page);
     this.states = {}; // by part: {state, phase, seconds} and what was found or is wrong
     this.waiting = []; // the parts that are asked for after the one that is under way
     this.buttons = el("div.buttons");
@@ -43,7 +42,7 @@ class Tryout {
     el("code", "python -m playground train FILE"), "."));
     element.append(this.panel);
     this.show();
-    watch("value", () => this.take(props.value));
+    page.watch("value", () => this.take(props.value));
     let seen = untracked(() => checkAsked.value);
     effect(() => {
       if (checkAsked.value === seen) return;
@@ -64,8 +63,7 @@ class Tryout {
     if (!part) return;
     this.states[part] = { state: "asking", phase: part === "update" ? "starting" : "waking up the model", seconds: 0 };
     this.show();
-    this.props.value = { ask: part };
-    this.trigger(part === "update" ? "submit" : "input");
+    this.give({ ask: part }, part === "update" ? "submit" : "input");
   }
 
   /** A new state of a part. */
@@ -95,10 +93,7 @@ class Tryout {
     const told = this.states[part] ?? { state: "none" };
     const [title, what, verb] = PARTS[part];
     const passed = told.seconds >= 1 ? `, ${duration(Math.round(told.seconds))}` : "";
-    const put = (values) => {
-      this.props.value = { use: values };
-      this.trigger("apply");
-    };
+    const put = (values) => this.give({ use: values }, "apply");
     const results = { none: () => [], asking: () => [], done: () => RESULTS[part](told.found, put),
       error: () => problemParts(told, put) };
     return el("li", { class: `tryout-part ${part}`, "data-key": part, "data-state": told.state },

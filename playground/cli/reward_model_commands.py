@@ -124,15 +124,6 @@ def _print_report(card: dict[str, Any]) -> None:
     printing.add_row(table, "scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}")
     printing.add_row(table, "template", f"{card['template']}, at most {card['max_length']} tokens")
     printing.console().print(table)
-    rows = Table("Promised", "Observed", "95 % interval", "Annotator", "Pairs", box=None, pad_edge=False)
-    for item in found["calibration"]:
-        known = "-" if item["known"] is None else f"{item['known']:.0%}"
-        interval = f"{item['low']:.0%} to {item['high']:.0%}"
-        printing.add_row(
-            rows, f"{item['predicted']:.0%}", f"{item['observed']:.0%}", interval, known, str(item["count"])
-        )
-    print(f"How often it is right where it says so (calibration error {found['calibration_error']:.2f}):")
-    printing.console().print(rows)
     print(f"Margins, score of the chosen minus score of the rejected:\n{_histogram(found['margins'])}")
     print(f"Use it as a reward: {{kind: model, source: {card['name']}}}")
 

@@ -127,13 +127,6 @@ def _print_report(card: dict[str, Any]) -> None:
         ("template", f"{card['template']}, at most {card['max_length']} tokens"),
     ]
     print_table(facts)
-    rows = []
-    for item in found["calibration"]:
-        known = "-" if item["known"] is None else f"{item['known']:.0%}"
-        interval = f"{item['low']:.0%} to {item['high']:.0%}"
-        rows.append((f"{item['predicted']:.0%}", f"{item['observed']:.0%}", interval, known, str(item["count"])))
-    print(f"How often it is right where it says so (calibration error {found['calibration_error']:.2f}):")
-    print_table(rows, "Promised", "Observed", "95 % interval", "Annotator", "Pairs")
     print(f"Margins, score of the chosen minus score of the rejected:\n{_histogram(found['margins'])}")
     print(f"Use it as a reward: {{kind: model, source: {card['name']}}}")
 

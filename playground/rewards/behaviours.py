@@ -85,11 +85,7 @@ class Behaviours:
         self._measures = {one.name: build(one.measure) for one in found if one.measure}
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
-        """By name, a yes or no for each completion.
-
-        Raises:
-            RewardFailed, RewardNotFinite: see `mixture.values_of`.
-        """
+        """By name, a yes or no for each completion. Raises: RewardFailed, RewardNotFinite; see `mixture.values_of`."""
         marks: dict[str, list[bool | None]] = {}
         for one in self._found:
             measure = self._measures.get(one.name)

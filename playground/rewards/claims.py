@@ -47,11 +47,7 @@ class Claim(NamedTuple):
 
 def know(prompts: PromptsConfig) -> list[Question]:
     """The rows of a source of claims, which are understood in this process from now on, in place of another file's;
-    none where the source is no such.
-
-    Raises:
-        TableUnusable: see `texts.claim_files`.
-    """
+    none where the source is no such. Raises: TableUnusable; see `texts.claim_files`."""
     if not claim_files.is_source(prompts.source, prompts.column):
         return []
     rows = claim_files.read(claim_files.path_of(prompts.source))

@@ -49,8 +49,7 @@ class ExpressionFunction:
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         """One number or None for each completion.
 
-        Raises:
-            RewardFailed: it cannot be computed for one of them, or takes too long.
+        Raises: RewardFailed, if it cannot be computed for one of them, or takes too long.
         """
         deadline = time.thread_time() + SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions)
         scores: list[float | None] = []
@@ -68,8 +67,7 @@ class ExpressionFunction:
 def problem(source: str) -> str | None:
     """Why an expression would fail sooner or later: it is computed for a few completions as a model writes them.
 
-    Raises:
-        ExpressionError: it is not a valid one.
+    Raises: ExpressionError, if it is not a valid one.
     """
     reward = ExpressionFunction(source)
     for words, completion in PROBES.items():

@@ -16,8 +16,7 @@ from playground.rewards.rules import Reward
 def build(spec: config.RewardConfig) -> Reward:
     """The reward function that a configuration entry names.
 
-    Raises:
-        RewardFailed: this process serves others, and the kind is for a person's own machine only.
+    Raises: RewardFailed, if this process serves others, and the kind is for a person's own machine only.
     """
     refusal = local_only.refusal(spec.kind)
     if refusal:

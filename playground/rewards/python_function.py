@@ -45,8 +45,7 @@ class PythonFunction:
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[Any]:
         """What it returned for each completion, which `mixture.values_of` checks.
 
-        Raises:
-            RewardFailed: the function raised, took too long or ended its process.
+        Raises: RewardFailed, if the function raised, took too long or ended its process.
         """
         request = {"prompts": list(prompts), "completions": list(completions)}
         for attempt in range(1, ATTEMPTS + 1):

@@ -145,9 +145,9 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     page.locator("#reward-name").fill("judge")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 pairs .* 80 % to 95 %"))
-    expect(report.locator(".small-plot")).to_have_count(4)
-    report.get_by_text("Calibration as numbers").click()
-    expect(report.locator(".numbers table").last).to_contain_text("84 % to 99 %")
+    expect(report.locator(".small-plot")).to_have_count(3)
+    report.get_by_text("Margins as numbers").click()
+    expect(report.locator(".numbers table").last).to_contain_text("40")
     expect(page.locator("#check-source input")).to_have_value("judge")  # what is to be tested next
     report.get_by_role("button", name="Try it on texts").click()
     bench = page.locator("#bench-rewards .reward")

@@ -118,8 +118,7 @@ def split(selection: Selection, num_evaluation: int) -> PromptSplit:
 def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
     """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn.
 
-    Raises:
-        PromptsUnusable: if it is not there, cannot be read, or has not the column.
+    Raises: PromptsUnusable, if it is not there, cannot be read, or has not the column.
     """
     name = config.source
     if name in pocket_prompts.PROMPT_SETS:

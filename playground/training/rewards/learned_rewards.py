@@ -119,8 +119,7 @@ class RewardModel:
 def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> RewardModel:
     """The reward model that an entry of the configuration names; `outputs`: where those trained here lie.
 
-    Raises:
-        ModelNotFound, RewardModelUnusable: see `score_models.load` and `RewardModel`.
+    Raises: ModelNotFound, RewardModelUnusable; see `score_models.load` and `RewardModel`.
     """
     return RewardModel(score_models.load(spec, device, outputs), spec)
 

@@ -164,8 +164,7 @@ def _judged(annotator: Annotator, prompt: str, first: str, second: str, rng: Any
 def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
     """Pairs to learn from and pairs to test on. Pairs with one prompt stay together, so the test is on new prompts.
 
-    Raises:
-        PairsUnusable: there are too few different prompts for two parts.
+    Raises: PairsUnusable, if there are too few different prompts for two parts.
     """
     sizes = Counter(pair.prompt for pair in pairs)
     prompts = list(sizes)

@@ -23,7 +23,7 @@ from playground.texts.preferences import Pair
 from playground.training.process import pair_worker
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
-from playground.training.rewards.pair_report import calibration, histogram, report
+from playground.training.rewards.pair_report import histogram, report
 from tests.thoroughness import cases
 from tests.training.snapshots import FAMILIES, snapshot
 
@@ -274,7 +274,6 @@ def test_pairs_of_one_prompt_count_for_less_than_pairs_of_as_many_prompts():
     one, other = (report(pairs, margins, [0.0] * 16) for pairs in (alone, alike))
     assert (one["accuracy_low"], one["accuracy_high"]) == wilson(0.75, 16)
     assert (other["accuracy_low"], other["accuracy_high"]) == wilson(0.75, 4)
-    assert [(bin["low"], bin["high"]) for bin in other["calibration"]] == [wilson(0.75, 4)]
 
 
 def test_the_interval_of_the_accuracy_holds_where_prompts_have_several_pairs():
@@ -292,11 +291,3 @@ def test_zero_is_an_edge_of_the_histogram():
     found = histogram(np.array([-1.0, -0.01, 0.0, 0.5, 3.0]))
     below = found["edges"].index(0.0)
     assert sum(found["counts"][:below]) == 2 and sum(found["counts"][below:]) == 3
-
-
-def test_calibration_looks_from_the_side_that_the_model_prefers():
-    margin = math.log(3)  # promises 3/4
-    pairs = [Pair("p", "a", "b", True, 0.8)] * 3 + [Pair("p", "a", "b", False, 0.2)]
-    (found,) = calibration(pairs, np.array([margin, margin, margin, -margin]))
-    assert (found["count"], found["observed"]) == (4, 0.75)
-    assert found["predicted"] == pytest.approx(0.75) and found["known"] == pytest.approx(0.8)

@@ -1,4 +1,4 @@
-// Small drawings that need no library: lines over steps, histograms, a calibration plot, and the frame in which all
+// Small drawings that need no library: lines over steps, histograms, and the frame in which all
 // others are drawn. SVG in the page's colours, so light and dark need no redrawing; the numbers behind each are in a
 // table or in words beside it.
 
@@ -88,22 +88,6 @@ export function marginBars(label, { edges, counts }, xName) {
   const { node, x, y, add } = drawn;
   bars(drawn, edges, counts, (index) => (edges[index] < -1e-9 ? "bar wrong" : "bar right"));
   add("line.zero", { x1: x(0), x2: x(0), y1: y(0), y2: y(most * 1.05) });
-  return node;
-}
-
-/** Promised against observed probability, with 95 % intervals; hollow: how the annotator would answer. */
-export function calibrationDots(label, bins, xName) {
-  const low = Math.min(0.5, Math.floor(Math.min(...bins.map((bin) => Math.min(bin.low, bin.known ?? 1))) * 10) / 10);
-  const told = (value) => `${Math.round(value * 100)} %`;
-  const { node, x, y, add } = frame({ label, from: 0.5, to: 1, low, high: 1, xName, tell: told, tellX: told,
-    xTicks: [0.5, 0.6, 0.7, 0.8, 0.9, 1], yTicks: roundTicks(low, 1, 5) });
-  add("line.diagonal", { x1: x(0.5), y1: y(0.5), x2: x(1), y2: y(1) });
-  for (const bin of bins) {
-    const at = x(bin.predicted);
-    add("line.interval", { x1: at, x2: at, y1: y(bin.low), y2: y(bin.high) });
-    add("circle.dot.held-out", { cx: at, cy: y(bin.observed), r: 4 });
-    if (bin.known !== null) add("rect.known", { x: at - 4, y: y(bin.known) - 4, width: 8, height: 8 });
-  }
   return node;
 }
 

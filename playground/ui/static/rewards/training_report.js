@@ -1,7 +1,7 @@
 // One training of a reward model: its state, its curves while it learns, and what it is worth in the end.
 
 import { column, roundTicks, smooth } from "../charts/arithmetic.js";
-import { calibrationDots, lines, marginBars, numbers } from "../charts/small_plots.js";
+import { lines, marginBars, numbers } from "../charts/small_plots.js";
 import { buttonOf, el, setWords, showParts, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf } from "../core/format.js";
 import { go } from "../core/nav.js";
@@ -99,26 +99,14 @@ function legend() {
 }
 
 function reportPlots(found) {
-  const known = found.calibration.some((bin) => bin.known !== null);
   const { edges, counts } = found.margins;
-  const told = (value) => percent(value);
   return el("div.small-plots",
     plot("Margins", "held-out pairs by score of the chosen minus score of the rejected",
       el("span", el("span.key.wrong", "wrong order"), el("span.key.right", "right order")),
       marginBars(`Margins: mean ${signed(found.margin_mean)}; ${percent(found.accuracy)} above 0`, found.margins,
         "margin"),
       numbers("Margins as numbers", ["from", "to", "pairs"],
-        counts.map((count, index) => [signed(edges[index]), signed(edges[index + 1]), String(count)]))),
-    plot("Calibration", "how often it is right where it is so sure",
-      el("span", el("span.key.held-out", "observed, 95 % interval"),
-        known ? el("span.key.known", "the annotator") : null),
-      calibrationDots(`Calibration error ${number(found.calibration_error)}`, found.calibration,
-        "how sure: sigma(margin)"),
-      numbers("Calibration as numbers", ["promised", "observed", "95 % interval", known ? "annotator" : null,
-        "pairs"].filter(Boolean),
-        found.calibration.map((bin) => [told(bin.predicted), told(bin.observed),
-          `${told(bin.low)} to ${told(bin.high)}`, known ? told(bin.known) : null,
-          String(bin.count)].filter((cell) => cell !== null)))));
+        counts.map((count, index) => [signed(edges[index]), signed(edges[index + 1]), String(count)]))));
 }
 
 function plot(title, note, key, drawing, table = null) {

@@ -41,9 +41,7 @@ EXCEPTIONS = {
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
 MAY_BE_HEAVY = {"ppo", "training"}
-HEAVY_MODULES_OF_POCKET = tuple(
-    f"playground.pocket.{name}" for name in ("pretrain", "acceptance", "tokenizer")
-)
+HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance", "tokenizer"))
 MAY_PRETRAIN = ("playground.cli", *HEAVY_MODULES_OF_POCKET)  # the command line only when asked to
 GRADIO = {"gradio", "gradio_client"}
 MAY_IMPORT_GRADIO = {"ui"}

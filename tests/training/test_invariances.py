@@ -62,9 +62,7 @@ def test_the_reference_stays_bit_identical_while_every_weight_of_the_policy_move
     trainer.update()
     trainer.update()
     assert same(reference, weights(trainer.reference))
-    unmoved = [name for (name, now), before in zip(trainer.policy.named_parameters(), reference, strict=True)
-               if torch.equal(now, before)]  # fmt: skip
-    assert not unmoved
+    assert not any(torch.equal(*pair) for pair in zip(trainer.policy.parameters(), reference, strict=True))
 
 
 @EVERY_FAMILY
@@ -72,12 +70,10 @@ def test_cutting_ragged_episodes_into_micro_batches_leaves_the_gradient_as_it_is
     """A mean per micro-batch, or per episode, would give another one."""
 
     def gradient(micro_batch_size: int) -> torch.Tensor:
-        trainer = tiny.trainer(family, ppo__micro_batch_size=micro_batch_size, ppo__minibatch_size=8,
-                               ppo__max_grad_norm=1e6)  # fmt: skip
-        found = []
-        trainer.optimizer.step = lambda: found.append(torch.cat([
-            parameter.grad.flatten() for group in trainer.optimizer.param_groups for parameter in group["params"]
-        ]))  # fmt: skip
+        sizes = {"ppo__micro_batch_size": micro_batch_size, "ppo__minibatch_size": 8}
+        trainer = tiny.trainer(family, **sizes, ppo__max_grad_norm=1e6)
+        found, learned = [], trainer.trained().values()
+        trainer.optimizer.step = lambda: found.append(torch.cat([weight.grad.flatten() for weight in learned]))
         rollout, advantages, returns = prepared(trainer)
         assert len(set(rollout.episodes.lengths.tolist())) > 1, "the test needs ragged lengths"
         trainer.step(rollout, torch.arange(8), advantages, returns)
@@ -125,8 +121,8 @@ def test_optimizer_steps_are_updates_x_epochs_x_minibatches_however_many_prompts
     """Fewer prompts than a batch of 8, and more, the set ending in the middle of a batch."""
     config = tiny.config(ppo__num_epochs=epochs, ppo__minibatch_size=minibatch)
     policy = tiny.model()
-    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts(*texts),
-                         Scorer(config, tiny.count_letter()))  # fmt: skip
+    scorer = Scorer(config, tiny.count_letter())
+    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
     steps = []
     trainer.optimizer.step = lambda step=trainer.optimizer.step: (steps.append(1), step())
     for _ in range(4):
@@ -183,17 +179,13 @@ def test_logits_over_a_large_vocabulary_live_no_longer_than_their_micro_batch():
     over; one copy for the whole batch would be 16 times a micro-batch."""
     vocabulary, batch, length = 50_000, 16, 32
     torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(LlamaConfig(
-        vocab_size=vocabulary, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
-    ))  # fmt: skip
-    config = tiny.config(
-        ppo__batch_size=batch, ppo__minibatch_size=16, ppo__micro_batch_size=1, ppo__num_epochs=1,
-        ppo__entropy_coef=0.01, sampling__max_new_tokens=length,
-    )  # fmt: skip
-    policy = LanguageModel(model)
+    shape = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    policy = LanguageModel(AutoModelForCausalLM.from_config(LlamaConfig(vocab_size=vocabulary, **shape)))
+    sizes = {"ppo__batch_size": batch, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 1, "ppo__num_epochs": 1}
+    config = tiny.config(**sizes, ppo__entropy_coef=0.01, sampling__max_new_tokens=length)
     tokens = replace(tiny.tokens(), eos_id=-1)  # every completion is as long as it can be
-    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tokens, tiny.prompts("abc"),
-                         Scorer(config, tiny.count_letter()))  # fmt: skip
+    scorer = Scorer(config, tiny.count_letter())
+    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tokens, tiny.prompts("abc"), scorer)
     trainer.optimizer.step = lambda: None
     weight_rows = 8 * vocabulary * 4 * 2  # the transposed LM head of policy and reference has a vocabulary axis too
     with LargestLogits(vocabulary) as logits:
@@ -229,11 +221,10 @@ def test_dropout_in_the_configuration_changes_nothing_once_switched_off_even_in_
 def test_the_same_seed_gives_the_same_log_and_another_seed_another(family):
     def log(seed: int) -> list[dict]:
         trainer = tiny.trainer(family, seed=seed)
-        torch.manual_seed(seed + 100)  # global random numbers are nobody's business
+        torch.manual_seed(seed + 100)  # global random numbers have no effect
         torch.rand(seed + 1)
         lines = [trainer.update().model_dump() for _ in range(2)]
-        return [{name: value for name, value in line.items()
-                 if not name.startswith("seconds") and name != "memory_gb"} for line in lines]  # fmt: skip
+        return [{key: line[key] for key in line if not key.startswith(("seconds", "memory"))} for line in lines]
 
     first = log(5)
     torch.rand(17)

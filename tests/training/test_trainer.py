@@ -1,9 +1,7 @@
-import copy
 import json
 import math
 from itertools import chain
 
-import numpy as np
 import pytest
 import torch
 
@@ -23,17 +21,6 @@ def weights(model) -> list[torch.Tensor]:
 
 def same(before: list[torch.Tensor], after: list[torch.Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
-
-
-@pytest.mark.parametrize("family", tiny.FAMILIES)
-def test_before_anything_is_learned_kl_is_0_and_the_first_ratios_are_1(family):
-    trainer = tiny.trainer(family, ppo__num_epochs=1, ppo__minibatch_size=8, ppo__learning_rate=1e-12)
-    metrics = trainer.update()
-    assert metrics.kl_to_reference == pytest.approx(0, abs=1e-4)
-    assert metrics.ratio_mean == pytest.approx(1, abs=1e-5)
-    assert metrics.ratio_max == pytest.approx(1, abs=1e-4)
-    assert metrics.clip_fraction == 0
-    assert metrics.update_kl == pytest.approx(0, abs=1e-6)
 
 
 ONE_STEP = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8, "ppo__micro_batch_size": 8, "ppo__learning_rate": 0.02}
@@ -79,101 +66,21 @@ def test_measuring_after_the_step_changes_no_weight_and_reads_one_micro_batch():
     assert rows == [2, 2, 2, 2, 2] * 3  # four to learn from, one to look back at
 
 
-def test_training_moves_the_policy_and_leaves_the_reference_bit_identical():
-    trainer = tiny.trainer()
-    reference, policy = weights(trainer.reference), weights(trainer.policy)
-    metrics = [trainer.update() for _ in range(3)]
-    assert same(reference, weights(trainer.reference))
-    assert not same(policy, weights(trainer.policy))
-    assert metrics[-1].kl_to_reference != 0
-    assert [item.update for item in metrics] == [1, 2, 3]
-    assert metrics[-1].episodes == 24
+LARGER = {"ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 16}
 
 
-@pytest.mark.parametrize(("epochs", "minibatch"), [(1, 8), (3, 4), (2, 2)])
-def test_an_update_takes_exactly_epochs_times_minibatches_optimizer_steps(epochs, minibatch):
-    trainer = tiny.trainer(ppo__num_epochs=epochs, ppo__minibatch_size=minibatch)
-    steps = []
-    trainer.optimizer.step = lambda step=trainer.optimizer.step: (steps.append(1), step())
-    for _ in range(3):  # 4 prompts, 8 episodes: the prompt set ends inside every update
-        trainer.update()
-    assert len(steps) == 3 * epochs * 8 // minibatch
-
-
-def gradient(trainer, micro_batch_size: int) -> list[torch.Tensor]:
-    trainer.config = trainer.config.model_copy(
-        update={"ppo": trainer.config.ppo.model_copy(update={"micro_batch_size": micro_batch_size})}
-    )
-    captured = []
-    trainer.optimizer.step = lambda: captured.extend(
-        parameter.grad.clone() for group in trainer.optimizer.param_groups for parameter in group["params"]
-    )
-    rollout = trainer.collect()
-    scores = trainer.score(rollout)
-    advantages, returns = trainer.advantages(rollout, scores, 0.1)
-    assert len(set(rollout.packed.totals.tolist())) > 2, "the test needs ragged lengths"
-    trainer.step(rollout, torch.arange(8), advantages, returns)
-    return captured
-
-
-def test_cutting_a_minibatch_into_micro_batches_does_not_change_the_gradient():
-    whole = gradient(tiny.trainer(ppo__max_grad_norm=1e6), 8)
-    for size in (1, 2, 4):
-        parts = gradient(tiny.trainer(ppo__max_grad_norm=1e6), size)
-        for a, b in zip(whole, parts, strict=True):
-            assert torch.allclose(a, b, atol=1e-6, rtol=1e-4)
-
-
-@pytest.mark.parametrize("pad_is_eos", [False, True])
-def test_the_end_of_sequence_token_is_trained(pad_is_eos):
-    """Reward for being short: the policy must learn to say eos, also when padding looks the same."""
-    short = Mixture({"short": (1.0, lambda prompts, completions, **_: [-float(len(c)) for c in completions])})
-    trainer = tiny.trainer(
-        pad_is_eos=pad_is_eos, mixture=short, ppo__num_updates=25, ppo__batch_size=32, ppo__minibatch_size=16,
-        ppo__micro_batch_size=16, ppo__learning_rate=3e-3, kl__coef=0.0,
-    )  # fmt: skip
-    lengths = [trainer.update().completion_length for _ in range(25)]
-    assert lengths[-1] < 0.6 * lengths[0]
-    assert lengths[-1] < 3
-
-
-def test_the_score_rises_on_an_easy_reward_and_a_stiff_leash_holds_it():
-    def last(kl_coef: float, updates: int = 20):
-        trainer = tiny.trainer(
-            ppo__num_updates=updates, ppo__batch_size=32, ppo__minibatch_size=16, ppo__micro_batch_size=16,
-            ppo__learning_rate=3e-3, kl__coef=kl_coef,
-        )  # fmt: skip
+def test_the_score_rises_on_an_easy_reward_and_a_stiff_kl_penalty_holds_it():
+    def last(kl_coef: float, updates: int = 10):
+        trainer = tiny.trainer(**LARGER, ppo__num_updates=updates, ppo__learning_rate=5e-3, kl__coef=kl_coef)
         metrics = [trainer.update() for _ in range(updates)]
         return metrics[0], metrics[-1]
 
     first, free = last(0.0)
     _, held = last(100.0)
-    assert free.score_mean > first.score_mean + 2
-    assert free.kl_to_reference > 3
+    assert free.score_mean > first.score_mean + 1
+    assert free.kl_to_reference > 2
     assert abs(held.kl_to_reference) < 0.5
     assert held.score_mean < first.score_mean + 1
-
-
-def test_the_same_seed_gives_the_same_log_and_the_same_weights():
-    runs = []
-    for _ in range(2):
-        trainer = tiny.trainer(seed=5)
-        log = [trainer.update().model_dump() for _ in range(3)]
-        for line in log:
-            for name in list(line):
-                if name.startswith("seconds") or name == "memory_gb":
-                    del line[name]
-        runs.append((log, weights(trainer.policy)))
-    assert runs[0][0] == runs[1][0]
-    assert same(runs[0][1], runs[1][1])
-    assert runs[0][0] != [tiny.trainer(seed=6).update().model_dump()]
-
-
-def test_the_learning_rate_falls_linearly_to_zero_or_stays():
-    trainer = tiny.trainer(ppo__num_updates=4, ppo__learning_rate=4e-4)
-    assert [round(trainer.update().learning_rate * 1e4, 6) for _ in range(4)] == [4, 3, 2, 1]
-    trainer = tiny.trainer(ppo__num_updates=4, ppo__learning_rate=4e-4, ppo__schedule="constant")
-    assert [trainer.update().learning_rate for _ in range(2)] == [4e-4, 4e-4]
 
 
 def test_an_update_ends_early_once_the_policy_has_moved_far():
@@ -189,13 +96,13 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
     assert counts[1] < 12
 
 
-def test_zieglers_leash_moves_beta_from_one_update_to_the_next():
+def test_zieglers_controller_moves_beta_from_one_update_to_the_next():
     trainer = tiny.trainer(**ZIEGLER, ppo__num_updates=3)
     coefs = [trainer.update().kl_coef for _ in range(3)]
     assert coefs == pytest.approx([1.0, 0.98, 0.98**2])  # KL far below target: error -0.2, n / horizon = 0.1
 
 
-def test_the_adaptive_leash_follows_the_exact_kl():
+def test_the_adaptive_controller_follows_the_exact_kl():
     trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, ppo__num_updates=3)
     by_hand = AdaptiveKL(1.0, 5.0)
     for _ in range(3):
@@ -217,14 +124,13 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
 
         def step(trainer=trainer, seen=seen) -> None:
             policy, *critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
-            seen.append([
-                float(torch.stack([g.norm() for g in grads]).norm()) for grads in (policy, [*chain(*critic)])
-            ])  # fmt: skip
+            for grads in (policy, [*chain(*critic)]):
+                seen.append(float(torch.stack([grad.norm() for grad in grads]).norm()))
 
         trainer.optimizer.step = step
         metrics = trainer.update()
         assert metrics.grad_norm > 1e-3 and metrics.value_grad_norm > 1e-3
-        assert np.ravel(seen) == pytest.approx(np.full(2 * len(seen), 1e-3), rel=1e-3)
+        assert seen == pytest.approx([1e-3] * len(seen), rel=1e-3)
 
 
 def test_without_a_critic_there_is_no_second_trunk_either():
@@ -305,48 +211,16 @@ def test_one_bad_update_is_skipped_and_the_next_one_learns():
     trainer.update()
 
 
-def test_the_value_head_reads_the_trunk_without_touching_it():
-    """With no policy gradient (all advantages 0) an optimizer step moves the value head and nothing else."""
-    trainer = tiny.trainer(ppo__value_coef=1.0)
-    original = trainer.advantages
-    trainer.advantages = lambda *arguments: (original(*arguments)[0] * 0, original(*arguments)[1] + 1)
-    policy, head = weights(trainer.policy), copy.deepcopy(trainer.critic.value_head.state_dict())
-    trainer.update()
-    assert same(policy, weights(trainer.policy))
-    assert not torch.equal(head["linear.weight"], trainer.critic.value_head.linear.weight)
-
-
-def test_a_value_head_that_is_allowed_to_learn_explains_the_returns():
-    def explained(value_coef: float, updates: int = 30) -> float:
-        trainer = tiny.trainer(
-            ppo__value_coef=value_coef, ppo__num_updates=30, ppo__batch_size=64, ppo__minibatch_size=32,
-            ppo__micro_batch_size=32, ppo__learning_rate=1e-4,
-        )  # fmt: skip
-        return [trainer.update().explained_variance for _ in range(updates)][-1]
-
-    never_trained = explained(0.0, updates=3)  # zero-initialised: explains nothing
-    assert never_trained == pytest.approx(0.0, abs=1e-6)
-    assert explained(0.1) > 0.15
-
-
 def test_entropy_bonus_keeps_entropy_higher():
     def final_entropy(coef: float) -> float:
-        trainer = tiny.trainer(
-            ppo__entropy_coef=coef, ppo__num_updates=15, ppo__batch_size=32, ppo__minibatch_size=16,
-            ppo__micro_batch_size=16, ppo__learning_rate=2e-3, kl__coef=0.0, ppo__schedule="constant",
-        )  # fmt: skip
-        return [trainer.update().entropy for _ in range(15)][-1]
+        free = {"ppo__learning_rate": 3e-3, "kl__coef": 0.0, "ppo__schedule": "constant"}
+        trainer = tiny.trainer(**LARGER, **free, ppo__entropy_coef=coef, ppo__num_updates=8)
+        return [trainer.update().entropy for _ in range(8)][-1]
 
     assert final_entropy(0.1) > final_entropy(0.0) + 0.2
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        lambda prompts, completions, **_: [1.0],
-        lambda prompts, completions, **_: 1 / 0,
-    ],
-)
+@pytest.mark.parametrize("bad", [lambda prompts, completions, **_: [1.0], lambda prompts, completions, **_: 1 / 0])
 def test_a_reward_that_misbehaves_is_named(bad):
     trainer = tiny.trainer(mixture=Mixture({"mine": (1.0, bad)}))
     with pytest.raises(RewardFailed, match="`mine`"):

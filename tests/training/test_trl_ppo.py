@@ -6,7 +6,6 @@ import gc
 import importlib.metadata
 import math
 import re
-import threading
 import traceback
 
 import pytest
@@ -14,7 +13,7 @@ import torch
 
 from playground.config import engines
 from playground.config.yaml_io import from_dict
-from playground.errors import InvalidConfig, TrainingDiverged
+from playground.errors import InvalidConfig
 from playground.pocket.wording import distinct_n
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog, checks
@@ -83,16 +82,17 @@ def test_it_learns_on_the_shipped_model(seed):
     assert heard[0].perplexity_reference < 6, "the shipped model's own text is no surprise to it"
 
 
-def test_every_update_is_told_with_typed_finite_numbers():
-    trainer = trl(ppo__num_updates=3)
+def test_every_update_is_recorded_with_typed_finite_numbers():
+    trainer = trl(ppo__num_updates=3, texts=tuple("abcdefgh"))
     heard = run(trainer)
+    assert trainer.optimizer_steps == 3 * 2  # one an epoch, none extra although the 8 prompts were used up each time
     assert [metrics.update for metrics in heard] == [1, 2, 3] and trainer.updates_done == 3
     assert [metrics.episodes for metrics in heard] == [8, 16, 24]
-    untold = {"explained_variance", "ratio_max", "value_grad_norm", "tokens_trained", "pairs_ordered"}
-    untold |= {"reward_paid", "surprisal", "steering_strength"}  # of this project's own trainers
+    absent = {"explained_variance", "ratio_max", "value_grad_norm", "tokens_trained", "pairs_ordered"}
+    absent |= {"reward_paid", "surprisal", "steering_strength"}  # of this project's own trainers
     for metrics in heard:
         values = metrics.model_dump()
-        assert {name for name, value in values.items() if value is None} == untold
+        assert {name for name, value in values.items() if value is None} == absent
         numbers = [value for value in values.values() if isinstance(value, float)]
         assert all(map(math.isfinite, numbers)) and len(numbers) > 25
         assert list(values["terms"]) == ["letter"]
@@ -161,8 +161,9 @@ def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_r
     assert metrics.update_kl > 1e-4
 
 
-def test_the_prompts_are_those_of_our_engine_in_the_same_order():
-    texts = tuple("abcdefghijk")  # fewer and other than batches: 11 prompts in batches of 8
+@pytest.mark.parametrize("texts", [tuple("abcdefghijk"), ("a",)])
+def test_the_prompts_are_those_of_our_engine_in_the_same_order(texts):
+    """11 prompts, and one, in batches of 8; TRL by itself would wait for ever with fewer than a batch."""
     trainer, asked = trl(texts=texts, ppo__num_updates=3), []
     measure = trainer.scorer.mixture.measure
 
@@ -172,32 +173,12 @@ def test_the_prompts_are_those_of_our_engine_in_the_same_order():
 
     trainer.scorer.mixture.measure = listen
     run(trainer)
-    ours = PPOTrainer(
-        trainer.config,
-        tiny.model(),
-        tiny.model().frozen_copy(),
-        tiny.tokens(),
-        tiny.prompts(*texts),
-        Scorer(trainer.config),
-    )
+    model, scorer = tiny.model(), Scorer(trainer.config)
+    ours = PPOTrainer(trainer.config, model, model.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
     for prompts_of_update in asked:
         assert prompts_of_update == [prompt.text for prompt in ours.collect().prompts]
         ours.updates_done += 1
     assert len(asked) == 3
-
-
-def test_fewer_prompts_than_a_batch_do_not_hang():
-    thread = threading.Thread(target=lambda: heard.extend(run(trl(texts=("a",), ppo__num_updates=2))), daemon=True)
-    heard: list[UpdateMetrics] = []
-    thread.start()
-    thread.join(30)
-    assert not thread.is_alive() and len(heard) == 2
-
-
-def test_the_same_configuration_gives_the_same_run():
-    first, second = (trl(ppo__num_updates=2) for _ in range(2))
-    assert [m.score_mean for m in run(first)] == [m.score_mean for m in run(second)]
-    assert torch.equal(weights(first), weights(second))
 
 
 @pytest.mark.parametrize(
@@ -211,8 +192,8 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     def between() -> None:
         calls["passes"] += 1
         names = {frame.name for frame in traceback.extract_stack()}
-        now = "scoring" if "forward" in names and "get_reward" in names else (
-            "rollout" if "batch_generation" in names else "optimisation")  # fmt: skip
+        now = "rollout" if "batch_generation" in names else "optimisation"
+        now = "scoring" if {"forward", "get_reward"} <= names else now
         if calls["updates"] == 2 and now == where:
             raise Stop
 
@@ -232,51 +213,18 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     passes = calls["passes"]
     ids = torch.tensor([[1, 3, 4]])
     assert torch.isfinite(trainer.policy.model(input_ids=ids).logits).all()
-    assert calls["passes"] == passes, "nobody listens any more"
+    assert calls["passes"] == passes, "the hook is gone"
     fresh = run(trl(ppo__num_updates=2))
     assert [m.score_mean for m in fresh] == [m.score_mean for m in undisturbed], "a new run is not touched by the old"
-
-
-def test_an_update_that_is_counted_is_told_even_if_the_stop_comes_at_its_very_end():
-    heard: list[UpdateMetrics] = []
-
-    def between() -> None:
-        if trainer.updates_done:
-            raise Stop
-
-    trainer = trl()
-    trainer.between = between
-    with pytest.raises(Stop):
-        trainer.train(heard.append)
-    assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1
-
-
-def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_taken():
-    trainer = trl(ppo__num_updates=3)
-
-    def spoil(metrics: UpdateMetrics) -> None:
-        trainer.policy.lm_head.weight.register_hook(lambda grad: grad * float("nan"))
-
-    with pytest.raises(TrainingDiverged, match="learning rate"):
-        trainer.train(spoil)
-    assert torch.isfinite(weights(trainer)).all() and trainer.updates_done == 1
-
-
-def test_optimizer_steps_are_counted_and_the_dataset_never_ends():
-    trainer = trl(ppo__num_updates=3, ppo__num_epochs=2, texts=tuple("abcdefgh"))
-    run(trainer)
-    assert trainer.optimizer_steps == 3 * 2  # one an epoch, none extra although the 8 prompts were used up each time
 
 
 @pytest.mark.parametrize(
     ("changes", "field", "words"),
     [
-        ({"kl__controller": "adaptive"}, "kl.controller", "Set it to fixed"),
-        ({"ppo__entropy_coef": 0.01}, "ppo.entropy_coef", "Set it to 0"),
-        ({"ppo__update_kl_stop": 0.1}, "ppo.update_kl_stop", "Set it to null"),
-        ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "Set it to false"),
-        ({"ppo__samples_per_prompt": 2}, "ppo.samples_per_prompt", "Set it to 1"),
-        ({"kl__estimator": "abs"}, "kl.estimator", "Set it to k1"),
+        ({"kl__controller": "adaptive"}, "kl.controller", "to fixed"),
+        ({"ppo__update_kl_stop": 0.1}, "ppo.update_kl_stop", "to null"),
+        ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
+        ({"kl__estimator": "abs"}, "kl.estimator", "to k1"),
     ],
 )
 def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
@@ -289,12 +237,10 @@ def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes
     checks.check(tiny.config(**changes))
 
 
-def test_what_trl_does_otherwise_is_told():
-    told = " ".join(trl().warnings)
-    assert "ppo.max_grad_norm 1 has no effect" in told
-    assert "one optimizer step for each PPO epoch (2 an update)" in told and "asks for 4" in told
-    assert "value_clip_range" in told
-    assert "second full model" in told
+def test_what_trl_does_otherwise_is_a_warning():
+    warned = " ".join(trl().warnings)
+    for words in ("ppo.max_grad_norm 1", "(2 an update)", "asks for 4", "value_clip_range", "second full model"):
+        assert words in warned
     quiet = trl(ppo__value_clip_range=0.2, ppo__minibatch_size=8, model={"critic": "separate"})
     assert len(quiet.warnings) == 1
 
@@ -322,10 +268,8 @@ def test_what_trl_reads_anew_can_be_changed_while_it_trains():
     def after_update(metrics: UpdateMetrics) -> None:
         heard.append((metrics, loop_values("non_score_reward", "kl", "optimizer")))
         if metrics.update == 2:
-            changed = tiny.config(
-                engine="trl", ppo__num_updates=4, ppo__schedule="constant", kl__coef=0.7, ppo__learning_rate=3e-3,
-                ppo__clip_range=0.01,
-            )  # fmt: skip
+            faster = {"ppo__learning_rate": 3e-3, "ppo__clip_range": 0.01, "ppo__schedule": "constant"}
+            changed = tiny.config(engine="trl", ppo__num_updates=4, kl__coef=0.7, **faster)
             trainer.change(changed, {"kl.coef", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"})
 
     trainer.train(after_update)
@@ -337,16 +281,9 @@ def test_what_trl_reads_anew_can_be_changed_while_it_trains():
     assert trainer.config.kl.coef == 0.7
 
 
-def test_an_empty_value_clip_clips_nothing_and_a_given_one_is_passed_on():
-    assert engines.trl_settings(tiny.config())["cliprange_value"] == 1e9
-    assert engines.trl_settings(tiny.config(ppo__value_clip_range=0.3))["cliprange_value"] == 0.3
-
-
 @pytest.mark.parametrize(
-    ("version", "words"),
-    [("1.12.0", ""), ("1.12.3", ""), ("1.13.0", "has no PPOTrainer"), ("2.0", "has no PPOTrainer"), ("0.9.6", "older"),
-     (None, "not installed")],
-)  # fmt: skip
+    ("version", "words"), [("1.12.3", ""), ("1.13.0", "has no PPOTrainer"), ("0.9.6", "older"), (None, "not installed")]
+)
 def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
     def installed(name: str) -> str:
         assert name == "trl"

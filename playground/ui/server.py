@@ -62,7 +62,6 @@ class Running(NamedTuple):
     loop: Callable[[], asyncio.AbstractEventLoop | None]
     watch: SupervisorThread
     incoming: Incoming
-    parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
     keeper: BucketThread | None  # of what is to survive a restart
 
@@ -80,7 +79,6 @@ class Running(NamedTuple):
         self.service.close()
         self.standby.close()
         self.incoming.close()
-        self.parts.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -141,11 +139,10 @@ def launch(
     if isinstance(standby, lent_gpu.LentGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
-    incoming = Incoming(access.limits.uploads_bytes)
+    incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
-    parts = contextlib.ExitStack()
-    parts.enter_context(gradio_parts.replaced())
+    gradio_parts.replace()
     url, loop = _serve_gradio(demo, address, port, hub, access, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
@@ -158,7 +155,7 @@ def launch(
     watch.start()
     if keeper:
         keeper.start()
-    return Running(demo, url, hub, service, standby, loop, watch, incoming, parts, greeting, keeper)
+    return Running(demo, url, hub, service, standby, loop, watch, incoming, greeting, keeper)
 
 
 def _serve_gradio(

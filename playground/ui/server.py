@@ -34,7 +34,7 @@ from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
 from playground.setup import limits, raised
 from playground.setup.raised import PageLimits
-from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps import sweep_making
 from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.door.access import Access
@@ -205,7 +205,7 @@ def _keeper(outputs: Path) -> BucketThread | None:
     if place is None:
         return None
     restored = bucket.restore(place, outputs)
-    sweep_record.after_restart(outputs, bucket.restore_sweeps(place, outputs))
+    bucket.restore_sweeps(place, outputs)
     return BucketThread(outputs, place, restored)
 
 

@@ -46,7 +46,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
     rows = over_seeds.rows(sweep, ends)
     chosen = [place for place in dict.fromkeys(shown or range(MOST_SHOWN)) if 0 <= place < len(rows)][:MOST_SHOWN]
     configs = _configs(sweep, rows)
-    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
+    found, left = progress_of(outputs, sweep, statuses), all_left([*statuses.values()], time.time())
     return {
         "name": sweep.name,
         "on": sweep.on,

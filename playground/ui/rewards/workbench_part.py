@@ -15,17 +15,8 @@ import gradio as gr
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.rewards import optimum
-from playground.rewards.trying import (
-    MAX_CHARACTERS,
-    SAMPLES,
-    TIMEOUT_SECONDS,
-    going_on,
-    outlooks,
-    penalty_of,
-    question,
-    reference_of,
-)
+from playground.rewards import optimum, trying
+from playground.rewards.trying import MAX_CHARACTERS
 from playground.runs.model_service import ModelService
 from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
@@ -36,16 +27,8 @@ from playground.ui.train import filling, form, reward_form, reward_picker, train
 SIDES = ("A", "B")
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
-    "model.source",
-    "model.revision",
-    "model.precision",
-    "model.quantization",
-    "prompts.",
-    "sampling.",
-    "seed",
-    "evaluation.num_prompts",
-    "kl.coef",
-    "score.normalise",
+    *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
+    *("evaluation.num_prompts", "kl.coef", "score.normalise"),
 )
 FIRST_REWARDS = [
     {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
@@ -58,11 +41,7 @@ FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wond
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
-        gr.HTML(
-            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
-            elem_classes=["panel-title"],
-            apply_default_css=False,
-        )
+        components.title("Reward workbench", "What would these rewards pay for? Try them on texts before any training.")
         rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
@@ -85,32 +64,21 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         form_values = dict(zip(wanted, values, strict=True))
         yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
 
-    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-    score.click(
-        access.guard(Action.TRY_REWARDS, answer, lambda sentence: {"state": "error", "problems": [sentence]}),
-        [rewards, prompt, *texts, *(train.fields[field] for field in wanted)],
-        result,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
-    )
+    def not_scored(sentence: str) -> dict[str, Any]:
+        return {"state": "error", "problems": [sentence]}
 
-    def try_one(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
-        reward = told.get("reward") if isinstance(told, dict) else None
+    def try_one(asked: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        reward = asked.get("reward") if isinstance(asked, dict) else None
         yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
 
-    editor.input(
-        access.guard(Action.TRY_REWARDS, try_one, lambda sentence: {"state": "error", "problems": [sentence]}),
-        [editor, *(train.fields[field] for field in wanted)],
-        editor,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
-    )
-    take.click(access.guard(Action.FORM, _to_bench), train.fields["rewards"], [rewards, told], **quiet)
-    used = use.click(access.guard(Action.FORM, _to_form), rewards, [train.fields["rewards"], told], **quiet)
+    form_values = [train.fields[field] for field in wanted]
+    scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)
+    score.click(scoring, [rewards, prompt, *texts, *form_values], result, **components.ASKING)
+    showing = access.guard(Action.TRY_REWARDS, try_one, not_scored)
+    editor.input(showing, [editor, *form_values], editor, **components.ASKING)
+    of_form = train.fields["rewards"]
+    take.click(access.guard(Action.FORM, _to_bench), of_form, [rewards, told], **components.AT_ONCE)
+    used = use.click(access.guard(Action.FORM, _to_form), rewards, [of_form, told], **components.AT_ONCE)
     train.recheck(used)
 
 
@@ -123,9 +91,8 @@ def _to_form(value: Any) -> list[Any]:
 
 
 def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
-    return gr.Textbox(
-        value, label=label, lines=2, max_lines=8, max_length=MAX_CHARACTERS, min_width=200, elem_id=elem_id
-    )  # fmt: skip
+    size: dict[str, Any] = {"lines": 2, "max_lines": 8, "max_length": MAX_CHARACTERS, "min_width": 200}
+    return gr.Textbox(value, label=label, elem_id=elem_id, **size)
 
 
 def scored(
@@ -150,7 +117,7 @@ def scored(
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
-    for answer in _answers(service, outputs, config, prompt or "", asked, SAMPLES):
+    for answer in _answers(service, outputs, config, prompt or "", asked, trying.SAMPLES):
         yield answer | {"rewards": rewards} if answer["state"] == "done" else answer
 
 
@@ -160,11 +127,11 @@ def _answers(
     """`count`: texts of the untrained model to score beside those that are `asked`."""
     labels = reward_form.term_labels(config.rewards)
     placed = checks.located(config, outputs)
-    reference = reference_of(placed, count)
-    wanted = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
+    reference = trying.reference_of(placed, count)
+    wanted = trying.question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
     yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
     try:
-        for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
+        for found in service.ask("rewards-score", wanted, trying.TIMEOUT_SECONDS):
             if "names" not in found:
                 yield {"state": "asking", **found}
                 continue
@@ -172,8 +139,10 @@ def _answers(
                 "state": "done",
                 **found,
                 "labels": list(labels.values()),
-                "outlooks": [optimum.sentence(one, penalty_of(config)) for one in outlooks(config, found)],
-                "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
+                "outlooks": [
+                    optimum.sentence(one, trying.penalty_of(config)) for one in trying.outlooks(config, found)
+                ],
+                "sides": [{"side": side, "text": trying.going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
                     "model": describe.in_words("model.source", config.model.source),
                     "prompts": describe.in_words("prompts.source", config.prompts.source),

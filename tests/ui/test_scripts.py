@@ -24,9 +24,8 @@ def call(site, make_page):
 
 
 def test_the_address_keeps_what_is_overlaid_and_what_is_compared_only_on_their_pages(call):
-    assert call("core/nav", "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])") == [
-        "?tab=runs&overlay=a,b", ["a", "b"],
-    ]  # fmt: skip
+    overlaid = "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])"
+    assert call("core/nav", overlaid) == ["?tab=runs&overlay=a,b", ["a", "b"]]
     compared = "(m.go({page: 'compare', run: 'a', with: 'b'}), [location.search, m.place().with])"
     assert call("core/nav", compared) == ["?tab=compare&run=a&with=b", "b"]
     assert call("core/nav", "(m.go({page: 'compare', run: 'c'}), m.place().with)") == "b"
@@ -81,22 +80,18 @@ def test_no_sentence_of_the_server_is_shown_with_its_backticks():
     assert found == set()
 
 
-FOUND = {
-    "names": ["length", "sentiment", "truth"],
-    "labels": ["Length", "Sentiment", "Truth"],
+FOUND = json.loads("""{
+    "names": ["length", "sentiment", "truth"], "labels": ["Length", "Sentiment", "Truth"],
     "rewards": [
-        {"kind": "length", "weight": 1, "normalise": False, "cap": "", "target": ""},
-        {"kind": "sentiment", "weight": 1, "normalise": False, "cap": "", "judge": "pocket-lexicon"},
-        {"kind": "truth", "weight": 1, "normalise": False, "cap": ""},
+        {"kind": "length", "weight": 1, "normalise": false, "cap": "", "target": ""},
+        {"kind": "sentiment", "weight": 1, "normalise": false, "cap": "", "judge": "pocket-lexicon"},
+        {"kind": "truth", "weight": 1, "normalise": false, "cap": ""}
     ],
-    "texts": {"length": [7.0, 2.0], "sentiment": [1.0, -3.0], "truth": [None, 1.0]},
-    "reference": {
-        "length": [3.0, 5.0, 9.0, 4.0, 4.0], "sentiment": [0.0, 2.0, None, -1.0, None],
-        "truth": [1.0, None, -1.0, None, None],
-    },
-    "sides": [{"side": "A"}, {"side": "B"}],
-    "samples": [{"prompt": "p", "completion": str(number)} for number in range(5)],
-}  # fmt: skip
+    "texts": {"length": [7, 2], "sentiment": [1, -3], "truth": [null, 1]},
+    "reference": {"length": [3, 5, 9, 4, 4], "sentiment": [0, 2, null, -1, null], "truth": [1, null, -1, null, null]},
+    "sides": [{"side": "A"}, {"side": "B"}]
+}""")
+FOUND["samples"] = [{"prompt": "p", "completion": str(number)} for number in range(5)]
 
 
 def test_the_workbench_weighs_as_the_trainer_does(call):

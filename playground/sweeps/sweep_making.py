@@ -1,8 +1,8 @@
 """Makes the runs of a sweep, stops them all, resumes them all, deletes them. Called by the command line and the page.
 
 First the plan is on disk, then the runs are made one after the other, each by the launcher under an id and a request
-that follow from the plan. So whoever is interrupted, or does it twice, or at the same time as somebody else, makes no
-run a second time; and what is missing can be made later by anybody (`complete`).
+that follow from the plan. So no run is made a second time, however often the sweep is made, or by how many at once; and
+what is missing after an interruption can be made later (`complete`).
 """
 
 from __future__ import annotations
@@ -83,12 +83,11 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
         except InvalidConfig as error:
             problems += error.problems
     chosen = wanted.name or fresh_name(outputs, wanted.preset)
-    if found is not None:
-        with contextlib.suppress(RunNotFound):
-            there = sweep_record.find(outputs, chosen)
-            same = (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
-            if same and not sweep_record.is_gone(outputs, there):
-                return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
+    there = sweep_record.named(outputs, chosen)
+    if found and there and not sweep_record.is_gone(outputs, there):
+        same = (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
+        if same:
+            return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
@@ -121,49 +120,32 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
     lifeline.policy()  # a word that it does not know is refused before there is a sweep
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
-        there = _written(outputs, sweep)
-        if there is None:
+        there = sweep_record.named(outputs, sweep.name)
+        if there is None or there.created_at != sweep.created_at:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
-            sweep_record.write(outputs, sweep)
-        else:  # the options are of the backend, and one may have to correct them
-            there = there.model_copy(update={"options": sweep.options, "stopped": False})
-            sweep_record.write(outputs, there)
-    return complete(outputs, there or sweep, spawn)
+        sweep_record.write(outputs, sweep)  # also again: the options of a backend may have been corrected
+    complete(outputs, sweep, spawn)
+    return sweep
 
 
-def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
-    """Make the runs that are not made yet, unless somebody stops or deletes the sweep meanwhile. A run that was deleted
-    stays deleted.
+def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
+    """Make the runs that are not there; gives their ids. A run that was deleted stays deleted.
 
     Raises:
-        RunExists: somebody else has made a run of such an id since. InvalidConfig, OSError: see `launcher.start`.
+        RunExists: another run was made under such an id since. InvalidConfig, OSError: see `launcher.start`.
     """
-    if sweep.made:
-        return sweep
     spawn = _elsewhere(sweep) or spawn
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
-        now = _written(outputs, sweep)
-        if now is None or now.stopped or now.made:
-            break
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
-    now = _written(outputs, sweep)
-    if now is None:  # deleted meanwhile
-        return sweep
-    if now.stopped:
-        stop_all(outputs, now)  # also the one that was made just now
-        return now
-    return _noted(outputs, sweep, made=True)
+    return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
-    """Ask all its runs to stop, and make no more; those that wait have ended when this returns. Gives the ids of all
-    that were asked."""
+    """Ask all its runs to stop; those that wait have ended when this returns. Gives the ids of all that were asked."""
     asked = []
-    if not sweep.made:
-        _noted(outputs, sweep, stopped=True)
     for run in reversed(sweep_record.runs_of(outputs, sweep)):  # last those that train: none of them makes room
         if not run.status().ended:
             launcher.stop(run)
@@ -176,13 +158,10 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
 def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
     """Make what is missing of it, wake what is paused, take up what has ended early, each as if it were asked for
     alone. Raises: see `complete`."""
-    found = Resumed([], {})
-    before = {run.id for run in sweep_record.runs_of(outputs, sweep)}
-    if not sweep.made:
-        complete(outputs, _noted(outputs, sweep, stopped=False), spawn)
-        found.going.extend(run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in before)
+    runs = sweep_record.runs_of(outputs, sweep)
+    found = Resumed(complete(outputs, sweep, spawn), {})
     spawn = _elsewhere(sweep) or spawn
-    for run in sweep_record.runs_of(outputs, sweep):
+    for run in runs:
         status = run.status()
         try:
             if status.state == "paused":
@@ -214,7 +193,6 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     if going:
         told = "1 of its runs has" if going == 1 else f"{going} of its runs have"
         raise RunBusy(f"{told} not ended. Press Stop all first, then delete `{sweep.name}`.")
-    _noted(outputs, sweep, made=True)  # those that are not made yet never will be
     for run in runs:
         history.delete_run(run)
     return len(runs)
@@ -223,9 +201,9 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
 def forget_gone(outputs: Path) -> None:
     """Take away the records of sweeps of which all runs have been deleted, a while after. Raises: RunBusy, OSError."""
     if sweep_record.gone(outputs):
-        with launcher.one_at_a_time(outputs):  # nobody makes one of such a name meanwhile
-            for sweep in sweep_record.gone(outputs):
-                sweep_record.path_of(outputs, sweep.name).unlink(missing_ok=True)
+        with launcher.one_at_a_time(outputs):  # no sweep of such a name is made meanwhile
+            for path in sweep_record.gone(outputs):
+                path.unlink(missing_ok=True)
 
 
 def fresh_name(outputs: Path, preset: str) -> str:
@@ -234,24 +212,6 @@ def fresh_name(outputs: Path, preset: str) -> str:
     name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
     names = [name, *(f"{name}-{number}" for number in range(2, 100))]
     return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
-
-
-def _written(outputs: Path, sweep: Sweep) -> Sweep | None:
-    """This sweep as it is on disk; None where another one, or none, has its name."""
-    with contextlib.suppress(RunNotFound):
-        there = sweep_record.find(outputs, sweep.name)
-        if there.created_at == sweep.created_at:
-            return there
-    return None
-
-
-def _noted(outputs: Path, sweep: Sweep, **changes: bool) -> Sweep:
-    """The sweep with what is to be known of it by everybody, on disk; whatever else others have noted stays. Raises:
-    RunNotFound, OSError."""
-    with launcher.one_at_a_time(outputs):
-        now = sweep_record.find(outputs, sweep.name).model_copy(update=changes)
-        sweep_record.write(outputs, now)
-    return now
 
 
 def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:

@@ -1,9 +1,10 @@
-"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there. Pure; what reads the
+"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there. What reads their
 states is its callers' business, who often have them at hand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 from playground.runs.folder.records import Status
@@ -12,7 +13,7 @@ from playground.sweeps.sweep_record import Sweep
 
 class SweepProgress(NamedTuple):
     """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted, `deleted`
-    those that somebody has deleted, `unmade` those that were not made yet."""
+    those that have been deleted, `unmade` those that were not made yet."""
 
     finished: int = 0
     failed: int = 0
@@ -50,16 +51,13 @@ class SweepProgress(NamedTuple):
     def words(self) -> str:
         """For a person: "12 of 15 done, 1 running, 2 waiting; 1 failed"."""
         going = [f"{count} {word}" for count, word in ((self.running, "running"), (self.waiting, "waiting")) if count]
-        amiss = (
-            (self.failed, "failed"), (self.stopped, "stopped"), (self.deleted, "deleted"),
-            (self.unmade, "not made yet"),
-        )  # fmt: skip
-        ends = ", ".join(f"{count} {word}" for count, word in amiss if count)
+        amiss = {"failed": self.failed, "stopped": self.stopped, "deleted": self.deleted, "not made yet": self.unmade}
+        ends = ", ".join(f"{count} {word}" for word, count in amiss.items() if count)
         first = ", ".join([f"{self.done} of {self.total} done", *going])
         return f"{first}; {ends}" if ends else first
 
 
-def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
+def progress_of(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
     """How far a sweep is.
 
     Args:
@@ -69,7 +67,7 @@ def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
     for run_id in sweep.runs:
         status = statuses.get(run_id)
         if status is None:
-            counts["deleted" if sweep.made else "unmade"] += 1
+            counts["deleted" if sweep.was_made(outputs, run_id) else "unmade"] += 1
         elif status.state in ("finished", "stopped"):
             counts[status.state] += 1
         elif status.ended:

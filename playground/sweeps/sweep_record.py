@@ -1,25 +1,25 @@
-"""What a sweep is on disk: `<outputs>/.sweeps/<name>.json`, from which every one of its runs can be told and made.
+"""What a sweep is on disk: `<outputs>/.sweeps/<name>.json`, a product of values from which each of its runs follows.
 
-The file holds the configuration that all runs share, what varies, and their ids in order. What has become of the runs
-stands in their own folders and nowhere else, so a run of a sweep is a run like any other. Knows files only; starts
-nothing (see sweep_making.py).
+The file holds the configuration that all runs share, what varies, and their ids in order; it is written once. Each run
+carries the tag of its sweep as the id of its request, and what has become of it stands in its own folder and nowhere
+else, so a run of a sweep is a run like any other. Knows files only; starts nothing (see sweep_making.py).
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
+import functools
 import itertools
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from playground.config import RUN_ID, RunConfig, yaml_io
-from playground.errors import InvalidConfig, Problem, RunNotFound
+from playground.errors import InvalidConfig, Problem, RunBusy, RunNotFound
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import read_record, write_atomically
@@ -35,12 +35,11 @@ Where = Literal["here", "ray", "slurm", "jobs"]
 
 
 class Sweep(Record):
-    """A sweep, as planned; written before its first run is made, and again when all of them are (`made`), or when
-    somebody stops it before that (`stopped`: until it is resumed, no more are made).
+    """A sweep, as planned; written before its first run is made.
 
     Attributes:
-        preset: what somebody named to begin with, for reading. base: that configuration as plain data, with what was
-            set for all runs. vary: dotted field -> its values; the runs take them in order, the last field fastest.
+        preset: what was named to begin with, for reading. base: that configuration as plain data, with what was set for
+            all runs. vary: dotted field -> its values; the runs take them in order, the last field fastest.
         on: where they are computed. options: of that, as `name=value`. runs: their ids. visitor, mode: who asked,
             as in request.json of each run.
     """
@@ -54,8 +53,6 @@ class Sweep(Record):
     on: Where = "here"
     options: list[str] = Field(default=[])
     runs: list[str] = Field(min_length=1, max_length=MOST_RUNS)
-    made: bool = False
-    stopped: bool = False
     visitor: str = ""
     mode: str = "local"
 
@@ -68,12 +65,23 @@ class Sweep(Record):
         return with_values(self.base, self.cells()[run_id])
 
     def request(self, run_id: str) -> Request:
-        """By which a run is known as this sweep's, however often somebody begins to make it."""
+        """The tag by which a run is known as this sweep's, however often it is begun to be made."""
         return Request(f"sweep {self.name} {self.created_at:.6f} {run_id}", self.visitor, self.mode)
 
-    def owns(self, run: RunDirectory) -> bool:
-        """True for the run that was made for this sweep; false for another one that has been given its id since."""
-        return requests.of(run).id == requests.digest(self.request(run.id).id)
+    def owns(self, run_id: str, asked: str) -> bool:
+        """True for the run that was made for this sweep; false for another one that has been given its id since.
+
+        Args:
+            asked: the digest in the run's request.json.
+        """
+        return run_id in self.runs and asked == requests.digest(self.request(run_id).id)
+
+    def was_made(self, outputs: Path, run_id: str) -> bool:
+        """Whether one of its runs was made, and so has been deleted where it is not there."""
+        try:
+            return requests.find(outputs, self.request(run_id)) is not None
+        except (RunNotFound, RunBusy) as error:
+            return isinstance(error, RunNotFound)
 
     @property
     def settings(self) -> list[str]:
@@ -105,10 +113,16 @@ def write(outputs: Path, sweep: Sweep) -> None:
     write_atomically(path, json.dumps(sweep.model_dump(), default=str))
 
 
-def find(outputs: Path, name: str) -> Sweep:
-    """The sweep of that name. Safe with names from strangers. Raises: RunNotFound."""
+def named(outputs: Path, name: str) -> Sweep | None:
+    """The sweep of that name, if there is one. Safe with names from strangers."""
     found = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
-    if found is None or found.name != name:
+    return found if found and found.name == name else None
+
+
+def find(outputs: Path, name: str) -> Sweep:
+    """The same. Raises: RunNotFound, where there is none."""
+    found = named(outputs, name)
+    if found is None:
         raise RunNotFound(
             f"There is no sweep `{name[:60]}` here. It may have been deleted; the Runs page and `sweep list` show "
             "those there are."
@@ -118,29 +132,34 @@ def find(outputs: Path, name: str) -> Sweep:
 
 def every(outputs: Path) -> list[Sweep]:
     """The sweeps of an outputs folder, the newest first, without those that are gone or cannot be read."""
-    shown = [sweep for sweep in _readable(outputs) if not is_gone(outputs, sweep)]
+    shown = [sweep for _, sweep in _readable(outputs) if not is_gone(outputs, sweep)]
     return sorted(shown, key=lambda sweep: sweep.created_at, reverse=True)
 
 
-def gone(outputs: Path) -> list[Sweep]:
-    """Those of which nothing is left but their records, which nobody has written for a while: a page may have just
-    shown them."""
+def gone(outputs: Path) -> list[Path]:
+    """The records of those of which nothing else is left, and which are not of this moment: a page may show them."""
     old = time.time() - KEEP_SECONDS
-    found = [sweep for sweep in _readable(outputs) if is_gone(outputs, sweep)]
-    return [sweep for sweep in found if _stamp(path_of(outputs, sweep.name))[0] < old * 1e9]
+    found = [path for path, sweep in _readable(outputs) if is_gone(outputs, sweep)]
+    return [path for path in found if path.exists() and path.stat().st_mtime < old]
 
 
-def _readable(outputs: Path) -> list[Sweep]:
+def _readable(outputs: Path) -> list[tuple[Path, Sweep]]:
     paths = [path for path in (Path(outputs) / FOLDER).glob("*.json") if RUN_ID.fullmatch(path.stem)]
-    found = [_kept(path, _stamp(path)) for path in paths]
-    return [sweep for sweep, path in zip(found, paths, strict=True) if sweep and sweep.name == path.stem]
+    found = [(path, _read(path, path.stat().st_mtime_ns if path.exists() else 0)) for path in paths]
+    return [(path, sweep) for path, sweep in found if sweep and sweep.name == path.stem]
+
+
+@functools.lru_cache(maxsize=512)
+def _read(path: Path, changed: int) -> Sweep | None:
+    """Read again only where it has changed: the Runs page asks every few seconds."""
+    return read_record(path, Sweep)
 
 
 def name_problem(outputs: Path, name: str) -> Problem | None:
     """Why a new sweep cannot have this name; None if it can."""
     if not RUN_ID.fullmatch(name) or len(name) > NAME_CHARACTERS:
         return Problem("name", f"Use 1 to {NAME_CHARACTERS} small letters, digits and hyphens.")
-    there = read_record(path_of(outputs, name), Sweep)
+    there = named(outputs, name)
     if path_of(outputs, name).exists() and (there is None or not is_gone(outputs, there)):
         return Problem("name", f"There is already a sweep `{name}`. Choose another name, or go on with that one.")
     return None
@@ -149,7 +168,7 @@ def name_problem(outputs: Path, name: str) -> Problem | None:
 def runs_of(outputs: Path, sweep: Sweep) -> list[RunDirectory]:
     """Its runs that are there, in order; without those that were deleted or not made yet."""
     found = [RunDirectory(Path(outputs) / run_id) for run_id in sweep.runs]
-    return [run for run in found if run.config_path.is_file() and sweep.owns(run)]
+    return [run for run in found if run.config_path.is_file() and sweep.owns(run.id, requests.of(run).id)]
 
 
 def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
@@ -158,44 +177,12 @@ def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
 
 
 def is_gone(outputs: Path, sweep: Sweep) -> bool:
-    """True where all its runs have been deleted: then nothing of it is shown, its name is free, and its record goes."""
-    return sweep.made and not any((Path(outputs) / run_id).exists() for run_id in sweep.runs)
-
-
-def after_restart(outputs: Path, names: Iterable[str]) -> None:
-    """Of sweeps that came back from a bucket, the runs that did not come with them (they waited, or had no checkpoint
-    yet, or were deleted) count as not made: who resumes the sweep makes them again."""
-    for name in names:
-        with contextlib.suppress(RunNotFound):
-            sweep = find(outputs, name)
-            if 0 < len(runs_of(outputs, sweep)) < len(sweep.runs):
-                write(outputs, sweep.model_copy(update={"made": False}))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        info = path.stat()
-    except OSError:
-        return 0, 0
-    return info.st_mtime_ns, info.st_size
-
-
-_cache: dict[Path, tuple[tuple[int, int], Sweep | None]] = {}
-
-
-def _kept(path: Path, stamp: tuple[int, int]) -> Sweep | None:
-    """The record in a file, read again only where that has changed: the Runs page asks every few seconds."""
-    if path not in _cache or _cache[path][0] != stamp:
-        _cache[path] = stamp, read_record(path, Sweep)
-    return _cache[path][1]
-
-
-def problems_once(problems: list[Problem]) -> list[Problem]:
-    """Without repetitions: a wrong value is in as many configurations as the other fields have values."""
-    return list(dict.fromkeys(problems))
+    """True where none of its runs is there: then nothing of it is shown, its name is free, and its record goes."""
+    return not any((Path(outputs) / run_id).exists() for run_id in sweep.runs)
 
 
 def raise_if(problems: list[Problem]) -> None:
-    """Raises: InvalidConfig, where there are any."""
+    """Raises: InvalidConfig, where there are any, each once: a wrong value is in as many configurations as the other
+    fields have values."""
     if problems:
-        raise InvalidConfig(problems_once(problems))
+        raise InvalidConfig(list(dict.fromkeys(problems)))

@@ -33,7 +33,7 @@ from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
 from playground.setup import limits
 from playground.setup.limits import PageLimits
-from playground.sweeps import sweep_making, sweep_record
+from playground.sweeps import sweep_making
 from playground.ui import lent_gpu, page, routes, theme
 from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.door.access import Access
@@ -61,7 +61,6 @@ class Running(NamedTuple):
     loop: Callable[[], asyncio.AbstractEventLoop | None]
     watch: SupervisorThread
     incoming: Incoming
-    parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
     keeper: BucketThread | None  # of what is to survive a restart
 
@@ -79,7 +78,6 @@ class Running(NamedTuple):
         self.service.close()
         self.standby.close()
         self.incoming.close()
-        self.parts.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -140,11 +138,10 @@ def launch(
     if isinstance(standby, lent_gpu.LentGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
-    incoming = Incoming(access.limits.uploads_bytes)
+    incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
-    parts = contextlib.ExitStack()
-    parts.enter_context(gradio_parts.replaced())
+    gradio_parts.replace()
     url, loop = _serve_gradio(demo, address, port, hub, access, service, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
@@ -157,7 +154,7 @@ def launch(
     watch.start()
     if keeper:
         keeper.start()
-    return Running(demo, url, hub, service, standby, loop, watch, incoming, parts, greeting, keeper)
+    return Running(demo, url, hub, service, standby, loop, watch, incoming, greeting, keeper)
 
 
 def _serve_gradio(
@@ -212,7 +209,7 @@ def _keeper(outputs: Path) -> BucketThread | None:
     if place is None:
         return None
     restored = bucket.restore(place, outputs)
-    sweep_record.after_restart(outputs, bucket.restore_sweeps(place, outputs))
+    bucket.restore_sweeps(place, outputs)
     return BucketThread(outputs, place, restored)
 
 

@@ -22,7 +22,7 @@ def sweep(**vary: list[object]) -> Sweep:
     for values in fields.values():
         count *= len(values)
     runs = [f"s-{number}" for number in range(1, count + 1)]
-    return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs, made=True)
+    return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs)
 
 
 def test_an_interval_is_over_the_seeds_that_are_known() -> None:

@@ -157,7 +157,7 @@ def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path
         sweep_making.resume_all(outputs, sweep_record.find(outputs, "two"), idle)
         sweep = sweep_record.find(outputs, "two")
         statuses = sweep_record.statuses(outputs, sweep)
-        assert list(statuses) == ["two-1", "two-2"] and progress_of(sweep, statuses).deleted == 0, step
+        assert list(statuses) == ["two-1", "two-2"] and progress_of(outputs, sweep, statuses).deleted == 0, step
         end_all(outputs)
         if not killed:
             break

@@ -27,10 +27,3 @@ def space(tmp_path_factory, recorded):  # noqa: F811
     """A public page."""
     with _page("space", tmp_path_factory, recorded) as page:
         yield page
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory, recorded):  # noqa: F811
-    """A page for oneself."""
-    with _page("local", tmp_path_factory, recorded) as page:
-        yield page

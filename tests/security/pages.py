@@ -19,7 +19,7 @@ from playground.runs import reward_models
 from playground.runs.start import launcher
 from playground.setup import catalog, limits
 from playground.ui import server
-from playground.ui.door import access, middleware, visitors
+from playground.ui.door import access, incoming, middleware, visitors
 from playground.ui.door.access import Action
 from playground.ui.train import form
 from tests.ui import fake_run, fake_server
@@ -92,7 +92,7 @@ class Page(NamedTuple):
     def tree(self) -> str:
         """A digest of everything in the outputs folder: names, sizes and contents."""
         found = hashlib.sha256()
-        for path in sorted(self.outputs.rglob("*")):
+        for path in sorted(set(self.outputs.rglob("*")) - set((self.outputs / incoming.FOLDER).rglob("*"))):
             found.update(str(path.relative_to(self.outputs)).encode())
             if path.is_file() and path.name != visitors.KEY_FILE:
                 with contextlib.suppress(FileNotFoundError):
@@ -106,6 +106,10 @@ class Page(NamedTuple):
     def index_of(self, name: str, nth: int = 0) -> int:
         """The index of a handler by its function's name."""
         return [index for index, item in self.functions().items() if item.fn.__name__ == name][nth]
+
+    def server_function(self, name: str) -> int:
+        """The component that offers a function to its script."""
+        return next(number for number, found, _ in self.server_functions() if found == name)
 
     def server_functions(self) -> list[tuple[int, str, Any]]:
         """Every function that a component offers to its script: component, name, function."""

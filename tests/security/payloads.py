@@ -19,28 +19,32 @@ from tests.ui import fake_run
 
 RUN = "window.hacked=1"
 SHOWN = "8461"
-PAYLOADS = [
-    f"<script>{RUN}</script>", f"<SCRIPT SRC=data:text/javascript,{RUN}></SCRIPT>", f"<img src=x onerror={RUN}>",
-    f"<img src=x onerror='{RUN}'//", f"<svg onload={RUN}>", f"<svg><script>{RUN}</script></svg>",
-    f"<svg><animate onbegin={RUN} attributeName=x dur=1s>", f"<math><mtext><img src=x onerror={RUN}></math>",
-    f"<iframe srcdoc='<script>parent.{RUN}</script>'>", f"<iframe src=javascript:parent.{RUN}>",
-    f"<body onload={RUN}>", f"<details open ontoggle={RUN}>x", f"<video><source onerror={RUN}>",
-    f"<input autofocus onfocus={RUN}>", f"<a href=javascript:{RUN}>click</a>", f"[click](javascript:{RUN})",
-    f"![x](x\" onerror=\"{RUN})", f"<style onload={RUN}></style>", "<style>*{display:none}</style>",
-    f"<link rel=stylesheet href=x onerror={RUN}>", f"<meta http-equiv=refresh content='0;javascript:{RUN}'>",
-    f"<base href=javascript:{RUN}//>", f"<object data=javascript:{RUN}>", f"<form action=javascript:{RUN}><button>",
-    f"\"><script>{RUN}</script>", f"'><img src=x onerror={RUN}>", f"</textarea><script>{RUN}</script>",
-    f"</script><script>{RUN}</script>", f"--><script>{RUN}</script><!--", f"]]><script>{RUN}</script>",
-    "${91*93-2}", "{{91*93-2}}", "<%= 91*93-2 %>", "#{91*93-2}", "${(()=>{window.hacked=1})()}",
-    "{{constructor.constructor('window.hacked=1')()}}", "{% raw %}{{91*93-2}}",
-    "&lt;script&gt;window.hacked=1&lt;/script&gt;",
-    "&#60;img src=x onerror=window.hacked=1&#62;", "\\u003cimg src=x onerror=window.hacked=1\\u003e",
-    "\u202e<img src=x onerror=window.hacked=1>", "\uff1cscript\uff1ewindow.hacked=1\uff1c/script\uff1e",
-    "\x1b[2J\x1b]0;hacked\x07\x1b[31m", "\x9b31m\x07\x08\x7f", "\u2028window.hacked=1\u2029", "=HYPERLINK(\"x\")",
-    "`<img src=x onerror=window.hacked=1>`", "<x style=\"background:url('javascript:window.hacked=1')\">",
-    "<!--<img src=\"--><img src=x onerror=window.hacked=1>",
-    "<noscript><p title=\"</noscript><img src=x onerror=window.hacked=1>\">",
-]  # fmt: skip
+PRINTABLE = """
+    <script>RUN</script> ~ <SCRIPT SRC=data:text/javascript,RUN></SCRIPT> ~ <img src=x onerror=RUN> ~
+    <img src=x onerror='RUN'// ~ <svg onload=RUN> ~ <svg><script>RUN</script></svg> ~
+    <svg><animate onbegin=RUN attributeName=x dur=1s> ~ <math><mtext><img src=x onerror=RUN></math> ~
+    <iframe srcdoc='<script>parent.RUN</script>'> ~ <iframe src=javascript:parent.RUN> ~ <body onload=RUN> ~
+    <details open ontoggle=RUN>x ~ <video><source onerror=RUN> ~ <input autofocus onfocus=RUN> ~
+    <a href=javascript:RUN>click</a> ~ [click](javascript:RUN) ~ ![x](x" onerror="RUN) ~ <style onload=RUN></style> ~
+    <style>*{display:none}</style> ~ <link rel=stylesheet href=x onerror=RUN> ~
+    <meta http-equiv=refresh content='0;javascript:RUN'> ~ <base href=javascript:RUN//> ~ <object data=javascript:RUN> ~
+    <form action=javascript:RUN><button> ~ "><script>RUN</script> ~ '><img src=x onerror=RUN> ~
+    </textarea><script>RUN</script> ~ </script><script>RUN</script> ~ --><script>RUN</script><!-- ~
+    ]]><script>RUN</script> ~ ${91*93-2} ~ {{91*93-2}} ~ <%= 91*93-2 %> ~ #{91*93-2} ~ ${(()=>{RUN})()} ~
+    {{constructor.constructor('RUN')()}} ~ {% raw %}{{91*93-2}} ~ &lt;script&gt;RUN&lt;/script&gt; ~
+    &#60;img src=x onerror=RUN&#62; ~ =HYPERLINK("x") ~ `<img src=x onerror=RUN>` ~
+    <x style="background:url('javascript:RUN')"> ~ <!--<img src="--><img src=x onerror=RUN> ~
+    <noscript><p title="</noscript><img src=x onerror=RUN>">
+"""
+UNSEEN = [
+    f"\\u003cimg src=x onerror={RUN}\\u003e",
+    f"\u202e<img src=x onerror={RUN}>",
+    f"\uff1cscript\uff1e{RUN}\uff1c/script\uff1e",
+    "\x1b[2J\x1b]0;hacked\x07\x1b[31m",
+    "\x9b31m\x07\x08\x7f",
+    f"\u2028{RUN}\u2029",
+]
+PAYLOADS = [*(text.strip().replace("RUN", RUN) for text in PRINTABLE.split("~")), *UNSEEN]
 SHORT = [text for text in PAYLOADS if len(text) <= 60 and text.isprintable()]
 
 
@@ -77,22 +81,25 @@ def configuration(number: int) -> RunConfig:
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     base |= {
         "name": SHORT[number],
-        "about": {"title": SHORT[number + 3], "story": " ".join(SHORT[:6])[:300],
-        "expect": " ".join(SHORT[6:12])[:500]},
+        "about": {
+            "title": SHORT[number + 3],
+            "story": " ".join(SHORT[:6])[:300],
+            "expect": " ".join(SHORT[6:12])[:500],
+        },
         "prompts": {**base["prompts"], "source": "typed", "typed": [text for text in PAYLOADS if text.strip()]},
         "rewards": [{"kind": "keyword", "words": SHORT[:5]}, {"kind": "model", "source": "judge"}],
         "judges": [{"kind": "keyword", "words": SHORT[5:9]}],
         "ppo": {**base["ppo"], "num_updates": 3},
-    }  # fmt: skip
+    }
     return from_dict(base)
 
 
 def samples(update: int) -> list[Sample]:
     """The fixed prompts: each payload as a prompt and as a completion, and for names of rewards and judges."""
     stage = "before" if update == 0 else "after" if update == 3 else "during"
+    known = {"update": update, "stage": stage, "seed": 0, "score": 0.5 + update, "kl": 0.1 * update, "tokens": 5}
+    known |= {"scores": {SHORT[0]: 1.0, SHORT[1]: 0.5}, "judges": {SHORT[2]: 1.0}, "ended": True}
     return [
-        Sample(update=update, stage=stage, prompt_id=number, prompt=text, completion=f"{text} {update}", seed=0,
-               score=0.5 + update, scores={SHORT[0]: 1.0, SHORT[1]: 0.5}, judges={SHORT[2]: 1.0}, kl=0.1 * update,
-               tokens=5, ended=True)
+        Sample.model_validate({**known, "prompt_id": number, "prompt": text, "completion": f"{text} {update}"})
         for number, text in enumerate(PAYLOADS)
-    ]  # fmt: skip
+    ]

@@ -8,7 +8,6 @@ import re
 import socket
 import stat
 import tempfile
-import threading
 import time
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -22,8 +21,8 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import MOST_QUESTIONS
 from playground.runs.start import launcher, queue
 from playground.setup import limits
-from playground.ui.door import access, visitors
-from playground.ui.door.access import Action, Caller, Role
+from playground.ui.door import access, limiter, visitors
+from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.runs import compare_page
 from playground.ui.train import edits, filling, form
 from tests.security import pages
@@ -59,31 +58,19 @@ def test_each_cap_exceeded_by_one_is_refused_when_the_handler_is_called(space, f
     figure("caps of a public page, exceeded by one in a direct call, refused", tried, refused)
 
 
-def test_a_run_gets_the_time_limit_of_the_page_and_says_who_asked_without_telling(space):
-    with space.visitor(f"{PUBLIC}100") as visitor:
-        run, problems = pages.start(space, visitor)
-        assert run is not None, problems
-        found = RunDirectory(space.outputs / run)
-        assert found.config().max_minutes == 30
-        asked = requests.of(found)
-        cookie = visitor.cookies["playground_visitor"]
-        assert asked.mode == "space" and asked.visitor
-        text = found.request_path.read_text()
-        assert cookie not in text and f"{PUBLIC}100" not in text
-        stop(space, visitor, run)
-
-
 def stop(page, client, run):
-    number = next(number for number, name, _ in page.server_functions() if name == "stop_run")
-    answer = pages.ask(client, number, "stop_run", run)
+    answer = pages.ask(client, page.server_function("stop_run"), "stop_run", run)
     if answer.json() == {"error": ""}:
         wait_until(lambda: run not in alive(page), 60)
     return answer.json()["error"]
 
 
-def test_one_run_each_which_only_its_visitor_can_stop(space, figure):
+def test_one_run_each_with_a_limit_of_time_which_only_its_visitor_can_stop(space, figure):
     with space.visitor(f"{PUBLIC}101") as first, space.visitor(f"{PUBLIC}102") as second:
         mine, _ = pages.start(space, first)
+        found = RunDirectory(space.outputs / mine)
+        assert found.config().max_minutes == 30 and requests.of(found).mode == "space" and requests.of(found).visitor
+        assert not re.search(f"{first.cookies['playground_visitor']}|{PUBLIC}101", found.request_path.read_text())
         again, problems = pages.start(space, first, seed=1)
         assert again is None and "You have a run here already" in problems[0]["message"]
         theirs, _ = pages.start(space, second)
@@ -91,7 +78,7 @@ def test_one_run_each_which_only_its_visitor_can_stop(space, figure):
         refusals = [stop(space, first, theirs), stop(space, second, mine), stop(space, space.client(), mine)]
         assert {mine, theirs} <= alive(space)
         assert stop(space, second, theirs) == "" and stop(space, first, mine) == ""
-    figure("runs that somebody else tried to stop, left alone", len(refusals), sum(map(pages.was_refused, refusals)))
+    figure("runs that another visitor tried to stop, left alone", len(refusals), sum(map(pages.was_refused, refusals)))
 
 
 def test_two_clicks_at_the_same_moment_are_one_run(space):
@@ -208,9 +195,7 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch)
     assert fetched == []
 
 
-def test_files_that_come_are_bounded_together_and_do_not_stay_under_whatever_field_they_come(
-    space, monkeypatch, figure
-):
+def test_files_that_come_are_bounded_together_and_do_not_stay(space, monkeypatch, figure):
     coming = space.running.incoming
     assert stat.S_IMODE(coming.folder.stat().st_mode) == 0o700
 
@@ -332,84 +317,53 @@ def test_a_request_that_breaks_off_or_brings_many_files_leaves_none(space, tempo
     figure("requests with files that leave none behind", 4, 4)
 
 
-def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(space, monkeypatch):
-    """600 in a minute from one address. A call takes 50 ms and more, so fewer are allowed here, and the test says when
-    the minute is over."""
-    rate, clock = space.access._form_questions, [1000.0]
-    assert (rate.count, rate.seconds) == (600, 60.0)
-    monkeypatch.setattr(rate, "count", 20)
-    monkeypatch.setattr(visitors, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    number, name = next((number, name) for number, name, _ in space.server_functions() if name == "reward_problem")
-    question = {"kind": "expression", "expression": "words(completion)"}
+@pytest.fixture
+def allowed(space, monkeypatch):
+    """Sets how often the page's addresses may ask for a kind in a minute; the clock only moves when it is told to."""
+    rates, clock = space.access.limiter, SimpleNamespace(now=1000.0)
+    clock.monotonic = lambda: clock.now
+    monkeypatch.setattr(limiter, "time", clock)
+
+    def allow(kind, usual, count):
+        assert (rates.per_minute[kind], limiter.SECONDS) == (usual, 60.0)
+        monkeypatch.setitem(rates.per_minute, kind, count)
+        return clock
+
+    return allow
+
+
+def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(space, allowed):
+    clock = allowed("form", 600, 20)
+    question = "reward_problem", {"kind": "expression", "expression": "words(completion)"}
+    number = space.server_function("reward_problem")
     with space.visitor(f"{PUBLIC}140") as visitor, space.visitor(f"{PUBLIC}141") as other:
-        answers = [pages.ask(visitor, number, name, question).json() for _ in range(21)]
-        assert answers[:20] == [""] * 20
-        assert answers[20] == "That was a lot in one minute. Wait a little and try again."
-        assert pages.ask(other, number, name, question).json() == ""
-        clock[0] += 60.1
-        assert pages.ask(visitor, number, name, question).json() == ""
+        answers = [pages.ask(visitor, number, *question).json() for _ in range(21)]
+        assert answers == [""] * 20 + [access.MANY_CALLS]
+        assert pages.ask(other, number, *question).json() == ""
+        clock.now += 60.1
+        assert pages.ask(visitor, number, *question).json() == ""
 
 
-def test_who_waits_for_a_measurement_uses_up_no_questions_of_the_address(space, monkeypatch):
+def test_who_waits_for_a_measurement_uses_up_no_questions_of_the_address(space, allowed):
     """The page asks every second how far it is; else nobody behind that address could start a run after a minute."""
-    monkeypatch.setattr(space.access._questions, "count", 2)
-    functions = {name: number for number, name, _ in space.server_functions()}
+    allowed("questions", 60, 2)
     with space.visitor(f"{PUBLIC}146") as visitor:
-        for _ in range(5):
-            assert pages.ask(visitor, functions["frontier_progress"], "frontier_progress", {"run": "done"}).json() == {}
-        asked = [
-            pages.ask(visitor, functions["draw_frontier"], "draw_frontier", {"run": "nobody"}).json()["error"]
-            for _ in range(3)
-        ]
-    assert [told == access.MANY_CALLS for told in asked] == [False, False, True]
+
+        def ask(name, run):
+            return pages.ask(visitor, space.server_function(name), name, {"run": run}).json()
+
+        assert [ask("frontier_progress", "done") for _ in range(5)] == [{}] * 5
+        asked = [ask("draw_frontier", "unknown")["error"] for _ in range(3)]
+    assert [text == access.MANY_CALLS for text in asked] == [False, False, True]
 
 
-def test_one_address_leaves_half_of_the_places_for_questions_to_others(space, monkeypatch):
-    """A question that waits holds one; also one whose answer comes piece by piece, and one that fails."""
-    assert access.QUESTIONS_AT_ONCE * 2 <= MOST_QUESTIONS
-    asked = SimpleNamespace(role=Role.VISITOR, visitor=visitors.Visitor("c", "near"))
-    rules, waits = space.access, threading.Event()
-    monkeypatch.setattr(rules, "demand", lambda request, action, run: asked)
-
-    def stream(fails):
-        yield "begun"
-        if fails:
-            raise OSError("away")
-
-    def answer():
-        waits.wait(30)
-
-    streamed = rules.guard(Action.ASK, stream, lambda sentence: sentence)
-    answered = rules.guard(Action.TRY_REWARDS, answer, lambda sentence: sentence)
-    threads = [threading.Thread(target=answered) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    wait_until(lambda: rules._asking._held["near"] == 4)
-    open_streams = [streamed(number == 0) for number in range(access.QUESTIONS_AT_ONCE - 4)]
-    assert [next(each) for each in open_streams] == ["begun"] * (access.QUESTIONS_AT_ONCE - 4)
-    assert [*streamed(False)] == [access.MANY_AT_ONCE] == [answered()]
-    asked.visitor = visitors.Visitor("c", "elsewhere")
-    assert [*streamed(False)] == ["begun"], "another address has its own"
-    asked.visitor = visitors.Visitor("c", "near")
-    assert "away" in next(open_streams[0]) and [*open_streams[0]] == []
-    assert [*streamed(False)] == ["begun"], "a question that failed gives its place back"
-    open_streams[1].close()
-    waits.set()
-    for thread in threads:
-        thread.join()
-    assert rules._asking._held == {"near": access.QUESTIONS_AT_ONCE - 6}
-
-
-def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch):
-    """Also in vain: here to a run of nobody's. Another address's calls go on."""
-    rates = {"_form_questions": (600, 3), "_views": (12_000, 5)}
-    for name, (allowed, here) in rates.items():
-        rate = getattr(space.access, name)
-        assert (rate.count, rate.seconds) == (allowed, 60.0)
-        monkeypatch.setattr(rate, "count", here)
-    mine = visitors.Visitor("c" * 32, visitors.keyed_hash(space.access._key, f"{PUBLIC}142"))
-    monkeypatch.setattr(space.access, "is_own", lambda caller, run: caller.visitor.address == mine.address)
-    number = next(number for number, name, _ in space.server_functions() if name == "stop_run")
+def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch, allowed):
+    """Also in vain: here to another visitor's run. Another address's calls go on."""
+    allowed("form", 600, 3)
+    allowed("views", 12_000, 5)
+    mine = visitors.keyed_hash(space.access._key, f"{PUBLIC}142")
+    monkeypatch.setattr(space.access, "is_own", lambda caller, run: caller.visitor.address == mine)
+    number = space.server_function("stop_run")
     with space.visitor(f"{PUBLIC}142") as visitor, space.visitor(f"{PUBLIC}143") as other:
         stopped = [pages.ask(visitor, number, "stop_run", "done").json()["error"] for _ in range(4)]
         assert stopped[3] == access.MANY_CALLS and access.MANY_CALLS not in stopped[:3]
@@ -417,7 +371,33 @@ def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, mon
         assert [answer.status_code for answer in watched] == [200, 429]
         assert watched[1].json() == {"error": access.MANY_CALLS}
         refused = [pages.ask(other, number, "stop_run", "done").json()["error"] for _ in range(6)]
-        assert [access.MANY_CALLS in told for told in refused] == [False] * 5 + [True]
+        assert [access.MANY_CALLS in text for text in refused] == [False] * 5 + [True]
+
+
+def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypatch):
+    """A question that waits holds one; also one whose answer comes piece by piece, and one that fails."""
+    assert limiter.AT_ONCE["answers"] == 8 == MOST_QUESTIONS / 2
+    caller = SimpleNamespace(role=Role.VISITOR, visitor=visitors.Visitor("c", "near"))
+    rules = Access("space")
+    monkeypatch.setattr(rules, "demand", lambda request, action, run: caller)
+
+    def stream(fails):
+        yield "begun"
+        if fails:
+            raise OSError("away")
+
+    streamed = rules.guard(Action.ASK, stream, lambda sentence: sentence)
+    answered = rules.guard(Action.TRY_REWARDS, lambda request: "answered", lambda sentence: sentence)
+    held = [streamed(None, number == 0) for number in range(8)]
+    assert [next(each) for each in held] == ["begun"] * 8
+    assert [*streamed(None, False)] == [access.MANY_AT_ONCE] == [answered(None, None)]
+    caller.visitor = visitors.Visitor("c", "elsewhere")
+    assert answered(None, None) == "answered"
+    caller.visitor = visitors.Visitor("c", "near")
+    assert "away" in next(held[0]) and [*held[0]] == []
+    held[1].close()
+    assert [*streamed(None, False)] == ["begun"] and answered(None, None) == "answered"
+    assert rules.limiter.held == {("answers", "near"): 6}
 
 
 def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):
@@ -438,17 +418,8 @@ def test_where_an_uploaded_file_lies_is_told_to_nobody(space, tmp_path):
         found = RunDirectory(space.outputs / run)
         assert found.config().prompts.source == str((space.outputs / source).resolve())  # the worker has its place
         told += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
-        for kind in (
-            "poll",
-            "compare",
-            "outcome",
-            "export/yaml",
-            "export/trl",
-            "export/html",
-            "metrics.csv",
-            "samples.csv",
-        ):
-            told.append(other.get(f"live/{run}/{kind}").text)
+        kinds = "poll compare outcome export/yaml export/trl export/html metrics.csv samples.csv"
+        told += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
         told += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
         assert f"source: {source}" in told[6] and stop(space, visitor, run) == ""
     assert not [text for text in told if str(space.outputs) in text or str(space.outputs.resolve()) in text]
@@ -460,10 +431,8 @@ def test_where_the_host_s_models_lie_is_told_to_no_watcher(classroom):
     with classroom.client() as watcher, classroom.host() as host:
         exports = [client.get(f"live/{run.id}/export/yaml").text for client in (watcher, host)]
         report = watcher.get(f"live/{run.id}/export/html").text
-        told = [
-            watcher.get(f"live/{address}").text
-            for address in (f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done")
-        ]
+        addresses = f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done"
+        told = [watcher.get(f"live/{address}").text for address in addresses]
     told.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
     assert "source: mine" in exports[0] and f"source: {folder}" in exports[1] and "source: mine" in report
     assert not [text for text in (exports[0], report, *told) if "/home/teacher" in text]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,22 @@ from tests.support import PROJECT, wait_until
 
 GROWING = {"type": "Replace", "pattern": {"Regex": "."}, "content": "e" * 8}
 ENDED = "1.5 GB of memory|did not come to an end|ended unexpectedly"  # Rust aborts where it gets no memory
-TOKENIZERS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {  # and what is said of each
-    "normalizer": (lambda told: told.update(normalizer={"type": "Sequence", "normalizers": [GROWING] * 12}),
-                   ENDED),
-    "decoder": (lambda told: told.update(decoder={"type": "Sequence", "decoders": [told["decoder"], *[GROWING] * 12]}),
-                ENDED),
-    "regex": (lambda told: told.update(pre_tokenizer={
-        "type": "Split", "pattern": {"Regex": "(a+)+(a+)+(a+)+$"}, "behavior": "Isolated", "invert": False}),
-              "tokenizer.*retry-limit-in-match over"),
-}  # fmt: skip
+ENDLESS = {"Regex": "(a+)+(a+)+(a+)+$"}
+
+
+def swelling(data: dict[str, Any]) -> None:
+    data.update(normalizer={"type": "Sequence", "normalizers": [GROWING] * 12})
+
+
+def swelling_back(data: dict[str, Any]) -> None:
+    data.update(decoder={"type": "Sequence", "decoders": [data["decoder"], *[GROWING] * 12]})
+
+
+def searching(data: dict[str, Any]) -> None:
+    data.update(pre_tokenizer={"type": "Split", "pattern": ENDLESS, "behavior": "Isolated", "invert": False})
+
+
+TOKENIZERS = {swelling: ENDED, swelling_back: ENDED, searching: "tokenizer.*retry-limit-in-match over"}
 TEMPLATES = {  # what a chat template can do that no thread of this process could break off
     "number": "{{ 10 ** (10 ** 9) }}",
     "text": "{{ messages[0]['content'].center(3000000000) }}",
@@ -51,10 +57,8 @@ def run_folder(tmp_path: Path) -> RunDirectory:
 
 
 def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tests.security.guarded", kind, *folder],
-        cwd=PROJECT, capture_output=True, text=True, timeout=240,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "tests.security.guarded", kind, *folder]
+    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize("kind", ["number", "loop"])

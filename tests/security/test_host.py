@@ -11,9 +11,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
 from playground.errors import InvalidConfig, NotAllowed
-from playground.ui.door import access, sharing, visitors
+from playground.ui.door import limiter, sharing, visitors
 from playground.ui.door.access import Access, Action, Role
 from tests.security import pages
 from tests.support import PROJECT, run_async, wait_until
@@ -45,7 +49,7 @@ def test_a_made_up_cookie_makes_nobody_the_host(cookie, classroom):
 def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
     forwarded = {"X-Forwarded-For": "93.184.217.1"}
     wrong = ["", pages.TOKEN[:-1], pages.TOKEN + "x", pages.TOKEN.upper(), "a" * 10_000, *map(str, range(5))]
-    assert len(wrong) == access.WRONG_TOKENS[0]
+    assert len(wrong) == limiter.PER_MINUTE["wrong tokens"]
     answers = [knock(classroom, token, forwarded) for token in wrong]
     assert [answer.status_code for answer in answers] == [403] * len(wrong)
     assert not any("set-cookie" in answer.headers for answer in answers)
@@ -62,30 +66,21 @@ def test_a_proxy_that_is_named_is_believed_the_address_of_a_client_and_nobody_el
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.5")  # as docs/security.md tells whoever has a proxy elsewhere
     with pages.served("classroom", tmp_path, recorded) as page:
 
-        def guesses(proxy, address):
-            """The answer to one guess more than there are, all passed on by a proxy for one client."""
+        def guess(proxy, address, times):
+            """The last answer to so many guesses, all passed on by a proxy for one client."""
             transport = httpx.HTTPTransport(local_address=proxy)
             with httpx.Client(transport=transport, headers={"X-Forwarded-For": address}) as client:
-                for _ in range(access.WRONG_TOKENS[0] + 1):
+                for _ in range(times):
                     answer = client.get(page.url + "host", params={"token": "guessed"})
             return answer.status_code
 
-        assert guesses("127.0.0.5", "93.184.217.1") == 429
-        first = {"X-Forwarded-For": "93.184.217.2"}
-        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.5"), headers=first) as client:
-            assert client.get(page.url + "host", params={"token": "guessed"}).status_code == 403
-        assert guesses("127.0.0.6", "93.184.217.3") == 429
-        with httpx.Client(transport=httpx.HTTPTransport(local_address="127.0.0.6"), headers=first) as client:
-            assert client.get(page.url + "host", params={"token": "guessed"}).status_code == 429
+        for proxy, of_another in (("127.0.0.5", 403), ("127.0.0.6", 429)):
+            assert guess(proxy, "93.184.217.1", limiter.PER_MINUTE["wrong tokens"] + 1) == 429
+            assert guess(proxy, "93.184.217.2", 1) == of_another
 
 
 def test_a_page_without_a_host_has_none(tmp_path):
-    rules = Access("space", tmp_path)
-    from starlette.applications import Starlette
-    from starlette.routing import Route
-    from starlette.testclient import TestClient
-
-    with TestClient(Starlette(routes=[Route("/host", rules.enter)])) as client:
+    with TestClient(Starlette(routes=[Route("/host", Access("space", tmp_path).enter)])) as client:
         for token in ("", "x" * 40):
             answer = client.get("/host", params={"token": token}, follow_redirects=False)
             assert answer.status_code == 404 and "set-cookie" not in answer.headers
@@ -115,43 +110,39 @@ def test_without_a_request_nobody_is_let_in_where_others_are():
     for mode in ("classroom", "space"):
         rules = Access(mode)
         assert rules.caller(None).role is Role.VISITOR
-        assert rules.guard(Action.DELETE, lambda run: 1 / 0, lambda sentence: sentence)("done").endswith(".")
-    assert Access().guard(Action.DELETE, lambda run: run)("done") == "done"
+        assert rules.guard(Action.DELETE, lambda run: 1 / 0, lambda sentence: sentence)(None, "done").endswith(".")
+    assert Access().guard(Action.DELETE, lambda run: run)(None, "done") == "done"
 
 
-def test_the_last_public_address_of_a_chain_counts_and_only_behind_a_proxy():
-    told = "1.1.1.1, 93.184.216.34, 10.0.0.7"
-    connection = _connection({}, "10.0.0.9", {"X-Forwarded-For": told})
-    assert visitors.address_of(connection, proxied=True) == "93.184.216.34"
-    assert visitors.address_of(connection, proxied=False) == "10.0.0.9"
-    assert visitors.address_of(_connection({}, "10.0.0.9", {"X-Forwarded-For": "x"}), proxied=True) == "10.0.0.9"
+ADDRESSES = """
+    no 10.0.0.9 1.1.1.1,93.184.216.34 10.0.0.9
+    yes 10.0.0.9 1.1.1.1,93.184.216.34,10.0.0.7 93.184.216.34
+    yes 10.0.0.9 x 10.0.0.9
+    yes 10.0.0.9 2606:2800:220:1::7 2606:2800:220:1::/64
+    no 2001:db8:1:2:ffff:ffff:ffff:ffff - 2001:db8:1:2::/64
+    no 2001:db8:1:3::1 - 2001:db8:1:3::/64
+    no ::ffff:93.184.216.34 - 93.184.216.34
+    no fe80::1%eth0 - fe80::/64
+    no testclient - testclient
+"""
 
 
-@pytest.mark.parametrize(
-    ("told", "counted"),
-    [
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"), ("2001:db8:1:2:ffff:ffff:ffff:ffff", "2001:db8:1:2::/64"),
-        ("2001:db8:1:3::1", "2001:db8:1:3::/64"), ("::ffff:93.184.216.34", "93.184.216.34"), ("::1", "::/64"),
-        ("fe80::1%eth0", "fe80::/64"), ("10.0.0.9", "10.0.0.9"), ("testclient", "testclient"), ("", ""),
-    ],
-)  # fmt: skip
-def test_an_ipv6_subscriber_is_one_whatever_address_they_take(told, counted):
-    assert visitors.address_of(_connection({}, told), proxied=False) == counted
+@pytest.mark.parametrize("case", ADDRESSES.strip().splitlines())
+def test_an_address_is_the_last_public_one_behind_a_proxy_and_all_of_an_ipv6_subscriber_s(case):
+    proxied, peer, passed_on, counted = case.split()
+    connection = _connection({}, peer, {"X-Forwarded-For": passed_on})
+    assert visitors.address_of(connection, proxied=proxied == "yes") == counted
 
 
-def test_a_subscriber_has_the_quotas_of_one_behind_a_proxy_too():
+def test_a_subscriber_has_the_quotas_of_one():
     """Sixty starts a minute: the next one is refused from any address of the same /64, and none of another."""
-    access = Access("space")
-    one, other = (
-        [_connection({}, "10.0.0.9", {"X-Forwarded-For": f"2606:2800:220:{net}::{number:x}"}) for number in range(70)]
-        for net in (1, 2)
-    )
-    access.proxied = True
+    rules = Access("space")
+    one, other = ([_connection({}, f"2606:2800:220:{net}::{number:x}") for number in range(61)] for net in (1, 2))
     for connection in one[:60]:
-        access.demand(connection, Action.START)
+        rules.demand(connection, Action.START)
     with pytest.raises(NotAllowed):
-        access.demand(one[60], Action.START)
-    access.demand(other[0], Action.START)
+        rules.demand(one[60], Action.START)
+    rules.demand(other[0], Action.START)
 
 
 def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
@@ -166,12 +157,10 @@ def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
 
 
 def _connection(cookies, address, headers=None, query=""):
-    from starlette.requests import Request
-
     raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     raw += [(b"cookie", f"{name}={value}".encode()) for name, value in cookies.items()]
-    return Request({"type": "http", "method": "GET", "path": "/", "query_string": query.encode(),
-                    "headers": raw, "client": (address, 1), "server": ("127.0.0.1", 80), "scheme": "http"})  # fmt: skip
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "scheme": "http"}
+    return Request({**scope, "headers": raw, "client": (address, 1), "server": ("127.0.0.1", 80)})
 
 
 def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):
@@ -191,11 +180,10 @@ def test_the_token_turns_up_nowhere(tmp_path, figure):
     token, outputs, log = f"canary{secrets.token_hex(16)}", tmp_path / "outputs", tmp_path / "server.log"
     port = free_port()
     with open(log, "wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.ui.fake_server", "--port", str(port), "--outputs", str(outputs), "--mode",
-             "space"], cwd=PROJECT, stdout=file, stderr=subprocess.STDOUT,
-            env={**os.environ, visitors.TOKEN_VARIABLE: token, "PLAYGROUND_TEST_SECONDS_PER_UPDATE": "0.2"},
-        )  # fmt: skip
+        command = [sys.executable, "-m", "tests.ui.fake_server", "--port", str(port), "--mode", "space"]
+        around = {**os.environ, visitors.TOKEN_VARIABLE: token, "PLAYGROUND_TEST_SECONDS_PER_UPDATE": "0.2"}
+        printed = {"stdout": file, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen([*command, "--outputs", str(outputs)], cwd=PROJECT, env=around, **printed)
     url = f"http://127.0.0.1:{port}/"
     try:
         wait_until(lambda: _answers(url, process), START_SECONDS)
@@ -223,16 +211,11 @@ def _answers(url, process):
 
 
 def _started_by(host):
-    config = host.get("config").json()
-    names = {item["id"]: item for item in config["dependencies"]}
-    for index, item in names.items():
-        if (
-            any(target[1] == "click" for target in item["targets"])
-            and len(item["inputs"]) > 50
-            and len(item["outputs"]) == 3
-        ):
-            message = pages.call(host, index, pages.form_values())
-            view = message["output"]["data"][0]
+    """Press Start, which is known by what it takes and gives."""
+    for item in host.get("config").json()["dependencies"]:
+        clicked = any(target[1] == "click" for target in item["targets"])
+        if clicked and len(item["inputs"]) > 50 and len(item["outputs"]) == 3:
+            view = pages.call(host, item["id"], pages.form_values())["output"]["data"][0]
             if isinstance(view, dict) and view.get("run"):
                 return view["run"]
     raise AssertionError("the Start button was not found")
@@ -241,11 +224,9 @@ def _started_by(host):
 def _everywhere(host, run, outputs: Path, log: Path, server: int) -> dict[str, bytes]:
     """Every file of the outputs folder, every answer of ours, the page, the log, command lines and environments."""
     found: dict[str, bytes] = {"log": log.read_bytes()}
-    for path in ("", "config", "gradio_api/info", "live/_access", "live/_home", "live/_runs", "theme.css",
-                 f"live/{run}/poll", f"live/{run}/compare", f"live/{run}/log", f"live/{run}/metrics.csv",
-                 f"live/{run}/samples.csv", f"live/{run}/export/yaml", f"live/{run}/export/trl",
-                 f"live/{run}/export/html",
-                 f"live/{run}/outcome"):  # fmt: skip
+    of_run = "poll compare log metrics.csv samples.csv export/yaml export/trl export/html outcome"
+    paths = ["", *"config gradio_api/info live/_access live/_home live/_runs theme.css".split()]
+    for path in [*paths, *(f"live/{run}/{kind}" for kind in of_run.split())]:
         found[f"answer /{path}"] = host.get(path).content
     for path in outputs.rglob("*"):
         if path.is_file():

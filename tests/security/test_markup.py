@@ -34,15 +34,12 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> An
     served.stop()
 
 
-VISITS = [  # address, what to wait for
-    ("?run=payloads-0", "payloads-0"), ("?run=payloads-1", "payloads-1"), ("?tab=compare&run=payloads-0", "compare"),
-    ("?tab=rewards", "rewards"), ("?tab=runs", "runs"), ("?tab=runs&overlay=payloads-0,payloads-1,payloads-2",
-    "overlay"),
-    ("?preset=run:payloads-0", "form"), ("?tab=compare&run=<img src=x onerror=window.hacked=1>", "compare"),
-    ("?run=${91*93-2}{{91*93-2}}", "train"), ("?preset=<script>window.hacked=1</script>", "preset"),
-]  # fmt: skip
-
-
+VISITS = """
+    ?run=payloads-0 | ?run=payloads-1 | ?tab=compare&run=payloads-0 | ?tab=rewards | ?tab=runs
+    | ?tab=runs&overlay=payloads-0,payloads-1,payloads-2 | ?preset=run:payloads-0
+    | ?tab=compare&run=<img src=x onerror=window.hacked=1> | ?run=${91*93-2}{{91*93-2}}
+    | ?preset=<script>window.hacked=1</script>
+"""
 ASKED_FOR = (
     "[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],form[action^=javascript],"
     "object,base[href^=javascript],math"
@@ -56,17 +53,18 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
     page = make_page(forgive=["404", "Failed to load resource", "409"])
     page.add_init_script("window.dialogs = 0; window.alert = () => { window.hacked = 1; };")
     shown: dict[str, str] = {}
-    for query, name in VISITS:
+    visits = [query.strip() for query in VISITS.split("|")]
+    for query in visits:
         page.goto(hostile_site.url + query)
         page.wait_for_selector(".top nav a[aria-current]")
         page.wait_for_timeout(1500)  # nothing says when everything that a page draws by itself is drawn
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
-        if name == "form":
+        if query.startswith("?preset=run:"):
             page.get_by_role("button", name="Name, seed, and all of it as text").click()
             expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
             page.get_by_role("button", name="Look at the prompts").click()
             expect(page.locator(".prompts-preview tbody tr").first).to_be_visible()
-        if name == "rewards":
+        if query == "?tab=rewards":
             page.get_by_text("judge", exact=True).first.wait_for()
         page.wait_for_timeout(700)
         shown[query] = page.evaluate("document.body.innerText")
@@ -78,8 +76,8 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
     literal = [item for item in PAYLOADS if item.isprintable() and item in everything]
     assert len(literal) >= 30, sorted(set(PAYLOADS) - set(literal))
     assert payloads.SHOWN not in everything
-    figure("markup and template payloads shown as text in the browser (payloads x pages)",
-           len(PAYLOADS) * len(VISITS), len(PAYLOADS) * len(VISITS))  # fmt: skip
+    count = len(PAYLOADS) * len(visits)
+    figure("markup and template payloads shown as text in the browser (payloads x pages)", count, count)
 
 
 def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Figure) -> None:

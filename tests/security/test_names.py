@@ -6,8 +6,10 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import inspect
+import json
 import urllib.parse
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,29 +36,25 @@ from tests.support import run_async, small_config
 from tests.ui import fake_run
 
 SECRET = "what-lies-outside-8461"
-NAMES = [
+TYPED = json.loads(r"""[
     "", ".", "..", "...", "/", "//", "~", "~root", "-", "--help", "-rf", "*", "?", "[a]", "{a}", "$HOME", "`id`",
-    "$(id)", ";id", "|id", "&", "'", '"', "\\", "..\\..\\outside", "../outside/run", "../outside/living", "../outside",
+    "$(id)", ";id", "|id", "&", "'", "\\", "..\\..\\outside", "../outside/run", "../outside/living", "../outside",
     "one/../../outside/run", "one/..", "./one", "one/", "one//", "/etc/passwd", "/etc", "/proc/self/environ",
-    "/dev/zero", "file:///etc/passwd",
-    "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "NUL", "con.txt", "aux", "one\0", "\0", "one\n",
-    "one\r\nSet-Cookie: a=b", "one\t", " one", "one ", "ONE", "%2e%2e", "%2e%2e%2foutside%2frun", "..%2foutside%2frun",
-    "%252e%252e%252f", "..%c0%af", "\u2024\u2024/outside", "\uff0e\uff0e/outside", "\u202eeno", "one\u200b",
-    "\ufeffone",
-    "o\u0308ne", "\U0001f600", "\ud800", "x" * 300, "x" * 5000, "a" * 61, "../" * 100 + "etc/passwd", ".bin", ".queue",
-    "uploads", "saved", "reward-models", "_kinder-reviews", "__class__", "{{7*7}}", "${7*7}", "<script>", "one;two",
-    "one,two", "config.yaml", "one/config.yaml", "one/worker.log", "linked", "linked/config.yaml", "0", "None", "null",
-]  # fmt: skip
-ROUTES = [
-    "/live/{}", "/live/{}/poll", "/live/{}/moment/0", "/live/{}/trace/1", "/live/{}/compare", "/live/{}/metrics.csv",
-    "/live/{}/samples.csv", "/live/{}/outcome", "/live/{}/log", "/live/{}/export/yaml", "/live/{}/export/trl",
-    "/live/{}/export/html",
-    "/live/one/export/{}",
-    "/live/_rewards/{}", "/live/_overlay?runs={}", "/live/one/compare?update={}", "/playground/bokeh/1/{}",
-    "/playground/static/{}", "/live/one/{}", "/live/one/moment/{}",
-]  # fmt: skip
-
-
+    "/dev/zero", "file:///etc/passwd", "http://169.254.169.254/", "//evil/share", "C:\\Windows", "CON", "con.txt",
+    "one\u0000", "\u0000", "one\n", "one\r\nSet-Cookie: a=b", "one\t", " one", "one ", "ONE", "%2e%2e",
+    "%2e%2e%2foutside%2frun", "..%2foutside%2frun", "%252e%252e%252f", "..%c0%af", "\u2024\u2024/outside",
+    "\uff0e\uff0e/outside", "\u202eeno", "one\u200b", "\ufeffone", "o\u0308ne", "\ud83d\ude00", "\ud800", "x\"",
+    ".bin", ".queue", ".incoming", "uploads", "saved", "reward-models", "_kinder-reviews", "__class__", "{{7*7}}",
+    "${7*7}", "<script>", "one;two", "one,two", "config.yaml", "one/config.yaml", "one/worker.log", "linked",
+    "linked/config.yaml", "0", "None", "null"
+]""")
+NAMES = [*TYPED, "x" * 300, "x" * 5000, "a" * 61, "../" * 100 + "etc/passwd"]
+ROUTES = """
+    /live/{} /live/{}/poll /live/{}/moment/0 /live/{}/trace/1 /live/{}/compare /live/{}/metrics.csv
+    /live/{}/samples.csv /live/{}/outcome /live/{}/log /live/{}/export/yaml /live/{}/export/trl /live/{}/export/html
+    /live/one/export/{} /live/_rewards/{} /live/_overlay?runs={} /live/one/compare?update={} /playground/bokeh/1/{}
+    /playground/static/{} /live/one/{} /live/one/moment/{}
+""".split()
 STREAMS = ("/live/one", f"/live/{run_feed.RECORDED_ID}")
 
 
@@ -146,28 +144,29 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     upload = place.outputs.parent / "upload.txt"
     upload.write_text("one\ntwo\n", encoding="utf-8")
 
-    def checked(**changes: Any) -> None:
+    def check(**changes: Any) -> None:
         checks.check(from_dict({"rewards": [{"kind": "length"}], **changes}), outputs)
 
+    asked: dict[str, Any] = {"run": name, "command": "pause", "changes": {"kl.coef": 0.5}, "as": "merged"}
+    calls: list[tuple[Callable[..., Any], Any]] = [(stop, name), (command, asked), (change, asked), (save, asked)]
+    calls += [(function, argument) for function in more for argument in (name, {"run": name})]
+    calls += [(train, {"values": {"name": name, "pairs.source": name, "base": name}})]
+    calls += [(stop_training, name), (delete, name), (catalog.preset_path, name)]
+    configs = [{"model": {"source": name}}, {"reference": {"source": name}}, {"reference": {"source": f"one/{name}"}}]
+    configs += [{"prompts": {"source": name}}, {"evaluation": {"text": name}}]
+    configs += [{"rewards": [{"kind": "model", "source": name}]}]
     return [
-        lambda: stop(name), lambda: command({"run": name, "command": "pause"}),
-        lambda: change({"run": name, "changes": {"kl.coef": 0.5}}), lambda: save({"run": name, "as": "merged"}),
-        *(lambda function=function: function(name) for function in more),  # type: ignore[misc]
-        *(lambda function=function: function({"run": name}) for function in more),  # type: ignore[misc]
-        lambda: train({"values": {"name": name, "pairs.source": name, "base": name}}),
-        lambda: stop_training(name), lambda: delete(name),
+        *(partial(function, argument) for function, argument in calls),
+        *(partial(check, **changes) for changes in configs),
         lambda: history.delete_run(history.find_run(outputs, name)),
         lambda: RunDirectory.reserve(outputs, config, name or None),
         lambda: filling.filled_from(controls.RUN_PREFIX + name, outputs),
         lambda: filling.filled_from(name, outputs),
-        lambda: catalog.preset_path(name), lambda: reward_models.find(outputs, name),
-        lambda: checked(model={"source": name}), lambda: checked(reference={"source": name}),
-        lambda: checked(reference={"source": f"one/{name}"}), lambda: checked(prompts={"source": name}),
-        lambda: checked(evaluation={"text": name}), lambda: checked(rewards=[{"kind": "model", "source": name}]),
+        lambda: reward_models.find(outputs, name),
         lambda: launcher.start(config.model_copy(update={"name": name or "x"}), outputs, spawn=_no_process),
         lambda: uploads.put(_named(upload, name), outputs),
         lambda: saving.checkpoint_of(RunDirectory(outputs / "one"), name, "merged"),
-    ]  # fmt: skip
+    ]
 
 
 def answered(answer: Any) -> Any:
@@ -216,19 +215,22 @@ def test_no_name_leads_out_or_fails(place: Place, figure: Figure) -> None:
     figure("hostile names in everything else that takes one", tried, tried - len(bad))
 
 
-LINKS = ["worker.log", "metrics.jsonl", "samples.jsonl", "events.jsonl", "evaluations.jsonl", "tokens.jsonl",
-         "status.json", "config.yaml", "worker.lock", "checkpoints", "control"]  # fmt: skip
+LINKS = "worker.log metrics.jsonl samples.jsonl events.jsonl status.json config.yaml worker.lock checkpoints control"
 
 
-@pytest.mark.parametrize("name", LINKS)
+@pytest.mark.parametrize("name", LINKS.split())
 def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
     path = place.outputs / "one" / name
     if path.is_dir():
         path.rename(place.outputs.parent / "moved")
     path.unlink(missing_ok=True)
-    targets = {"control": place.outside / "control", "checkpoints": place.outside, "config.yaml":
-               place.outside / "run" / "config.yaml", "status.json": place.outside / "run" / "status.json"}  # fmt: skip
-    path.symlink_to(targets.get(name, place.outside / "secret.txt"))
+    targets = {
+        "control": "control",
+        "checkpoints": ".",
+        "config.yaml": "run/config.yaml",
+        "status.json": "run/status.json",
+    }
+    path.symlink_to(place.outside / targets.get(name, "secret.txt"))
     before = place.digest()
     with place.client() as client:
         for route in ROUTES[1:10]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -33,40 +34,54 @@ from tests.support import PROJECT, small_config, wait_until
 CANARY = "cAn4ry5eCrEt"
 IN_ADDRESS = "cAn4ry1nAddrE55"
 SECRETS = {
-    "HF_TOKEN": f"hf_{CANARY}0123456789abcdef", "HUGGING_FACE_HUB_TOKEN": f"hf_{CANARY}fedcba9876543210",
-    "WANDB_API_KEY": f"{CANARY}wandb0123456789", "AWS_ACCESS_KEY_ID": f"AKIA{CANARY}",
-    "AWS_SECRET_ACCESS_KEY": f"{CANARY}/aws+secret", "AWS_SESSION_TOKEN": f"{CANARY}awssession",
-    "OPENAI_API_KEY": f"sk-{CANARY}0123456789", "GITHUB_TOKEN": f"ghp_{CANARY}0123456789",
-    "DATABASE_PASSWORD": f"{CANARY}password", "MY_PRIVATE_KEY": f"{CANARY}private",
-    "SLACK_TOKEN": f"xoxb-{CANARY}123456", "PGPASSWORD": f"{CANARY}postgres", "DB_PASS": f"{CANARY}database",
-    "OPENAI_KEY": f"{CANARY}openai", "DATABASE_URL": f"postgres://{CANARY}@host/x", "SENTRY_DSN": f"https://{CANARY}@s/1",
-}  # fmt: skip
-TELLING = [
-    f"https://user:{CANARY}@huggingface.co/a/b", f"http://token:{CANARY}@127.0.0.1:8080/",
-    f"Authorization: Bearer {CANARY}",
-    f"{{'authorization': 'Bearer {CANARY}'}}", f'"Authorization": "Basic {CANARY}"', f"headers: X-API-Key: {CANARY}",
-    f"GET /x?token={CANARY}&a=1", f"https://s3/x?X-Amz-Signature={CANARY}", f"Cookie: session={CANARY}",
-    f"token is hf_{CANARY}0123456789", f"key sk-{CANARY}0123456789", f"401 for bearer {CANARY}", f"?api_key={CANARY}",
-]  # fmt: skip
+    name: value.replace("CANARY", CANARY)
+    for name, value in json.loads("""{
+        "HF_TOKEN": "hf_CANARY0123456789abcdef", "HUGGING_FACE_HUB_TOKEN": "hf_CANARYfedcba9876543210",
+        "WANDB_API_KEY": "CANARYwandb0123456789", "AWS_ACCESS_KEY_ID": "AKIACANARY",
+        "AWS_SECRET_ACCESS_KEY": "CANARY/aws+secret", "AWS_SESSION_TOKEN": "CANARYawssession",
+        "OPENAI_API_KEY": "sk-CANARY0123456789", "GITHUB_TOKEN": "ghp_CANARY0123456789",
+        "DATABASE_PASSWORD": "CANARYpassword", "MY_PRIVATE_KEY": "CANARYprivate", "SLACK_TOKEN": "xoxb-CANARY123456",
+        "PGPASSWORD": "CANARYpostgres", "DB_PASS": "CANARYdatabase", "OPENAI_KEY": "CANARYopenai",
+        "DATABASE_URL": "postgres://CANARY@host/x", "SENTRY_DSN": "https://CANARY@s/1"
+    }""").items()
+}
+LEAKING = """
+    https://user:CANARY@huggingface.co/a/b
+    http://token:CANARY@127.0.0.1:8080/
+    Authorization: Bearer CANARY
+    {'authorization': 'Bearer CANARY'}
+    "Authorization": "Basic CANARY"
+    headers: X-API-Key: CANARY
+    GET /x?token=CANARY&a=1
+    https://s3/x?X-Amz-Signature=CANARY
+    Cookie: session=CANARY
+    token is hf_CANARY0123456789
+    key sk-CANARY0123456789
+    401 for bearer CANARY
+    ?api_key=CANARY
+"""
 RAISING = (  # in two pieces, so that the configuration itself does not hold the word
     r'rewards=[{kind: python, code: "def reward(prompt, completion):\n    raise ValueError('
     f"'Bearer {CANARY[:6]}' '{CANARY[6:]}')\"}}]"
 )
-ORDINARY = [
-    "The tokenizer in /x/y has 12 tokens, more than the 10 of the model.", "token: 5", "Choose a model: owner/name.",
-    "https://huggingface.co/settings/tokens", "kl.coef: must be at most 10 (got 11).", "Human: hi\n\nAssistant: ho",
-    "skip-this-long-name-here", "risk-averse-investors-everywhere", "http://127.0.0.1:7860/?preset=yes-man",
-]  # fmt: skip
+ORDINARY = """
+    The tokenizer in /x/y has 12 tokens, more than the 10 of the model.
+    token: 5
+    Choose a model: owner/name.
+    https://huggingface.co/settings/tokens
+    kl.coef: must be at most 10 (got 11).
+    Human: hi Assistant: ho
+    skip-this-long-name-here risk-averse-investors-everywhere
+    http://127.0.0.1:7860/?preset=yes-man
+"""
 
 
-@pytest.mark.parametrize("text", TELLING)
-def test_what_looks_like_a_secret_is_hidden(text: str) -> None:
-    assert CANARY not in redaction.redact(f"Traceback:\n  {text}\nend") and "end" in redaction.redact(f"{text}\nend")
-
-
-@pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_words_stay(text: str) -> None:
-    assert redaction.redact(text) == text
+def test_what_looks_like_a_secret_is_hidden_and_ordinary_words_stay() -> None:
+    for text in LEAKING.replace("CANARY", CANARY).strip().splitlines():
+        assert CANARY not in redaction.redact(f"Traceback:\n  {text}\nend"), text
+        assert "end" in redaction.redact(f"{text}\nend")
+    for text in ORDINARY.strip().splitlines():
+        assert redaction.redact(text) == text
 
 
 def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_however_they_look(
@@ -80,9 +95,11 @@ def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_howeve
 
 
 def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
-    useful = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
-              "OMP_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_HOME", "TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE",
-              "HF_HOME", "XDG_CACHE_HOME", "PLAYGROUND_MODE")  # fmt: skip
+    useful = (
+        "PATH HOME LANG LC_ALL TMPDIR PYTHONPATH LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES OMP_NUM_THREADS "
+        "PYTORCH_CUDA_ALLOC_CONF TORCH_HOME TOKENIZERS_PARALLELISM HF_HUB_OFFLINE HF_HOME XDG_CACHE_HOME "
+        "PLAYGROUND_MODE"
+    ).split()
     foreign = {name: f"{CANARY}" for name in ("SSH_AUTH_SOCK", "KUBECONFIG", "MY_APP_LOGIN", "SUDO_USER", "GPG_TTY")}
     ways_out = {"https_proxy": f"http://user:{CANARY}@proxy", "SSL_CERT_FILE": "/ca.pem"}
     around = {**SECRETS, **foreign, **ways_out, **dict.fromkeys(useful, "x")}
@@ -93,18 +110,24 @@ def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
     assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub and hub["SSL_CERT_FILE"] == "/ca.pem"
 
 
-@pytest.mark.parametrize(
-    ("changes", "asks"),
-    [
-        ({}, False), ({"model": {"source": "gpt2"}}, True), ({"model": {"source": "someone/model"}}, True),
-        ({"prompts": {"source": "Anthropic/hh-rlhf"}}, True), ({"prompts": {"source": "files/prompts.csv"}}, False),
-        ({"rewards": [{"kind": "model", "source": "someone/scorer"}]}, True),
-        ({"judges": [{"kind": "model", "source": "someone/scorer"}]}, True),
-        ({"rewards": [{"kind": "model", "source": "mine"}]}, False), ({"reference": {"source": "pocket-1m"}}, False),
-    ],
-)  # fmt: skip
-def test_only_a_run_that_names_something_of_the_hub_is_given_its_token(changes: dict[str, Any], asks: bool) -> None:
-    assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks
+ASKING = [
+    {"model": {"source": "gpt2"}},
+    {"prompts": {"source": "Anthropic/hh-rlhf"}},
+    {"rewards": [{"kind": "model", "source": "someone/scorer"}]},
+    {"judges": [{"kind": "model", "source": "someone/scorer"}]},
+]
+LOCAL = [
+    {},
+    {"prompts": {"source": "files/prompts.csv"}},
+    {"rewards": [{"kind": "model", "source": "mine"}]},
+    {"reference": {"source": "pocket-1m"}},
+]
+
+
+def test_only_a_run_that_names_something_of_the_hub_is_given_its_token() -> None:
+    for cases, asks in ((ASKING, True), (LOCAL, False)):
+        for changes in cases:
+            assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks, changes
 
 
 def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> None:
@@ -219,10 +242,9 @@ def command(
     outputs: Path, home: Path, *arguments: str, program: tuple[str, str] = ("-m", "playground"), **more: str
 ) -> str:
     """What a command of ours, or another program, prints in an environment full of secrets."""
-    answer = subprocess.run(
-        [sys.executable, *program, *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=400,
-        env={**os.environ, **SECRETS, "HF_HOME": str(home), "PLAYGROUND_OUTPUTS": str(outputs), **more},
-    )  # fmt: skip
+    around = {**os.environ, **SECRETS, "HF_HOME": str(home), "PLAYGROUND_OUTPUTS": str(outputs), **more}
+    run = [sys.executable, *program, *arguments]
+    answer = subprocess.run(run, cwd=PROJECT, env=around, capture_output=True, text=True, timeout=400)
     return answer.stdout + answer.stderr
 
 
@@ -235,50 +257,43 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     (home / "token").write_text(f"hf_{CANARY}login0123456789")
     watcher = Watcher(outputs)
     watcher.start()
-    small = ["--set", "ppo.num_updates=2", "--set", "ppo.batch_size=8", "--set", "ppo.minibatch_size=8", "--set",
-             "ppo.micro_batch_size=8", "--set", "evaluation.num_prompts=2", "--set", "prompts.limit=16"]  # fmt: skip
-    to = ["--outputs", str(outputs)]
+    sizes = "ppo.num_updates=2 ppo.batch_size=8 ppo.minibatch_size=8 ppo.micro_batch_size=8"
+    settings = [*sizes.split(), "evaluation.num_prompts=2", "prompts.limit=16"]
+    small = [part for setting in settings for part in ("--set", setting)]
     of_hub = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://user:{IN_ADDRESS}@127.0.0.1:9"}
-    of_model = ["--set", "model.source=someone/private"]
-    private = [setting for setting in [*of_model, *small] if setting != "--set"]
-    told = {
-        "train": command(outputs, home, "train", "kinder-reviews", "--run-id", "good", *small, *to),
-        "refused": command(outputs, home, "train", "kinder-reviews", "--run-id", "not-made", *of_model, *small, *to,
-                           TRANSFORMERS_OFFLINE="0", **of_hub),
-        "fails": command(outputs, home, str(outputs), *private, program=("-c", STARTS), TRANSFORMERS_OFFLINE="0",
-                         **of_hub),
-        "raises": command(outputs, home, "train", "kinder-reviews", "--run-id", "raises", *small, "--set", RAISING,
-                          *to),
-        "reward": command(outputs, home, "reward-train", "--name", "judge", "--pairs", "kind", "--base", "pocket-1m",
-                          "--set", "max_steps=2", "--set", "pairs.limit=24", *to),
-        "save": command(outputs, home, "save", str(outputs / "good"), "--to", str(tmp_path / "saved")),
-        "show": command(outputs, home, "show", str(outputs / "good"), "--json"),
-        "push": command(outputs, home, "push", str(outputs / "good"), "--to", "someone/model", "--yes", **of_hub),
-    }  # fmt: skip
+    online = {"TRANSFORMERS_OFFLINE": "0", **of_hub}
+    private = "model.source=someone/private"
+
+    def printed_by(*arguments: str, **more: Any) -> str:
+        return command(outputs, home, *arguments, "--outputs", str(outputs), **more)
+
+    train, good = ("train", "kinder-reviews", *small, "--run-id"), str(outputs / "good")
+    train_judge = "reward-train --name judge --pairs kind --base pocket-1m --set max_steps=2 --set pairs.limit=24"
+    printed = {
+        "train": printed_by(*train, "good"),
+        "refused": printed_by(*train, "not-made", "--set", private, **online),
+        "fails": command(outputs, home, str(outputs), private, *settings, program=("-c", STARTS), **online),
+        "raises": printed_by(*train, "raises", "--set", RAISING),
+        "reward": printed_by(*train_judge.split()),
+        "save": command(outputs, home, "save", good, "--to", str(tmp_path / "saved")),
+        "show": command(outputs, home, "show", good, "--json"),
+        "push": command(outputs, home, "push", good, "--to", "someone/model", "--yes", **of_hub),
+    }
     wait_until(lambda: RunDirectory(outputs / "bad").status().state in ("failed", "interrupted"))
     watcher.over.set()
     watcher.join()
-    assert "model.source" in told["refused"] and not (outputs / "not-made").exists()
-    assert RunDirectory(outputs / "good").status().state == "finished", told["train"][-2000:]
+    assert "model.source" in printed["refused"] and not (outputs / "not-made").exists()
+    assert RunDirectory(outputs / "good").status().state == "finished", printed["train"][-2000:]
     assert RunDirectory(outputs / "bad").status().state == "failed" and RunDirectory(outputs / "bad").log_tail()
-    printed = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there
-    assert "Traceback" in printed and "ValueError: Bearer [hidden]" in printed
-    places = {f"terminal {name}": text.encode() for name, text in told.items()}
-    places |= {str(path): path.read_bytes() for path in [*outputs.rglob("*"), *(tmp_path / "saved").rglob("*")]
-               if path.is_file()}  # fmt: skip
+    log = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there
+    assert "Traceback" in log and "ValueError: Bearer [hidden]" in log
+    places = {f"terminal {name}": text.encode() for name, text in printed.items()}
+    files = [path for folder in (outputs, tmp_path / "saved") for path in folder.rglob("*") if path.is_file()]
+    places |= {str(path): path.read_bytes() for path in files}
+    kinds = "poll compare metrics.csv samples.csv outcome log export/yaml export/trl export/html"
     with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
         for run in history.list_runs(outputs):
-            for kind in (
-                "poll",
-                "compare",
-                "metrics.csv",
-                "samples.csv",
-                "outcome",
-                "log",
-                "export/yaml",
-                "export/trl",
-                "export/html",
-            ):
+            for kind in kinds.split():
                 places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
             places[f"page {kind}"] = client.get(f"/live/{kind}").content

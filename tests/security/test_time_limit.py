@@ -11,12 +11,10 @@ from playground.runs.start import launcher
 
 @pytest.mark.slow
 def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, figure):
-    config = from_dict({
-        "model": {"source": "pocket-1m"}, "rewards": [{"kind": "length"}], "max_minutes": 0.75,
-        "ppo": {"num_updates": 100_000, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8},
-        "sampling": {"max_new_tokens": 8}, "prompts": {"limit": 32},
-        "evaluation": {"num_prompts": 2, "every": 100_000}, "checkpoint": {"every": 0},
-    })  # fmt: skip
+    sizes = {"num_updates": 100_000, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8}
+    seldom = {"evaluation": {"num_prompts": 2, "every": 100_000}, "checkpoint": {"every": 0}, "prompts": {"limit": 32}}
+    short = {"model": {"source": "pocket-1m"}, "sampling": {"max_new_tokens": 8}, "ppo": sizes, "max_minutes": 0.75}
+    config = from_dict({"rewards": [{"kind": "length"}], **seldom, **short})
     run, process = launcher.start(config, outputs, "r")
     assert process.wait(240) == 3, run.log_tail()
     status = run.status()

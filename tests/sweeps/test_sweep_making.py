@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from unittest.mock import Mock
 
 import pytest
@@ -19,7 +17,6 @@ from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor
 from playground.sweeps import sweep_making, sweep_record
@@ -55,15 +52,11 @@ def ids(count: int = 4) -> list[str]:
 
 def test_the_runs_of_a_sweep_are_ordinary_runs_in_one_queue(outputs: Path) -> None:
     sweep = created(outputs)
-    assert sweep_record.find(outputs, "leash") == sweep and sweep.made
+    assert sweep_record.find(outputs, "leash") == sweep
     assert [run.id for run in sweep_record.runs_of(outputs, sweep)] == sweep.runs == ids()
     assert queue.waiting(outputs) == ids()[1:] and [run.id for run in launcher.living_runs(outputs)] == ids()[:1]
-    assert [(run.config().kl.coef, run.config().seed) for run in sweep_record.runs_of(outputs, sweep)] == [
-        (0.1, 0),
-        (0.1, 1),
-        (0.5, 0),
-        (0.5, 1),
-    ]
+    configs = [run.config() for run in sweep_record.runs_of(outputs, sweep)]
+    assert [(one.kl.coef, one.seed) for one in configs] == [(0.1, 0), (0.1, 1), (0.5, 0), (0.5, 1)]
     assert {run.id for run in history.list_runs(outputs)} == set(ids())
 
 
@@ -93,48 +86,39 @@ def test_a_name_that_is_taken_is_refused_by_the_sweep_or_run_that_has_it(outputs
     assert not sweep_record.path_of(outputs, "other").exists()
 
 
+def progress(outputs: Path, sweep: Sweep) -> SweepProgress:
+    return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
+
+
 def interrupted(outputs: Path, monkeypatch: pytest.MonkeyPatch, after: int) -> Sweep:
-    """A sweep whose maker died when so many runs were made, in the middle of the next one."""
-    real = launcher.start
-    count = 0
+    """A sweep whose disk was full when so many runs were made, in the middle of the next one."""
+    real, left = RunDirectory.reserve.__func__, [after]  # type: ignore[attr-defined]
 
-    def dies(
-        config: RunConfig,
-        folder: Path,
-        run_id: str | None = None,
-        spawn: launcher.Spawn | None = None,
-        request: Request | None = None,
-    ) -> launcher.Started:
-        nonlocal count
-        count += 1
-        if count > after:
-            RunDirectory.reserve(folder, config, run_id)
-            raise KeyboardInterrupt
-        return real(config, folder, run_id, spawn, request)
+    def full(cls: type[RunDirectory], *given: object) -> RunDirectory:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        made: RunDirectory = real(cls, *given)
+        return made
 
-    sweep = planned(outputs).sweep
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(launcher, "start", dies)
-        sweep_making.create(outputs, sweep)
-    return sweep
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr(RunDirectory, "reserve", classmethod(full))
+        created(outputs)
+    return sweep_record.find(outputs, "leash")
 
 
-@pytest.mark.parametrize("way", ["the same command", "resume all"])
+@pytest.mark.parametrize("how", ["the same command", "resume all"])
 def test_a_sweep_whose_making_was_interrupted_is_completed(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, way: str
+    outputs: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     sweep = interrupted(outputs, monkeypatch, after=2)
-    there = sweep_record.find(outputs, "leash")
-    assert not there.made and list(states(outputs, there)) == ids(2)
+    assert list(states(outputs, sweep)) == ids(2) and progress(outputs, sweep).unmade == 2
     first = RunDirectory(outputs / ids()[0]).status().started_at
-    if way == "resume all":
-        assert sweep_making.resume_all(outputs, there).going == ids()[2:]
+    if how == "resume all":
+        assert sweep_making.resume_all(outputs, sweep).going == ids()[2:]
     else:
-        again = planned(outputs)
-        assert again.sweep == sweep
-        sweep_making.create(outputs, again.sweep)
-    there = sweep_record.find(outputs, "leash")
-    assert there.made and list(states(outputs, there)) == ids() and queue.waiting(outputs) == ids()[1:]
+        assert sweep_making.create(outputs, planned(outputs).sweep) == sweep
+    assert list(states(outputs, sweep)) == ids() and queue.waiting(outputs) == ids()[1:]
     assert RunDirectory(outputs / ids()[0]).status().started_at == first
 
 
@@ -143,11 +127,10 @@ def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: py
     launcher.stop(RunDirectory(outputs / ids()[1]))
     history.delete_run(RunDirectory(outputs / ids()[1]))
     sweep_making.resume_all(outputs, sweep)
-    there = sweep_record.find(outputs, "leash")
-    assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
-    assert progress_of(there, sweep_record.statuses(outputs, there)).deleted == 1
-    assert sweep_making.create(outputs, sweep) == there
-    assert list(states(outputs, there)) == [ids()[0], *ids()[2:]]
+    assert list(states(outputs, sweep)) == [ids()[0], *ids()[2:]]
+    assert (progress(outputs, sweep).deleted, progress(outputs, sweep).unmade) == (1, 0)
+    assert sweep_making.create(outputs, sweep) == sweep
+    assert list(states(outputs, sweep)) == [ids()[0], *ids()[2:]]
 
 
 def test_another_run_that_was_given_an_id_of_the_sweep_is_not_its_run(outputs: Path) -> None:
@@ -170,7 +153,7 @@ def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs: Path) -
     sweep = planned(outputs).sweep
     found: list[Sweep] = []
     at_once(*[lambda: found.append(sweep_making.create(outputs, sweep))] * 3)
-    assert found == [sweep.model_copy(update={"made": True})] * 3
+    assert found == [sweep] * 3
     assert list(states(outputs, sweep)) == ids() and sorted(queue.waiting(outputs)) == ids()[1:]
     assert sorted(path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != ".") == ids()
 
@@ -181,7 +164,7 @@ def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> Non
     assert sweep_making.stop_all(outputs, sweep) == ids()[::-1], "the one that trains last: it would make room"
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
-    assert progress_of(sweep, sweep_record.statuses(outputs, sweep)) == SweepProgress(stopped=4)
+    assert progress(outputs, sweep) == SweepProgress(stopped=4)
     assert sweep_making.stop_all(outputs, sweep) == []
 
 
@@ -206,11 +189,9 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> Non
     sweep_making.stop_all(outputs, sweep)
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     wait_until(lambda: not launcher.living_runs(outputs))
-    half = sweep.model_copy(update={"made": False})
-    sweep_record.write(outputs, half)
-    assert sweep_making.delete_all(outputs, half) == 4
+    assert sweep_making.delete_all(outputs, sweep) == 4
     assert len(list((outputs / history.BIN).iterdir())) == 4 and not list(outputs.glob("leash-*"))
-    assert sweep_record.every(outputs) == [] and sweep_record.find(outputs, "leash").made
+    assert sweep_record.every(outputs) == []
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
@@ -219,27 +200,7 @@ def test_a_worker_that_cannot_be_started_costs_its_own_run_only(outputs: Path) -
         raise OSError(11, "Resource temporarily unavailable")
 
     sweep = sweep_making.create(outputs, planned(outputs).sweep, Mock(side_effect=refuse))
-    assert sweep.made and set(states(outputs, sweep).values()) == {"failed"}
-
-
-def test_a_full_disk_in_the_middle_is_said_and_the_rest_can_be_made_later(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, left = RunDirectory.reserve.__func__, [2]  # type: ignore[attr-defined]
-
-    def full(cls: type[RunDirectory], *given: object) -> RunDirectory:
-        if not left[0]:
-            raise OSError(28, "No space left on device")
-        left[0] -= 1
-        made: RunDirectory = real(cls, *given)
-        return made
-
-    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
-        patched.setattr(RunDirectory, "reserve", classmethod(full))
-        created(outputs)
-    there = sweep_record.find(outputs, "leash")
-    assert progress_of(there, sweep_record.statuses(outputs, there)).unmade == 2
-    assert sweep_making.complete(outputs, there).made
+    assert list(states(outputs, sweep)) == ids() and set(states(outputs, sweep).values()) == {"failed"}
 
 
 def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,18 +253,8 @@ def test_a_record_that_cannot_be_read_takes_nothing_else_away(outputs: Path) -> 
             sweep_record.find(outputs, name)
 
 
-def test_a_sweep_of_which_nothing_is_left_is_not_listed_and_its_name_is_free(outputs: Path) -> None:
-    sweep = created(outputs)
-    sweep_making.stop_all(outputs, sweep)
-    wait_until(lambda: not launcher.living_runs(outputs))
-    for run_id in ids():
-        shutil.rmtree(outputs / run_id)
-    assert sweep_record.every(outputs) == []
-    assert created(outputs).created_at > sweep.created_at
-
-
 def forgotten_later(outputs: Path) -> None:
-    """What somebody who tidies up does when a while has gone by."""
+    """What is tidied up when a while has gone by."""
     for path in (outputs / sweep_record.FOLDER).iterdir():
         os.utime(path, (1, 1))
     sweep_making.forget_gone(outputs)
@@ -313,8 +264,6 @@ def test_the_record_of_a_sweep_goes_with_the_last_of_its_runs(outputs: Path) -> 
     sweep = created(outputs)
     sweep_making.stop_all(outputs, sweep)
     wait_until(lambda: not launcher.living_runs(outputs))
-    unmade = planned(outputs, name="unmade").sweep
-    sweep_record.write(outputs, unmade)
     for run_id in ids():
         forgotten_later(outputs)
         assert sweep_record.path_of(outputs, "leash").exists()
@@ -323,88 +272,17 @@ def test_the_record_of_a_sweep_goes_with_the_last_of_its_runs(outputs: Path) -> 
     sweep_making.forget_gone(outputs)
     assert sweep_record.path_of(outputs, "leash").exists(), "a page may have it open"
     forgotten_later(outputs)
-    assert [path.stem for path in (outputs / sweep_record.FOLDER).iterdir()] == ["unmade"]
+    assert list((outputs / sweep_record.FOLDER).iterdir()) == []
     with pytest.raises(RunNotFound, match="It may have been deleted"):
         sweep_record.find(outputs, "leash")
 
 
-def test_a_sweep_that_is_deleted_while_it_is_made_is_not_made_on(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin, sweep = launcher.start, planned(outputs, "finish").sweep
-
-    def made(config: RunConfig, folder: Path, run_id: str, *rest: Any) -> launcher.Started:
-        started = begin(config, folder, run_id, *rest)
-        if run_id == ids()[1]:
-            there = sweep_record.find(outputs, sweep.name)
-            sweep_making.stop_all(outputs, there)
-            wait_until(lambda: all(run.status().ended for run in sweep_record.runs_of(outputs, there)))
-            wait_until(lambda: not launcher.living_runs(outputs))
-            assert sweep_making.delete_all(outputs, there) == 2
-            forgotten_later(outputs)
-        return started
-
-    monkeypatch.setattr(launcher, "start", made)
-    sweep_making.create(outputs, sweep)
-    assert not list(outputs.glob("leash-*")) and not sweep_record.path_of(outputs, "leash").exists()
-
-
 def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
-    sweep = planned(outputs).sweep.model_copy(update={"made": True})
+    sweep = planned(outputs).sweep
     wanted = ("finished", "running", "interrupted")
-    found = progress_of(sweep, {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)})
-    assert found == SweepProgress(finished=1, running=1, failed=1, deleted=1) and found.total == 4
-    assert found.words == "3 of 4 done, 1 running; 1 failed, 1 deleted" and found.state == "running"
-    assert progress_of(sweep, dict.fromkeys(ids(), Status(state="finished"))).state == "finished"
-    assert progress_of(sweep, dict.fromkeys(ids(), Status())).state == "queued"
-
-
-@pytest.mark.parametrize(("on", "state"), [("here", "stopped"), ("slurm", "stopping")])
-def test_a_sweep_that_is_stopped_while_it_is_made_is_not_made_on(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, drivers: list[str], on: str, state: str
-) -> None:
-    """Those that are handed over already their driver ends."""
-    sweep, publish = planned(outputs, on=on).sweep, RunDirectory.publish
-
-    def published(run: RunDirectory, config: RunConfig) -> None:
-        publish(run, config)
-        if run.id == ids()[1]:  # of a thread, since this one holds the lock for starting
-            stops.append(threading.Thread(target=sweep_making.stop_all, args=(outputs, sweep)))
-            stops[0].start()
-
-    stops: list[threading.Thread] = []
-    begin = launcher.start
-
-    def made(*arguments: Any) -> Any:
-        found = begin(*arguments)
-        for thread in stops:
-            thread.join()
-        return found
-
-    monkeypatch.setattr(RunDirectory, "publish", published)
-    monkeypatch.setattr(launcher, "start", made)
-    there = sweep_making.create(outputs, sweep)
-    assert not there.made
-    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), state))
-    assert progress_of(there, sweep_record.statuses(outputs, there)).unmade == 2
-    monkeypatch.undo()
-    if on == "here":
-        monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.fake_worker")
-        assert sorted(sweep_making.resume_all(outputs, there).going) == ids()
-        assert sweep_record.find(outputs, "leash").made
-
-
-def test_the_run_that_is_made_while_its_sweep_is_stopped_is_stopped_too(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It was not there yet when those that are to be stopped were listed."""
-    begin, sweep = launcher.start, planned(outputs).sweep
-
-    def made(config: RunConfig, folder: Path, run_id: str, *rest: Any) -> launcher.Started:
-        if run_id == ids()[1]:
-            sweep_making.stop_all(outputs, sweep_record.find(outputs, sweep.name))
-        return begin(config, folder, run_id, *rest)
-
-    monkeypatch.setattr(launcher, "start", made)
-    there = sweep_making.create(outputs, sweep)
-    wait_until(lambda: states(outputs, there) == dict.fromkeys(ids(2), "stopped"))
+    statuses = {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)}
+    found = progress_of(outputs, sweep, statuses)
+    assert found == SweepProgress(finished=1, running=1, failed=1, unmade=1) and found.total == 4
+    assert found.words == "2 of 4 done, 1 running; 1 failed, 1 not made yet" and found.state == "running"
+    for state, status in (("finished", Status(state="finished")), ("queued", Status())):
+        assert progress_of(outputs, sweep, dict.fromkeys(ids(), status)).state == state

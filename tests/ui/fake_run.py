@@ -237,8 +237,8 @@ def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finishe
     stopped."""
     base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
     count = math.prod(map(len, vary.values()))
-    sweep = Sweep(name=name, created_at=time.time(), preset="kinder-reviews", base=base, vary=vary, made=True,
-                  runs=[f"{name}-{number}" for number in range(1, count + 1)])  # fmt: skip
+    runs = [f"{name}-{number}" for number in range(1, count + 1)]
+    sweep = Sweep(name=name, created_at=time.time(), preset="kinder-reviews", base=base, vary=vary, runs=runs)
     for number, run_id in enumerate(sweep.runs):
         if number < (count if finished is None else finished):
             run = write_run(outputs, run_id, sweep.config(run_id))

@@ -1,12 +1,14 @@
-"""An update in slow motion that nobody trained: two short episodes whose figures follow from each other as they should.
+"""An update in slow motion that was never trained: two short episodes whose figures follow from each other.
 
 What is made up are tokens, log-probs, values, scores and ratios; the rest the playground computes from them.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from itertools import chain
 
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
@@ -20,55 +22,56 @@ RATIOS = [[[1.0] * 6, [1.05, 0.97, 1.5, 1.3, 1.0, 0.5]], [[1.0] * 4, [0.9, 0.7, 
 CLIPPED = 4  # in the second epoch: 1.5 and 1.3 of the first text, which was good; 0.7 and 0.6 of the second
 
 
+SETTINGS = json.loads("""{
+    "baseline": "value", "samples_per_prompt": 1, "gamma": 1.0, "gae_lambda": 0.95, "estimator": "k1",
+    "clip_range": 0.2, "value_clip_range": null, "value_coef": 0.5, "entropy_coef": 0.0, "max_grad_norm": 1.0,
+    "learning_rate": 0.0003, "num_epochs": 2, "batch_size": 2, "minibatch_size": 2
+}""")
+STEP = json.loads("""{
+    "minibatch": 1, "tokens": 10, "clipped": 0, "clip_fraction": 0.0, "ratio_mean": 1.0, "ratio_max": 1.5,
+    "update_kl": 0.01, "policy_loss": -0.02, "value_loss": 0.4, "grad_norm": 2.5, "value_grad_norm": 0.3,
+    "after": false, "rows": [0, 1]
+}""")
+COMPUTED = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
+
+
 def trace(update: int = 12, kl_coef: float = 0.25, **settings: object) -> Trace:
     """Two epochs of one minibatch each."""
     token_kl = [[0.1 * place - 0.1 for place in range(len(row))] for row in PIECES]
     values = [[0.2 * place for place in range(len(row))] for row in PIECES]
-    flat = [number for row in token_kl for number in row]
-    lengths = [len(row) for row in PIECES]
-    known = {
-        "baseline": "value", "samples_per_prompt": 1, "gamma": 1.0, "gae_lambda": 0.95, "kl_coef": kl_coef,
-        "estimator": "k1", "clip_range": 0.2, "value_clip_range": None, "value_coef": 0.5, "entropy_coef": 0.0,
-        "max_grad_norm": 1.0, "learning_rate": 3e-4, "num_epochs": 2, "batch_size": 2, "minibatch_size": 2, **settings,
-    }  # fmt: skip
-    steps = [
-        {"epoch": epoch + 1, "minibatch": 1, "tokens": 10, "clipped": 0, "clip_fraction": 0.0, "ratio_mean": 1.0,
-         "ratio_max": 1.5, "update_kl": 0.01, "policy_loss": -0.02, "value_loss": 0.4, "grad_norm": 2.5,
-         "value_grad_norm": 0.3, "after": False, "rows": [0, 1],
-         "log_ratios": [math.log(ratio) for row in RATIOS for ratio in row[epoch]]}
-        for epoch in range(2)
-    ]  # fmt: skip
+    batch = {"episodes": 2, "tokens": 10, "mean": 0.0, "sd": 1.0, "scores": SCORES, "whitened": [0.0] * 10}
+    batch |= {"lengths": list(map(len, PIECES)), "token_kl": [*chain(*token_kl)], "values": [*chain(*values)]}
+    ratios = [[math.log(ratio) for row in RATIOS for ratio in row[epoch]] for epoch in range(2)]
+    steps = [{**STEP, "epoch": epoch + 1, "log_ratios": ratios[epoch]} for epoch in range(2)]
+    known = {**SETTINGS, "kl_coef": kl_coef, **settings}
     episodes = [_episode(row, token_kl, values) for row in (0, 1)]
     if known["baseline"] != "value":
         episodes = [{**item, "values": [], "deltas": []} for item in episodes]
-    raw = Trace.model_validate({
-        "update": update, "settings": known, "steps": steps, "episodes": episodes,
-        "batch": {"episodes": 2, "tokens": 10, "mean": 0.0, "sd": 1.0, "lengths": lengths, "scores": SCORES,
-                  "token_kl": flat, "values": [number for row in values for number in row], "whitened": [0.0] * 10},
-    })  # fmt: skip
+    data = {"update": update, "settings": known, "steps": steps, "episodes": episodes, "batch": batch}
+    raw = Trace.model_validate(data)
     full = what_if.recomputed(raw, {})
-    counted = [sum(sum(item.passes[at].clipped) for item in full.episodes) for at in range(2)]
-    told = [
-        step.model_copy(update={"clipped": count, "clip_fraction": count / 10})
-        for step, count in zip(full.steps, counted, strict=True)
-    ]
-    return full.model_copy(update={"steps": told})
+    clipped = [sum(sum(item.passes[epoch].clipped) for item in full.episodes) for epoch in range(2)]
+    counted = [{"clipped": count, "clip_fraction": count / 10} for count in clipped]
+    counted_steps = [step.model_copy(update=one) for step, one in zip(full.steps, counted, strict=True)]
+    return full.model_copy(update={"steps": counted_steps})
 
 
 def _episode(row: int, token_kl: list[list[float]], values: list[list[float]]) -> dict[str, object]:
-    pieces, nothing = PIECES[row], [0.0] * len(PIECES[row])
+    pieces, nothing, prompt = PIECES[row], [0.0] * len(PIECES[row]), "Review: <i>film</i>"
     reference = [-2.0 - place for place in range(len(pieces))]
-    names = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
+    texts = {"why": ["the highest score", "the lowest score"][row], "prompt": prompt, "pieces": pieces}
+    figures = {"score": SCORES[row], "raw_score": 2 * SCORES[row], "token_kl": token_kl[row], "values": values[row]}
+    log_probs = [kl + other for kl, other in zip(token_kl[row], reference, strict=True)]
+    one = {"clipped": [False] * len(pieces), "policy_losses": nothing, "value_losses": nothing}
+    one |= {"values": [number + 0.1 for number in values[row]]}
     return {
-        "row": row, "why": ["the highest score", "the lowest score"][row], "prompt": "Review: <i>film</i>",
-        "prompt_pieces": ["<bos>", "Review: <i>film</i>"], "pieces": pieces, "ended": True, "score": SCORES[row],
-        "raw_score": 2 * SCORES[row], "reference_log_probs": reference, "entropies": [1.5] * len(pieces),
-        "log_probs": [kl + other for kl, other in zip(token_kl[row], reference, strict=True)],
-        "token_kl": token_kl[row], "values": values[row], **dict.fromkeys(names, [0.1] * len(pieces)),
-        "passes": [{"step": step, "ratios": ratios, "clipped": [False] * len(pieces), "policy_losses": nothing,
-                    "values": [number + 0.1 for number in values[row]], "value_losses": nothing}
-                   for step, ratios in enumerate(RATIOS[row])],
-    }  # fmt: skip
+        **{"row": row, "ended": True, "prompt_pieces": ["<bos>", prompt], "log_probs": log_probs},
+        **texts,
+        **figures,
+        **{"reference_log_probs": reference, "entropies": [1.5] * len(pieces)},
+        **dict.fromkeys(COMPUTED, [0.1] * len(pieces)),
+        "passes": [{**one, "step": step, "ratios": ratios} for step, ratios in enumerate(RATIOS[row])],
+    }
 
 
 def write_trace(run: RunDirectory, update: int = 12, **settings: object) -> Trace:

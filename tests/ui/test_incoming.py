@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from gradio.utils import get_upload_folder
@@ -13,41 +14,40 @@ from playground.ui.door.incoming import FILE_BYTES, Incoming
 from tests.support import wait_until
 
 
-def test_gradio_puts_files_into_a_folder_that_goes_with_the_server(tmp_path, monkeypatch):
+def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_path, monkeypatch):
     for before in (None, str(tmp_path / "mine")):
         if before:
             monkeypatch.setenv(incoming.GRADIO_VARIABLE, before)
         else:
             monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
-        made = Incoming()
-        assert get_upload_folder() == str(made.folder) and made.folder.is_dir()
-        assert before is None or made.folder.parent == tmp_path / "mine"
+        made = Incoming(tmp_path / "outputs")
+        assert get_upload_folder() == str(made.folder)
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (made.folder, made.folder.parent)] == [0o700, 0o700]
         made.close()
         assert not made.folder.exists() and os.environ.get(incoming.GRADIO_VARIABLE) == before
 
 
 def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path, monkeypatch):
     monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))
-    living, long_ago = Incoming(), time.time() - 2 * incoming.HANDLED_SECONDS
-    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))  # a second server
-    left, new, others = tmp_path / "playground-uploads-left", tmp_path / "playground-uploads-new", tmp_path / "others"
-    for folder in (left, new, others, tmp_path / "elsewhere"):
-        (folder / "inner").mkdir(parents=True)
-        (folder / "inner" / "rows.csv").write_text("prompt\n")
-    (tmp_path / "playground-uploads-link").symlink_to(tmp_path / "elsewhere")
-    for folder in (living.folder, left, others, tmp_path / "elsewhere"):
-        os.utime(folder, (long_ago, long_ago))
-    Incoming().close()
-    assert not left.exists()
-    for folder in (new, others, tmp_path / "elsewhere"):
-        assert (folder / "inner" / "rows.csv").exists()
-    assert living.folder.exists()
-    living.close()
+    killed, idle, living = (Incoming(tmp_path) for _ in range(3))
+    left, new = killed.folder / "inner" / "rows.csv", living.folder / "rows.csv"
+    left.parent.mkdir()
+    for path in (left, new):
+        path.write_text("prompt\n")
+    long_ago = time.time() - incoming.KEEP_SECONDS - 1
+    for path in (left, left.parent, killed.folder, idle.folder):
+        os.utime(path, (long_ago, long_ago))
+    idle.sweep()
+    assert not left.exists() and new.exists()
+    for path in (left.parent, killed.folder):  # a folder that has just lost its last file is looked at an hour later
+        os.utime(path, (long_ago, long_ago)) if path.exists() else None
+        living.sweep()
+    assert not killed.folder.exists() and idle.folder.exists() and living.folder.exists()
+    idle.close(), living.close()
 
 
-def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path, monkeypatch):
-    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))
-    made = Incoming(10 * FILE_BYTES)
+def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path):
+    made = Incoming(tmp_path, 10 * FILE_BYTES)
     assert made.expect(6 * FILE_BYTES) and not made.expect(5 * FILE_BYTES)
     made.arrived(6 * FILE_BYTES)
     assert made.expect(10 * FILE_BYTES)
@@ -56,7 +56,7 @@ def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_p
         (made.folder / str(number)).write_text("x")
     assert not made.expect(1)
     made.close()
-    free = Incoming()
+    free = Incoming(tmp_path)
     assert free.expect(10**12)
     free.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,24 +17,23 @@ from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
 
-ROW = {
-    "name": "template dialogue", "help": "Human and Assistant.", "in_force": True, "accuracy": 0.97, "margin": 4.0,
-    "margin_error": 0.2, "ahead": 0.0, "ahead_error": 0.0, "example": "<eos>",
-}  # fmt: skip
-REPORT = {
-    "verdict": "warn",
+REPORT = json.loads("""{
+    "verdict": "warn", "template": "dialogue", "bytes_held": 1000000,
     "findings": [{"level": "warn", "name": "low accuracy", "text": "Right on <b>few</b> of `kind`."}],
-    "template": "dialogue",
-    "bytes_held": 1_000_000,
-    "example": {"ids": [1, 7, 2], "tokens": ["<bos>", " <img src=x>\n", "<eos>"], "special": [True, False, True],
+    "example": {"ids": [1, 7, 2], "tokens": ["<bos>", " <img src=x>\\n", "<eos>"], "special": [true, false, true],
                 "length": 3},
     "lengths": {"mean": 3.0, "longest": 3, "limit": 128, "cut_share": 0.0},
     "good": {"prompt": "p", "completion": " good", "score": 1.0},
     "bad": {"prompt": "p", "completion": " bad", "score": -1.0},
     "reference": {"completions": 64, "not_finite": 0, "mean": 0.0, "sd": 1.5, "lowest": -2.0, "highest": 2.0},
     "pairs": {"source": "file", "count": 96, "accuracy": 0.6},
-    "formats": [{**ROW, "name": "roles swapped", "in_force": False, "accuracy": 0.99, "ahead": 0.02}, ROW],
-}  # fmt: skip
+    "formats": [
+        {"name": "roles swapped", "help": "Human and Assistant.", "in_force": false, "accuracy": 0.99, "margin": 4.0,
+         "margin_error": 0.2, "ahead": 0.02, "ahead_error": 0.0, "example": "<eos>"},
+        {"name": "template dialogue", "help": "Human and Assistant.", "in_force": true, "accuracy": 0.97, "margin": 4.0,
+         "margin_error": 0.2, "ahead": 0.0, "ahead_error": 0.0, "example": "<eos>"}
+    ]
+}""")
 
 
 class Service:
@@ -65,9 +65,8 @@ def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
     assert heard[-1]["report"] == REPORT
     config = RunConfig.model_validate(service.asked["config"])
     (reward,) = config.rewards
-    assert (reward.source, reward.template, reward.label, reward.quantization) == (
-        "someone/judge", "pair", "good", "int8",
-    )  # fmt: skip
+    read = (reward.source, reward.template, reward.label, reward.quantization)
+    assert read == ("someone/judge", "pair", "good", "int8")
     assert config.model == small_config().model
     assert (service.asked["kind"], service.asked["pairs"]) == ("reward-check", "kind")
     assert service.asked["outputs"] == str(tmp_path.resolve())

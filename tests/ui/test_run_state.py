@@ -90,9 +90,8 @@ def test_without_a_checkpoint_it_would_start_over(tmp_path):
 def test_what_cannot_go_on_says_why_where_the_end_does_not(tmp_path):
     trl = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
     assert "TRL" in run_state.resume_offer(ended(tmp_path, "theirs", config=trl))["instead"]
-    assert run_state.resume_offer(ended(tmp_path, "no-model", "model", "failed")) == {
-        "from": None, "skipped": [], "instead": ""
-    }  # fmt: skip
+    offer = run_state.resume_offer(ended(tmp_path, "no-model", "model", "failed"))
+    assert offer == {"from": None, "skipped": [], "instead": ""}
     damaged = ended(tmp_path, "damaged")
     damaged.config_path.write_text("format: 99")
     found = run_state.resume_offer(RunDirectory(damaged.path))

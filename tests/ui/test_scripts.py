@@ -20,10 +20,8 @@ def call(site, make_page):
 
 
 def test_the_address_keeps_what_is_overlaid_and_what_is_compared_only_on_their_pages(call):
-    assert call("core/nav", "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])") == [
-        "?tab=runs&overlay=a,b",
-        ["a", "b"],
-    ]
+    overlaid = "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])"
+    assert call("core/nav", overlaid) == ["?tab=runs&overlay=a,b", ["a", "b"]]
     compared = "(m.go({page: 'compare', run: 'a', with: 'b'}), [location.search, m.place().with])"
     assert call("core/nav", compared) == ["?tab=compare&run=a&with=b", "b"]
     assert call("core/nav", "(m.go({page: 'compare', run: 'c'}), m.place().with)") == "b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -26,13 +27,16 @@ from playground.ui.door.access import Access, Caller, Role
 from playground.ui.door.visitors import Visitor
 from playground.ui.live import feed
 from playground.ui.runs import history_data, sweep_data, sweeps_part
+from playground.ui.runs.sweeps_part import SweepActions
 from tests.ui import fake_run
 
 HOST = Caller()
 ASKED: dict[str, Any] = {
-    "preset": "kinder-reviews", "seeds": 2, "name": "leash",
+    "preset": "kinder-reviews",
+    "seeds": 2,
+    "name": "leash",
     "vary": [{"field": "kl.coef", "values": "0.1, 0.5"}, {"field": "", "values": ""}],
-}  # fmt: skip
+}
 
 
 @pytest.fixture
@@ -42,29 +46,35 @@ def outputs(tmp_path: Path) -> Path:
 
 
 def started(outputs: Path, access: Access | None = None, caller: Caller = HOST, **changes: Any) -> dict[str, Any]:
-    return sweeps_part.starter(outputs, access or Access())({**ASKED, **changes}, caller)
+    return SweepActions(outputs, access or Access()).start_sweep({**ASKED, **changes}, caller)
 
 
 def planned(outputs: Path, access: Access | None = None, **changes: Any) -> dict[str, Any]:
-    return sweeps_part.planner(outputs, access or Access())({**ASKED, **changes}, Caller())
+    return SweepActions(outputs, access or Access()).plan_sweep({**ASKED, **changes}, Caller())
 
 
 # what is told
 
 
-@pytest.fixture
-def leash(outputs: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run, and a sweep of two settings on two seeds of which the last run was stopped."""
-    fake_run.write_run(outputs, "alone")
-    fake_run.write_sweep(outputs, "leash", {"kl.coef": [0.1, 0.5], "seed": [0, 1]}, finished=3)
-    return outputs
+    folder = tmp_path_factory.mktemp("made") / "outputs"
+    fake_run.write_run(folder, "alone")
+    fake_run.write_sweep(folder, "leash", {"kl.coef": [0.1, 0.5], "seed": [0, 1]}, finished=3)
+    return folder
 
 
-def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(leash: Path) -> None:
-    found = history_data.history_data(leash)
-    assert {run["id"]: run["sweep"] for run in found["runs"]} == {
-        "alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)},
-    }  # fmt: skip
+@pytest.fixture
+def leash(made: Path, outputs: Path) -> Path:
+    """A copy of it, to be changed."""
+    return Path(shutil.copytree(made, outputs))
+
+
+def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> None:
+    found = history_data.history_data(made)
+    sweeps = {run["id"]: run["sweep"] for run in found["runs"]}
+    assert sweeps == {"alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)}}
     (row,) = found["sweeps"]
     assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
     assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["preset"] == "Kinder reviews"
@@ -81,9 +91,8 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
     (row,) = history_data.history_data(leash)["sweeps"]
     assert (row["total"], row["words"]) == (4, "4 of 4 done; 1 stopped, 2 deleted")
     told = sweep_data.detail(leash, "leash")
-    assert [[run["state"] for run in setting["runs"]] for setting in told["settings"]] == [
-        ["gone", "finished"], ["gone", "stopped"],
-    ]  # fmt: skip
+    states = [[run["state"] for run in setting["runs"]] for setting in told["settings"]]
+    assert states == [["gone", "finished"], ["gone", "stopped"]]
     assert told["settings"][0]["gain"]["half"] is None and told["settings"][1]["gain"] is None
     for run_id in ("leash-2", "leash-4"):
         history.delete_run(RunDirectory(leash / run_id))
@@ -93,8 +102,8 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
 def test_a_setting_that_no_run_reads_is_no_setting_that_varies(outputs: Path) -> None:
     config = yaml_io.load(catalog.preset_path("best-of-n"))
     runs = [fake_run.write_run(outputs, f"best-{seed}", config.model_copy(update={"seed": seed})) for seed in (1, 2)]
-    sweep = Sweep(name="best", created_at=1.0, base=config.model_dump(), vary={"seed": [1, 2]}, made=True,
-                  runs=[run.id for run in runs])  # fmt: skip
+    ids = [run.id for run in runs]
+    sweep = Sweep(name="best", created_at=1.0, base=config.model_dump(), vary={"seed": [1, 2]}, runs=ids)
     sweep_record.write(outputs, sweep)
     for run in runs:
         requests.record(run, sweep.request(run.id), "cpu")
@@ -103,7 +112,7 @@ def test_a_setting_that_no_run_reads_is_no_setting_that_varies(outputs: Path) ->
 
 
 def test_a_sweep_that_is_deleted_is_no_row_any_more(leash: Path) -> None:
-    assert sweeps_part.deleter(leash)("leash") == {"error": ""}
+    assert SweepActions(leash, Access()).delete_sweep("leash") == {"error": ""}
     found = history_data.history_data(leash)
     assert [run["id"] for run in found["runs"]] == ["alone"] and found["sweeps"] == []
 
@@ -116,16 +125,16 @@ def test_another_run_with_an_id_of_a_sweep_stands_alone(leash: Path) -> None:
     assert found["sweeps"][0]["words"] == "4 of 4 done; 1 stopped, 1 deleted"
 
 
-def test_an_open_sweep_tells_each_setting_as_the_mean_of_its_seeds(leash: Path) -> None:
-    told = sweep_data.detail(leash, "leash")
+def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -> None:
+    told = sweep_data.detail(made, "leash")
     assert [field["label"] for field in told["fields"]] == ["Leash (beta)"] and told["seeds"] == 2
     low, high = told["settings"]
     assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
     assert (low["gain"]["seeds"], high["gain"]["seeds"]) == (2, 1)
     assert low["gain"]["half"] is high["gain"]["half"] is None, "two seeds that agree to the last digit bound nothing"
     assert [(run["seed"], run["state"]) for run in high["runs"]] == [(0, "finished"), (1, "stopped")]
-    figures = [{item.update: item.score_mean for item in RunDirectory(leash / name).metrics()} for name in
-               ("leash-3", "leash-4")]  # fmt: skip
+    runs = [RunDirectory(made / name) for name in ("leash-3", "leash-4")]
+    figures = [{item.update: item.score_mean for item in run.metrics()} for run in runs]
     columns = high["metrics"]
     assert columns["update"] == list(range(1, 41)) and columns["score_seeds"][11:13] == [2, 1]
     assert columns["score_mean"][0] == pytest.approx((figures[0][1] + figures[1][1]) / 2, rel=1e-3)
@@ -149,8 +158,8 @@ def test_scores_that_are_not_one_measure_are_not_shown_as_one(outputs: Path) -> 
     assert sweep_data.detail(outputs, "lengths")["scores_differ"].startswith("Their rewards differ")
 
 
-def test_the_route_answers_for_a_sweep_and_says_when_there_is_none(leash: Path) -> None:
-    hub = feed.Hub(leash)
+def test_the_route_answers_for_a_sweep_and_says_when_there_is_none(made: Path) -> None:
+    hub = feed.Hub(made)
     with TestClient(Starlette(routes=routes.routes(hub))) as client:
         assert client.get("/live/_sweeps/leash?shown=1").json()["shown"] == [1]
         assert client.get("/live/_sweeps/leash?shown=x,,999999999999").json()["shown"] == [0, 1]
@@ -179,39 +188,35 @@ def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(
     assert not outputs.exists()
 
 
-@pytest.mark.parametrize(
-    ("changes", "label", "told"),
-    [
-        ({"vary": [{"field": "kl.coef", "values": "0.1,-2"}]}, "Leash (beta)", "must be at least 0"),
-        ({"vary": [{"field": "kl.coef", "values": ""}]}, "Leash (beta)", "Name its values"),
-        (
-            {"vary": [{"field": "about.title", "values": "1"}]},
-            "Setting that varies",
-            "`about.title` is no setting",
-        ),
-        ({"vary": [{"field": "kl.coef", "values": "1," * 2000}]}, "Leash (beta)", "longer than 1,000 characters"),
-        ({"vary": "kl.coef=1", "seeds": 1}, "Setting that varies", "Name at least one field"),
-        ({"seeds": 0}, "Seeds", "Ask for 1 to 200 seeds"),
-        ({"seeds": "3"}, "Seeds", "Ask for 1 to 200 seeds"),
-        ({"seeds": 150}, "Setting that varies", "are 300 runs; a sweep has at most 200"),
-        ({"name": "../up"}, "Name", "small letters, digits and hyphens"),
-        ({"preset": "/etc/passwd.yaml"}, "Preset", "/etc/passwd.yaml"),
-        ({"preset": None}, "Preset", "None"),
-    ],
-)
-def test_what_cannot_be_is_told_by_the_names_of_the_form(
-    outputs: Path, changes: dict[str, Any], label: str, told: str
-) -> None:
+REFUSED = """
+    {"vary": [{"field": "kl.coef", "values": "0.1,-2"}]} | Leash (beta) | must be at least 0
+    {"vary": [{"field": "kl.coef", "values": ""}]} | Leash (beta) | Name its values
+    {"vary": [{"field": "about.title", "values": "1"}]} | Setting that varies | `about.title` is no setting
+    {"vary": [{"field": "kl.coef", "values": "LONG"}]} | Leash (beta) | longer than 1,000
+    {"vary": "kl.coef=1", "seeds": 1} | Setting that varies | Name at least one field
+    {"seeds": 0} | Seeds | 1 to 200 seeds
+    {"seeds": "3"} | Seeds | 1 to 200 seeds
+    {"seeds": 150} | Setting that varies | are 300 runs
+    {"name": "../up"} | Name | small letters, digits
+    {"preset": "/etc/passwd.yaml"} | Preset | /etc/passwd.yaml
+    {"preset": null} | Preset | None
+"""
+
+
+@pytest.mark.parametrize("case", REFUSED.strip().splitlines())
+def test_what_cannot_be_is_said_by_the_names_of_the_form(outputs: Path, case: str) -> None:
+    asked, label, words = case.replace("LONG", "1," * 2000).split(" | ")
+    changes = json.loads(asked)
     for answer in (planned(outputs, **changes), started(outputs, **changes)):
         assert answer["error"] == "" and answer["count"] == 0
         assert [problem["label"] for problem in answer["problems"]] == [label]
-        assert told in answer["problems"][0]["message"]
+        assert words in answer["problems"][0]["message"]
     assert not outputs.exists()
 
 
 @pytest.mark.parametrize("asked", [None, [], "x", {"vary": [None, 3]}, {"vary": [{"field": {}}], "preset": {}}])
 def test_what_is_no_question_is_answered_with_a_problem(outputs: Path, asked: Any) -> None:
-    answer = sweeps_part.planner(outputs, Access())(asked, Caller())
+    answer = SweepActions(outputs, Access()).plan_sweep(asked, Caller())
     assert answer["problems"] and not outputs.exists()
 
 
@@ -221,17 +226,14 @@ def test_a_sweep_is_started_stopped_and_taken_up_again(outputs: Path) -> None:
     sweep = sweep_record.find(outputs, "leash")
     assert len(sweep_record.runs_of(outputs, sweep)) == 4 and len(queue.waiting(outputs)) == 3
     assert [run.config().seed for run in sweep_record.runs_of(outputs, sweep)] == [0, 1, 0, 1]
-    assert sweeps_part.stopper(outputs)("leash") == {"error": ""}
+    actions = SweepActions(outputs, Access())
+    assert actions.stop_sweep("leash") == {"error": ""}
     assert queue.waiting(outputs) == [] and RunDirectory(outputs / "leash-1").stop_requested
-    found = sweeps_part.resumer(outputs, Access())("leash", HOST)
+    found = actions.resume_sweep("leash", HOST)
     assert (found["error"], found["going"]) == ("", 3) and len(queue.waiting(outputs)) == 3
-    refused = sweeps_part.deleter(outputs)("leash")["error"]
-    assert refused.endswith("of its runs have not ended. Press Stop all first, then delete `leash`.")
-    for answer in (
-        sweeps_part.stopper(outputs)("../x"), sweeps_part.resumer(outputs, Access())(None, HOST),
-        sweeps_part.deleter(outputs)(["x"]),
-    ):  # fmt: skip
-        assert answer["error"].startswith("There is no sweep")
+    assert "Press Stop all first" in actions.delete_sweep("leash")["error"]
+    for answer in (actions.stop_sweep("../x"), actions.resume_sweep(None, HOST), actions.delete_sweep(["x"])):
+        assert "There is no sweep" in answer["error"]
 
 
 # limits
@@ -253,8 +255,9 @@ def test_a_public_page_refuses_too_many_runs_before_any_is_looked_at(
     access, looked = public(outputs, monkeypatch), Mock()
     monkeypatch.setattr(checks, "check", looked)
     many = {"vary": [{"field": "kl.coef", "values": ", ".join(map(str, range(1, 150)))}], "seeds": 1}
-    for ask in (sweeps_part.planner, sweeps_part.starter):
-        answer = ask(outputs, access)({**ASKED, **many}, visitor())
+    actions = SweepActions(outputs, access)
+    for ask in (actions.plan_sweep, actions.start_sweep):
+        answer = ask({**ASKED, **many}, visitor())
         assert answer["error"] == "These are 149 runs; at a time one may have 1 here."
     looked.assert_not_called()
 
@@ -263,7 +266,7 @@ def test_no_run_of_a_stranger_is_without_a_limit_of_time(outputs: Path, monkeypa
     access = public(outputs, monkeypatch, runs_per_visitor=4)
     for values in ("null", "10, null"):
         asked = {**ASKED, "vary": [{"field": "max_minutes", "values": values}], "seeds": 1}
-        (problem,) = sweeps_part.starter(outputs, access)(asked, visitor())["problems"]
+        (problem,) = SweepActions(outputs, access).start_sweep(asked, visitor())["problems"]
         assert problem["message"] == "must be at most 30 on a public page (got no limit)."
     assert sweep_record.every(outputs) == []
 
@@ -302,20 +305,20 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     callers: list[Caller] = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
-        assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
-        assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
+        assert functions[name](None, "leash")["error"].startswith("This run was started by somebody else.")
+        assert functions[name](None, "nothing")["error"].startswith("This run was started by somebody else.")
     assert len(queue.waiting(outputs)) == 3
     callers[0] = visitor()
     sweep_making.stop_all(outputs, sweep_record.find(outputs, "leash"))
     history.delete_run(RunDirectory(outputs / "leash-4"))
-    assert functions["stop_sweep"]("leash") == {"error": ""}
+    assert functions["stop_sweep"](None, "leash") == {"error": ""}
     assert requests.of(RunDirectory(outputs / "leash-2")).visitor == str(visitor().visitor)
 
 
 def test_a_class_watches_sweeps_and_starts_none(outputs: Path) -> None:
     access = Access("classroom", outputs)
-    answers = [one(ASKED if "start" in one.__name__ else "leash")
-               for one in sweeps_part.guarded_functions(outputs, access)]  # fmt: skip
+    functions = sweeps_part.guarded_functions(outputs, access)
+    answers = [one(None, ASKED if "start" in one.__name__ else "leash") for one in functions]
     assert {answer["error"] for answer in answers} == {
         "The host controls this page. You can watch, compare and overlay its runs."
     }

@@ -126,15 +126,15 @@ def test_older_runs_and_updates_that_were_not_recorded_have_none(client, run, tm
     assert [event["update"] for event in told if event["kind"] == "trace"] == [3]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"engine": "trl"}, "TRL's trainers"),
-        ({"method": "dpo", "ppo__samples_per_prompt": 2}, "DPO"),
-        ({"method": "best_of_n", "ppo__samples_per_prompt": 4}, "Best of n"),
-    ],
-)
-def test_the_page_says_why_a_run_has_none(client, tmp_path, changes, words):
+NONE = {
+    "TRL's trainers do not show": {"engine": "trl"},
+    "DPO makes no update of PPO's kind": {"method": "dpo", "ppo__samples_per_prompt": 2},
+    "Best of n makes no update of PPO's kind": {"method": "best_of_n", "ppo__samples_per_prompt": 4},
+}
+
+
+@pytest.mark.parametrize("words", NONE)
+def test_the_page_says_why_a_run_has_none(client, tmp_path, words):
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
-    fake_run.write_run(tmp_path, "other", config_with(base, changes))
+    fake_run.write_run(tmp_path, "other", config_with(base, NONE[words]))
     assert client.get("/live/other/poll").json()["snapshot"]["run"]["no_traces"].startswith(words)

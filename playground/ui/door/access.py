@@ -2,12 +2,9 @@
 
 What the page shows or hides is no protection: every handler can be called directly. So each is registered through
 `Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
-(tests/security) finds every one that is not. A person is the host or a visitor:
-
-- `local`: whoever reaches the page is the host; `middleware` lets nobody in from other sites or under other names.
-- `classroom`: the host has opened the address with the token, everybody else watches.
-- `space`: visitors, told apart by a cookie and their address, of which only keyed hashes are kept; a host only where
-  the owner has set PLAYGROUND_HOST_TOKEN.
+(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everybody is the host
+(`middleware` lets nobody in from other sites), in a `classroom` who has opened the address with the token, in a `space`
+only where the owner has set a token; there visitors are told apart by keyed hashes of a cookie and their address.
 
 The token itself is not kept: only its digest, and a cookie derived from that. Knows gradio's and Starlette's requests.
 """
@@ -38,17 +35,10 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.door import visitors
-from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, AtOnce, Rate, Visitor
+from playground.ui.door.limiter import AT_ONCE, SECONDS, Limiter
+from playground.ui.door.visitors import HOST_COOKIE, VISITOR_COOKIE, Visitor
 
-WRONG_TOKENS = (10, 60.0)  # so many from one address within so many seconds, then it has to wait
-QUESTIONS = (60, 60.0)  # starts, uploads and questions to models from one address
-# Of one address that are answered or wait, so that others find one of the `model_service.MOST_QUESTIONS` places.
-QUESTIONS_AT_ONCE = 8
-FORM_QUESTIONS = (600, 60.0)  # what the form asks while it is filled in, and what is done to one's own runs
-# Whatever is called, also in vain. A class may be behind one address: a hundred pages ask for some 40 a minute each.
-CALLS = (1_500, 60.0)  # with a body, of Gradio
-VIEWS = (12_000, 60.0)  # handlers and routes of ours
-MANY_AT_ONCE = f"{QUESTIONS_AT_ONCE} questions of your network wait for an answer. Wait for one of them."
+MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answer. Wait for one of them."
 MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
 FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 Handler = Callable[[Request], Awaitable[Response]]
@@ -149,12 +139,7 @@ class Access:
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
         )
-        self._wrong_tokens = Rate(*WRONG_TOKENS)
-        self._questions = Rate(*QUESTIONS)
-        self._asking = AtOnce(QUESTIONS_AT_ONCE)
-        self._form_questions = Rate(*FORM_QUESTIONS)
-        self._calls = Rate(*CALLS)
-        self._views = Rate(*VIEWS)
+        self.limiter = Limiter()
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
@@ -170,14 +155,14 @@ class Access:
             return Caller(self.mode, Role.VISITOR)
         if self._has_host_cookie(connection.cookies):
             return Caller(self.mode, Role.HOST, query=query)
-        told = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
-        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in told))
+        found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
     def may_call(self, connection: HTTPConnection) -> bool:
         """Count one call of Gradio's before its body is read; False if it was one too many of its address."""
         caller = self.caller(connection)
-        return caller.role is Role.HOST or self._calls.add(caller.visitor.address)
+        return caller.role is Role.HOST or self.limiter.add("calls", caller.visitor.address)
 
     def demand(self, request: Any, action: Action, run: Any = None) -> Caller:
         """Who asks, if they may do it.
@@ -190,17 +175,20 @@ class Access:
         """
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
-        if caller.role is Role.VISITOR and not self._views.add(caller.visitor.address):
-            raise TooManyCalls(MANY_CALLS)
+        self._count(caller, "views")
         if action not in grants.all:
             if action not in grants.own:
                 raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
-        rate = self._questions if action in COUNTED else None if action is Action.WATCH else self._form_questions
-        if caller.role is Role.VISITOR and rate is not None and not rate.add(caller.visitor.address):
-            raise TooManyCalls(MANY_CALLS)
+        if action is not Action.WATCH:
+            self._count(caller, "questions" if action in COUNTED else "form")
         return caller
+
+    def _count(self, caller: Caller, kind: str) -> None:
+        """Raises: TooManyCalls."""
+        if caller.role is Role.VISITOR and not self.limiter.add(kind, caller.visitor.address):
+            raise TooManyCalls(MANY_CALLS)
 
     def may(self, request: Any, action: Action, run: Any = None) -> bool:
         """Whether they may do it; counts nothing."""
@@ -231,39 +219,41 @@ class Access:
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
-        def begun(arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
-            request, rest = _split_request(arguments)
-            caller = self.demand(request, action, (run_of or named_run)(rest[0]) if rest else None)
+        def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
+            caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
             if action in OF_A_MODEL and caller.role is Role.VISITOR:
-                if not self._asking.take(caller.visitor.address):
+                place = self.limiter.holding(caller.visitor.address, "answers")
+                if not until_answered.enter_context(place):
                     raise TooManyCalls(MANY_AT_ONCE)
-                until_answered.callback(self._asking.give_back, caller.visitor.address)
-            return handler(*rest, **({"caller": caller} if wants_caller else {}))
+            return handler(*arguments, **({"caller": caller} if wants_caller else {}))
 
-        def function(*arguments: Any) -> Any:
+        def function(request: gr.Request | None = None, *arguments: Any) -> Any:
             with contextlib.ExitStack() as until_answered:
                 try:
-                    return begun(arguments, until_answered)
+                    return begun(request, arguments, until_answered)
                 except Exception as error:
                     return _answer_to(error, handler, refused)
 
-        def generator(*arguments: Any) -> Iterator[Any]:
+        def generator(request: gr.Request | None = None, *arguments: Any) -> Iterator[Any]:
             with contextlib.ExitStack() as until_answered:
                 try:
-                    yield from begun(arguments, until_answered)
+                    yield from begun(request, arguments, until_answered)
                 except Exception as error:
                     yield _answer_to(error, handler, refused)
 
-        async def coroutine(*arguments: Any) -> Any:
+        async def coroutine(request: gr.Request | None = None, *arguments: Any) -> Any:
             with contextlib.ExitStack() as until_answered:
                 try:
-                    return await begun(arguments, until_answered)
+                    return await begun(request, arguments, until_answered)
                 except Exception as error:
                     return _answer_to(error, handler, refused)
 
-        if inspect.isgeneratorfunction(handler):
-            return _dressed(generator, handler, action)
-        return _dressed(coroutine if inspect.iscoroutinefunction(handler) else function, handler, action)
+        wrapper: Any = coroutine if inspect.iscoroutinefunction(handler) else function
+        wrapper = generator if inspect.isgeneratorfunction(handler) else wrapper
+        for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
+            setattr(wrapper, name, getattr(handler, name, None))
+        wrapper.action = action
+        return wrapper
 
     def guard_all(
         self, action: Action, functions: Iterable[Callable[..., Any]], exceptions: Mapping[str, Action] | None = None
@@ -296,10 +286,9 @@ class Access:
         given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
         if not hmac.compare_digest(given, self._digest):  # first: nobody keeps out the host by guessing beside them
             address = visitors.address_of(request, self.proxied)
-            if self._wrong_tokens.is_over(address):
-                headers["Retry-After"] = str(int(WRONG_TOKENS[1]))
+            if not self.limiter.add("wrong tokens", address):
+                headers["Retry-After"] = f"{SECONDS:.0f}"
                 return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
-            self._wrong_tokens.add(address)
             sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
             return PlainTextResponse(sentence, 403, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
@@ -322,13 +311,15 @@ class Access:
         return {
             "mode": self.mode,
             "role": caller.role.value,
-            "may": {item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
-                    for item in Action},
+            "may": {
+                item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
+                for item in Action
+            },
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
             "share": self.share if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
-        }  # fmt: skip
+        }
 
     def _has_host_cookie(self, cookies: Mapping[str, str]) -> bool:
         given = cookies.get(HOST_COOKIE, "").encode()
@@ -357,23 +348,3 @@ def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[
     if refused is None:
         raise gr.Error(sentence, print_exception=False, title=title)
     return refused(sentence)
-
-
-def _dressed(wrapper: Callable[..., Any], handler: Callable[..., Any], action: Action) -> Callable[..., Any]:
-    """A wrapper that looks to Gradio like `(request: gr.Request, *arguments)`, under the handler's name."""
-    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-        setattr(wrapper, name, getattr(handler, name, getattr(wrapper, name)))
-    kinds = inspect.Parameter
-    wrapper.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [kinds("request", kinds.POSITIONAL_OR_KEYWORD, annotation=gr.Request), kinds("arguments", kinds.VAR_POSITIONAL)]
-    )
-    wrapper.__annotations__ = {"request": gr.Request}
-    wrapper.action = action  # type: ignore[attr-defined]
-    return wrapper
-
-
-def _split_request(arguments: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Gradio puts the request first; a call from Python may do without. What a browser sends is never a request."""
-    if arguments and isinstance(arguments[0], (gr.Request, HTTPConnection)):
-        return arguments[0], arguments[1:]
-    return None, arguments

@@ -23,14 +23,13 @@ def too_large(cap: int) -> tuple[int, str]:
 class Body:
     """What an application receives; beyond the cap or the time for it, the body ends as if the client had gone.
 
-    Starlette's own limit answers with a fixed text, and has no limit of time.
+    Starlette's `RequestBodyLimitMiddleware` answers with a fixed text, and has no limit of time.
 
     Args:
-        seconds: for all of it to come. announced: whether the request's headers say that there is one.
+        cap: bytes. seconds: for all of it to come. announced: whether the request's headers say that there is one.
 
     Attributes:
         refused: status and sentence, where it was broken off here.
-        gone: whether the client has gone away, as far as was looked.
     """
 
     def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
@@ -70,10 +69,8 @@ class Body:
         if self.whole and not self.gone:
             asking = asyncio.ensure_future(self.receive())
             await asyncio.sleep(0)
-            if asking.done():
-                self.gone = asking.result()["type"] == "http.disconnect"
-            else:
-                asking.cancel()
+            self.gone = asking.done() and asking.result()["type"] == "http.disconnect"
+            asking.cancel()
         return self.gone
 
     async def drain(self) -> None:

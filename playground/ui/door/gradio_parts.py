@@ -1,4 +1,4 @@
-"""What this page puts in the place of parts of Gradio, and takes out again when it closes.
+"""What this page puts in the place of parts of Gradio, for as long as the process lives.
 
 They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
 promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
@@ -7,9 +7,7 @@ gradio; nothing of runs or of who may do what. `server` calls it.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,36 +76,16 @@ PARTS = (
     Replacement(route_utils, "GradioMultiPartParser", OneFile),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
-_lock = threading.Lock()
-_pages = 0
-_before: dict[Replacement, Any] = {}
 
 
 def missing(demo: gr.Blocks) -> list[str]:
     """The names of what is not there in the Gradio that is installed."""
-    parts = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not part.is_there]
-    return [*parts, *(f"gradio.queueing.Queue.{name}" for name in QUEUE if not hasattr(demo._queue, name))]
+    lacking = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not part.is_there]
+    return [*lacking, *(f"gradio.queueing.Queue.{name}" for name in QUEUE if not hasattr(demo._queue, name))]
 
 
-@contextlib.contextmanager
-def replaced() -> Iterator[None]:
-    """While a page is served. Several may be at a time, in tests; the last to close puts back what was there."""
-    global _pages
-    with _lock:
-        if not _pages:
-            _before.update({part: getattr(part.owner, part.name, None) for part in PARTS if part.is_there})
-            for part in _before:
-                setattr(part.owner, part.name, part.instead)
-        _pages += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _pages -= 1
-            if not _pages:
-                for part, before in _before.items():
-                    if part.of_each:
-                        delattr(part.owner, part.name)
-                    else:
-                        setattr(part.owner, part.name, before)
-                _before.clear()
+def replace() -> None:
+    """Put each where it belongs, before a page is served."""
+    for part in PARTS:
+        if part.is_there:
+            setattr(part.owner, part.name, part.instead)

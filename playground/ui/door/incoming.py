@@ -1,15 +1,14 @@
 """The folder where Gradio puts files that browsers send: private, bounded, and emptied of what has lain there long.
 
 Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
-a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. A server holds the lock of
-its folder while it lives; what one left that was killed goes when the next one starts. Plain Python; `server` makes it
-before Gradio is asked where to put files, and `middleware` asks it for room.
+a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. Each server has a folder of
+its own in the outputs folder; what one left that was killed goes by its age. Plain Python; `server` makes it before
+Gradio is asked where to put files, and `middleware` asks it for room.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import tempfile
@@ -17,8 +16,10 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from playground.runs.folder.files import make_outputs
+
 GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
-PREFIX = "playground-uploads-"
+FOLDER = ".incoming"  # in the outputs folder
 KEEP_SECONDS = 3600.0
 HANDLED_SECONDS = 60.0  # after which a file that came may go for another: handlers take theirs at once
 FILE_BYTES = 64_000  # what each counts at least, so that there are never too many to look at
@@ -37,18 +38,14 @@ class Incoming:
     """The folder of one server. Its size is asked about in the thread of the event loop only.
 
     Args:
-        most_bytes: of all files in it together; None is without limit.
+        most_bytes: of all files there together; None is without limit.
     """
 
-    def __init__(self, most_bytes: int | None = None) -> None:
-        self.most_bytes = most_bytes
+    def __init__(self, outputs: Path, most_bytes: int | None = None) -> None:
+        self.most_bytes, self._parent = most_bytes, make_outputs(outputs) / FOLDER
+        self._parent.mkdir(mode=0o700, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
         self._before = os.environ.get(GRADIO_VARIABLE)
-        if self._before:
-            Path(self._before).mkdir(parents=True, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=self._before or None))
-        self._lock = os.open(self.folder, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
-        _remove_left(self.folder.parent)
         os.environ[GRADIO_VARIABLE] = str(self.folder)
         self._expected = 0  # bytes of requests that are let in and still come
 
@@ -61,7 +58,7 @@ class Incoming:
             for file in files:
                 if total <= self.most_bytes or time.time() - file.changed_at < HANDLED_SECONDS:
                     break
-                _remove(file)
+                Path(file.path).unlink(missing_ok=True)
                 total -= file.num_bytes
             if total > self.most_bytes:
                 return False
@@ -73,52 +70,30 @@ class Incoming:
         self._expected -= num_bytes
 
     def sweep(self) -> None:
-        """Remove what has lain there for long."""
+        """Remove what has lain there for long, files and then folders; also those of a server that was killed."""
+        os.utime(self.folder)  # of a living one it stays
         old = time.time() - KEEP_SECONDS
         for file in self._files():
             if file.changed_at < old:
-                _remove(file)
-        for folder, _, _ in os.walk(self.folder, topdown=False):
+                Path(file.path).unlink(missing_ok=True)
+        for folder, _, _ in os.walk(self._parent, topdown=False):
             with contextlib.suppress(OSError):  # it is not empty, or has gone
-                if folder != str(self.folder) and os.lstat(folder).st_mtime < old:
+                if os.lstat(folder).st_mtime < old:
                     os.rmdir(folder)
 
     def close(self) -> None:
         """Remove the folder; Gradio puts files again where it did before."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
-        if os.environ.get(GRADIO_VARIABLE) == str(self.folder):
-            del os.environ[GRADIO_VARIABLE]
-            if self._before is not None:
-                os.environ[GRADIO_VARIABLE] = self._before
+        if os.environ.pop(GRADIO_VARIABLE, None) and self._before is not None:
+            os.environ[GRADIO_VARIABLE] = self._before
 
     def _files(self) -> list[_File]:
         """All that lie there, the oldest first."""
         found = []
-        for folder, _, names in os.walk(self.folder):
+        for folder, _, names in os.walk(self._parent):
             for name in names:
                 path = os.path.join(folder, name)
                 with contextlib.suppress(FileNotFoundError):
                     info = os.lstat(path)
                     found.append(_File(info.st_mtime, max(FILE_BYTES, info.st_size), path))
         return sorted(found)
-
-
-def _remove_left(parent: Path) -> None:
-    """Remove the folders of servers that were killed: nobody holds their lock. One that has just been made may not be
-    locked yet."""
-    for folder in parent.glob(PREFIX + "*"):
-        with contextlib.suppress(OSError):  # somebody else's, or one in use, or it has gone
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                info = os.fstat(lock)
-                if info.st_uid == os.geteuid() and time.time() - info.st_mtime > HANDLED_SECONDS:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(folder)
-            finally:
-                os.close(lock)
-
-
-def _remove(file: _File) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(file.path)

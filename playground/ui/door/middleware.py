@@ -15,16 +15,14 @@ names. `server` puts it in; knows `access` and `sessions`.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import logging
 import re
 import socket
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -43,11 +41,6 @@ FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 # the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
 WATCHERS_BYTES = 64_000
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
-# Requests of one address that are open at a time. A page holds two streams and a third while it asks something, six
-# while it loads. A whole class may be behind one address: a school's on a Space, Docker's or a proxy's in a classroom.
-OPEN_REQUESTS = 250
-# Each of them may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
-OPEN_UPLOADS = 10
 BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
 OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
 # All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
@@ -83,15 +76,17 @@ FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https
 class _Answering:
     """`send` with more headers, where the answer has none of the name. `started`: whether an answer has begun."""
 
-    def __init__(self, send: Send, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        self.started, self._send, self._headers = False, send, headers
+    def __init__(self, send: Send, headers: Mapping[str, str], cookie: str | None) -> None:
+        self.started, self._send, self._headers, self._cookie = False, send, headers, cookie
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            present = {name.lower() for name, _ in message["headers"]} - {b"set-cookie"}
-            own = [item for item in self._headers if item[0] not in present]
-            message = {**message, "headers": [*message["headers"], *own]}
+            found = MutableHeaders(scope=message)
+            for name, value in self._headers.items():
+                found.setdefault(name, value)
+            if self._cookie:
+                found.append("set-cookie", self._cookie)
         await self._send(message)
 
 
@@ -115,16 +110,14 @@ class RequestMiddleware:
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
-        self.open: Counter[str] = Counter()  # requests by address; counted on the one event loop
         policy = {**POLICY, "frame-ancestors": FRAMES.get(access.mode, "'self'")}
-        self.headers = [
-            (b"x-content-type-options", b"nosniff"),
-            (b"referrer-policy", b"same-origin"),
-            (b"content-security-policy", "; ".join(f"{name} {value}" for name, value in policy.items()).encode()),
-        ]
+        self.headers = {
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "same-origin",
+            "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        }
         if access.mode != "space":
-            self.headers.append((b"x-frame-options", b"SAMEORIGIN"))
-            self.headers.append((b"cross-origin-resource-policy", b"same-origin"))
+            self.headers |= {"x-frame-options": "SAMEORIGIN", "cross-origin-resource-policy": "same-origin"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -136,39 +129,42 @@ class RequestMiddleware:
             return
         connection = HTTPConnection(scope)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        answering = _Answering(send, self._headers_for(connection, path))
-        with self._counted_open(connection, path.rstrip("/") == UPLOAD) as fits:
+        opens = path == "/" and scope["method"] == "GET"
+        cookie = self.access.new_visitor_cookie(connection) if opens else None
+        answering = _Answering(send, self.headers, cookie)
+        with self._open(connection, path) as fits:
             if fits:
                 await self._let_in(connection, path, receive, answering)
             else:
                 await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, answering)
 
-    def _headers_for(self, connection: HTTPConnection, path: str) -> list[tuple[bytes, bytes]]:
-        opens = path == "/" and connection.scope["method"] == "GET"
-        cookie = self.access.new_visitor_cookie(connection) if opens else None
-        return [*self.headers, *([(b"set-cookie", cookie.encode())] if cookie else [])]
+    @contextlib.contextmanager
+    def _open(self, connection: HTTPConnection, path: str) -> Iterator[bool]:
+        """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
+        behind the same address could else keep them out."""
+        if self.access.caller(connection).role is Role.HOST:
+            yield True
+            return
+        kinds = ("requests", "uploads") if is_upload(path) else ("requests",)
+        with self.access.limiter.holding(visitors.address_of(connection, self.access.proxied), *kinds) as fits:
+            yield fits
 
     async def _let_in(self, connection: HTTPConnection, path: str, receive: Receive, answering: _Answering) -> None:
         scope, cap = connection.scope, self._body_cap(connection, path)
         announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
         body = Body(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
-        refusal, posts = self._refusal(connection, path, cap), scope["method"] == "POST"
-        uploads = path.rstrip("/") == UPLOAD
+        refusal, posts, uploads = self._refusal(connection, path, cap), scope["method"] == "POST", is_upload(path)
         # the query of an upload names it, and Gradio would never forget that name
         query = b"" if uploads else scope["query_string"]
         if refusal is None and path.startswith(GRADIO) and not uploads:
             sent = await body.ahead() if posts else b""
             if posts and await body.is_given_up():
                 return
-            if sessions.has_many_values(sent):
-                refusal = 413, sessions.MANY_VALUES
-            elif problem := sessions.problem_of(path, query, sent):
-                refusal = 400, problem
+            refusal = sessions.refusal_of(path, query, sent)
         coming = 0
         if uploads and posts and self.incoming and refusal is None:
             coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
-        if self.incoming and coming and not self.incoming.expect(coming):
-            refusal = 503, FULL
+            refusal = None if self.incoming.expect(coming) else (503, FULL)
         if refusal is not None:
             await body.drain()
             await _answer(*refusal)(scope, receive, answering)
@@ -194,25 +190,6 @@ class RequestMiddleware:
             sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
             await _answer(500, sentence)(scope, body, answering)
 
-    @contextlib.contextmanager
-    def _counted_open(self, connection: HTTPConnection, uploads: bool) -> Iterator[bool]:
-        """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
-        behind the same address could else keep them out."""
-        if self.access.caller(connection).role is Role.HOST:
-            yield True
-            return
-        address = visitors.address_of(connection, self.access.proxied)
-        counted = {address: OPEN_REQUESTS, **({f"{address} {UPLOAD}": OPEN_UPLOADS} if uploads else {})}
-        if any(self.open[key] >= most for key, most in counted.items()):
-            yield False
-            return
-        self.open.update(counted.keys())
-        try:
-            yield True
-        finally:
-            self.open.subtract(counted.keys())
-            self.open += Counter()  # without those that are at zero
-
     def _refusal(self, connection: HTTPConnection, path: str, cap: int) -> tuple[int, str] | None:
         """Status and sentence if a request is not to be passed on."""
         headers, method = connection.headers, connection.scope["method"]
@@ -223,7 +200,7 @@ class RequestMiddleware:
             return 403, "This request was made by the page of another site, so it was refused."
         if not is_needed(path, method):
             return 404, "There is nothing here."
-        if path.rstrip("/") != UPLOAD and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
+        if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
             return 415, "Files are taken by the upload buttons of the page only; send JSON here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
@@ -231,7 +208,7 @@ class RequestMiddleware:
                 return too_large(cap)
             if path.startswith(GRADIO) and not self.access.may_call(connection):
                 return 429, MANY_CALLS
-            if path.rstrip("/") == UPLOAD:
+            if is_upload(path):
                 try:
                     self.access.demand(connection, Action.UPLOAD)
                 except NotAllowed as error:
@@ -239,12 +216,13 @@ class RequestMiddleware:
         return None
 
     def is_own_name(self, host: str) -> bool:
-        """Whether a Host header names this server: by a name it has, or (listening everywhere) by any address."""
-        host = host.lower()
-        name = host_name(host)
-        if host in self.names or name in self.names or name in self.own_names:
-            return True
-        return self.any_address and _is_address(name)
+        """Whether a Host header names this server: by a name it has, or (listening everywhere) by any address.
+
+        Starlette's `TrustedHostMiddleware` knows names only.
+        """
+        name = host_name(host.lower())
+        own = host.lower() in self.names or name in self.names | self.own_names
+        return own or (self.any_address and visitors.ip_address(name) is not None)
 
     def is_foreign(self, headers: Headers, method: str) -> bool:
         """Whether a page of another site is behind a request. Following a link from one is no harm.
@@ -265,10 +243,15 @@ class RequestMiddleware:
 
     def _body_cap(self, connection: HTTPConnection, path: str) -> int:
         limits = self.access.limits
-        if path.rstrip("/") == UPLOAD:
+        if is_upload(path):
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+def is_upload(path: str) -> bool:
+    """Whether an address is the one for files."""
+    return path.rstrip("/") == UPLOAD
 
 
 def is_needed(path: str, method: str) -> bool:
@@ -287,11 +270,11 @@ def without_page(query: bytes) -> bytes:
 
 def own_names(listening: str) -> set[str]:
     """The names by which a server is surely meant, given the address it listens on."""
-    names = {"localhost", "127.0.0.1", "[::1]", listening.lower(), f"[{listening.lower()}]"}
+    names = {"localhost", "127.0.0.1", "::1", listening.lower()}
     if listening in ANYWHERE:
         machine = socket.gethostname().lower()
         names |= {machine, f"{machine.partition('.')[0]}.local"}
-    return names - {"", "[]"}
+    return names - {""}
 
 
 def more_names(environment: Mapping[str, str]) -> list[str]:
@@ -300,16 +283,10 @@ def more_names(environment: Mapping[str, str]) -> list[str]:
 
 
 def host_name(host: str) -> str:
-    """A Host header without its port."""
-    return host.rpartition(":")[0] if re.fullmatch(r"(\[.*\]|[^:]*):\d*", host) else host
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
+    """A Host header without its port, and an address without its brackets; "" if it is none."""
+    with contextlib.suppress(ValueError):
+        return urlsplit(f"//{host}").hostname or ""
+    return ""
 
 
 def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:

@@ -43,23 +43,19 @@ def admitted(
             names = ({run.id for run in launcher.living_runs(outputs)} | waiting) - {resumed}
             visitors = {name: Visitor.of(requests.of(RunDirectory(outputs / name)).visitor) for name in names}
             mine = [name for name, visitor in visitors.items() if visitor.is_same(caller.visitor)]
-            near = [
-                visitor
-                for visitor in visitors.values()
-                if visitor.address and visitor.address == caller.visitor.address
-            ]
+            near = sum(bool(one.address) and one.address == caller.visitor.address for one in visitors.values())
             check_count(count, access, caller)
             if len(mine) + count > limits.runs_per_visitor:
                 raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
-            if limits.runs_per_address is not None and len(near) + count > limits.runs_per_address:
-                raise NotAllowed(f"{len(near)} runs of your network train or wait already. Try again in some minutes.")
+            if limits.runs_per_address is not None and near + count > limits.runs_per_address:
+                raise NotAllowed(f"{near} runs of your network train or wait already. Try again in some minutes.")
             if limits.queue is not None and len(waiting) + count > limits.queue:
                 raise NotAllowed(f"The queue is full: {len(waiting)} runs wait. Watch one, and try again later.")
         yield
 
 
 def check_count(count: int, access: Access, caller: Caller) -> None:
-    """Whether somebody may have so many runs here at all. Raises: NotAllowed."""
+    """Whether a caller may have so many runs here at all. Raises: NotAllowed."""
     most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
     if most is not None and count > most:
         raise NotAllowed(f"These are {count} runs; at a time one may have {most} here.")

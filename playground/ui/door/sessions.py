@@ -1,10 +1,9 @@
 """What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
 Gradio files messages and states under names that whoever calls makes up. So only names like its own pages' are let in
-(`middleware` asks `problem_of`), and what nobody has fetched for a while is dropped, calls that still wait among it
+(`middleware` asks `refusal_of`), and what nobody has fetched for a while is dropped, calls that still wait among it
 (`server` runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and
-before any handler is asked; so the values are counted first (`middleware` asks `has_many_values`). Knows Gradio's
-queue; nothing of who may do what.
+before any handler is asked; so the values are counted first. Knows Gradio's queue; nothing of who may do what.
 """
 
 from __future__ import annotations
@@ -27,12 +26,14 @@ MANY_VALUES = f"This has more than {MAX_VALUES:,} values, which is the most that
 Left = dict[str, tuple[int, frozenset[str]]]  # by session: how many messages wait, and of which calls
 
 
-def problem_of(path: str, query: bytes, body: bytes = b"") -> str:
-    """A sentence if a request names a session as no page of Gradio's would; else nothing.
+def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | None:
+    """Status and sentence if a call holds too many values, or names a session as no page of Gradio's would.
 
     Args:
         path: without the root path. body: all of it. What is not JSON names nobody, and is Gradio's to refuse.
     """
+    if has_many_values(body):
+        return 413, MANY_VALUES
     given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     names: list[Any] = [value for key, value in given if key == KEY]
     if heartbeat := HEARTBEAT.fullmatch(path):
@@ -43,7 +44,7 @@ def problem_of(path: str, query: bytes, body: bytes = b"") -> str:
         data = None
     if isinstance(data, dict) and data.get(KEY) is not None:
         names.append(data[KEY])
-    return "" if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else REFUSED
+    return None if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else (400, REFUSED)
 
 
 def has_many_values(body: bytes) -> bool:
@@ -62,35 +63,28 @@ async def forget_unread(demo: gr.Blocks, seconds: float = UNREAD_SECONDS) -> Non
     """For ever: drop what is left of sessions in which nothing has happened for so long. A page that is there fetches
     its messages at once, so they are of somebody who has gone, or who never meant to read them."""
     left: Left = {}
-    unread: dict[str, int] = {}
     while True:
         await asyncio.sleep(seconds)
-        left = _forget(demo._queue, left)
-        unread = await _drop_given_up(demo._queue, unread)
+        left = await drop_unread(demo._queue, left)
 
 
-async def _drop_given_up(queue: Any, before: dict[str, int]) -> dict[str, int]:
-    """End the calls, waiting or under way, of sessions that have fetched none of their messages since `before`; how
-    many messages wait for the others. A page that is there fetches them at once, and a call that waits sends some."""
-    messages = queue.pending_messages_per_session
-    at_work = {event.session_hash for event in queue.event_ids_to_events.values()}
-    now = {name: waiting for name in at_work if name in messages and (waiting := messages[name].qsize())}
-    for name in [name for name, waiting in now.items() if waiting >= before.get(name, waiting + 1)]:
-        await queue.clean_events(session_hash=name)
-        del now[name]
-    return now
-
-
-def _forget(queue: Any, before: Left) -> Left:
-    """Drop the sessions that are as they were in `before`; what is left of the others."""
+async def drop_unread(queue: Any, before: Left) -> Left:
+    """End the calls, waiting or under way, of sessions that have fetched none of their messages since `before`, and
+    forget those without a call in which nothing has changed; how the others are now. A call that waits sends messages,
+    and a page fetches them."""
     messages, calls = queue.pending_messages_per_session, queue.pending_event_ids_session
     at_work = {event.session_hash for event in queue.event_ids_to_events.values()}
     now = {
         name: (messages[name].qsize() if name in messages else 0, frozenset(calls.get(name, ())))
-        for name in {*messages, *calls} - at_work
+        for name in {*messages, *calls, *at_work}
     }
-    for name in [name for name, left in now.items() if before.get(name) == left]:
-        messages.pop(name, None)
-        calls.pop(name, None)
-        del now[name]
+    for name, (unread, _) in list(now.items()):
+        if name in at_work:
+            if 0 < before.get(name, (0,))[0] <= unread:
+                await queue.clean_events(session_hash=name)
+                del now[name]
+        elif before.get(name) == now[name]:
+            messages.pop(name, None)
+            calls.pop(name, None)
+            del now[name]
     return now

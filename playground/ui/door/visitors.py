@@ -6,14 +6,11 @@ Plain functions and small records around Starlette's requests; knows nothing of 
 
 from __future__ import annotations
 
-import collections
 import hashlib
 import hmac
 import ipaddress
 import os
 import secrets
-import threading
-import time
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,63 +50,6 @@ class Visitor(NamedTuple):
         """By the cookie where both have one; by the address where neither has."""
         mine, theirs = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
         return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
-
-
-class AtOnce:
-    """So many of one key at a time. Thread-safe."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._lock = threading.Lock()
-        self._held: collections.Counter[str] = collections.Counter()
-
-    def take(self, key: str) -> bool:
-        """Count one in; False if it is one too many."""
-        with self._lock:
-            if self._held[key] >= self.count:
-                return False
-            self._held[key] += 1
-            return True
-
-    def give_back(self, key: str) -> None:
-        with self._lock:
-            self._held[key] -= 1
-            self._held += collections.Counter()  # forgets those that hold none
-
-
-class Rate:
-    """So many events of one key in a stretch of time, and then no more for a while. Thread-safe, of bounded size."""
-
-    MAX_KEYS = 10_000
-
-    def __init__(self, count: int, seconds: float) -> None:
-        self.count, self.seconds = count, seconds
-        self._lock = threading.Lock()
-        self._times: collections.OrderedDict[str, collections.deque[float]] = collections.OrderedDict()
-
-    def is_over(self, key: str) -> bool:
-        """Whether no more is allowed now."""
-        with self._lock:
-            return len(self._recent(key)) >= self.count
-
-    def add(self, key: str) -> bool:
-        """Count one; False if it was one too many."""
-        with self._lock:
-            times = self._recent(key)
-            if len(times) >= self.count:
-                return False
-            times.append(time.monotonic())
-            self._times[key] = times
-            self._times.move_to_end(key)
-            while len(self._times) > self.MAX_KEYS:
-                self._times.popitem(last=False)
-            return True
-
-    def _recent(self, key: str) -> collections.deque[float]:
-        times = self._times.get(key, collections.deque())
-        while times and times[0] < time.monotonic() - self.seconds:
-            times.popleft()
-        return times
 
 
 def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> str:
@@ -156,8 +96,8 @@ def address_of(connection: HTTPConnection, proxied: bool) -> str:
     for whoever has one of those has all of it. Behind a proxy the last public address that it was passed on from."""
     peer = connection.client.host if connection.client else ""
     passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
-    public = (address for part in reversed(passed) if (address := _address(part.strip())) and address.is_global)
-    found = next(public, None) or _address(peer)
+    public = (address for part in reversed(passed) if (address := ip_address(part.strip())) and address.is_global)
+    found = next(public, None) or ip_address(peer)
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
     return str(found) if found else peer
@@ -169,8 +109,8 @@ def connection_of(request: Any) -> HTTPConnection | None:
     return found if isinstance(found, HTTPConnection) else None
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An IPv4 address that is written as an IPv6 one is the IPv4 address."""
+def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """What a text says, None if it is no address; an IPv4 one that is written as an IPv6 one is the IPv4 one."""
     try:
         found = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

@@ -30,41 +30,31 @@ FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed"
 AUTOMATIC = "automatic"
 PAIRS = (AUTOMATIC, *(item.name for item in catalog.ANNOTATORS))
 HELD_IN = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
-TEMPLATES = ["auto", "chat", "plain", "pair", "dialogue"]
+CHOICES = (
+    ("source", None, "Reward model", "One trained here, a folder, or a hub id.", 3),
+    ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", 3),
+    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Template", "How prompt and answer are put.", 2),
+    ("bits", [*HELD_IN], "Held in", "Fewer bits: what it costs.", 2),
+)
 
 
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access, training: gr.HTML) -> None:
     """Lay out the panel and connect its button; a reward model that was just trained (`training`) is chosen next."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
-        gr.HTML(
-            "<h2>Test a reward model</h2><p>Is it read in the form it was trained on, and does it tell good from bad? "
-            "Find out before training on it.</p>",
-            elem_classes=["panel-title"],
-            apply_default_css=False,
+        components.title(
+            "Test a reward model",
+            "Is it read in the form it was trained on, and does it tell good from bad? Find out before training on it.",
         )
         with gr.Row(elem_id="check-row"):
-            source = gr.Dropdown(
-                _choices(outputs), value=None, allow_custom_value=True, label="Reward model", elem_id="check-source",
-                info="One trained here, a folder, or a hub id.", scale=3, min_width=220,
-            )  # fmt: skip
-            pairs = gr.Dropdown(
-                list(PAIRS), value=AUTOMATIC, allow_custom_value=True,
-                label="Test pairs",
-                elem_id="check-pairs", info="An annotator, or a file with prompt, chosen, rejected.", scale=3,
-                min_width=220,
-            )  # fmt: skip
-            template = gr.Dropdown(
-                TEMPLATES, value="auto", label="Template", info="How prompt and answer are put.", scale=2,
-                min_width=150, elem_id="check-template",
-            )  # fmt: skip
-            held_in = gr.Dropdown(
-                list(HELD_IN), value="Full precision", label="Held in", info="Fewer bits: what it costs.", scale=2,
-                min_width=150, elem_id="check-bits",
-            )  # fmt: skip
+            source, pairs, template, held_in = (_choice(outputs, *one) for one in CHOICES)
             label = gr.Textbox(
-                label="Label", info="Of a classifier only.", scale=1, min_width=130, max_length=100,
+                label="Label",
+                info="Of a classifier only.",
+                scale=1,
+                min_width=130,
+                max_length=100,
                 elem_id="check-label",
-            )  # fmt: skip
+            )
         ask = gr.Button("Test it", variant="primary", elem_id="check-button")
         result = components.widget("rewards/check", {"state": "empty"}, elem_id="check-result")
 
@@ -74,24 +64,34 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         spec = {"source": chosen, "template": put, "quantization": HELD_IN.get(str(bits), "none"), "label": named}
         yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)), access.limits)
 
+    def not_tested(sentence: str) -> dict[str, Any]:
+        return {"state": "error", "message": sentence}
+
     def offer() -> Any:
         return gr.update(choices=_choices(outputs))
 
-    def newly_trained(told: Any) -> Any:
-        choices, name = _choices(outputs), told.get("test") if isinstance(told, dict) else None
+    def newly_trained(panel: Any) -> Any:
+        choices, name = _choices(outputs), panel.get("test") if isinstance(panel, dict) else None
         return gr.update(choices=choices, value=name) if name in [value for _, value in choices] else gr.skip()
 
-    private: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    training.input(access.guard(Action.WATCH, newly_trained), training, source, **private)
+    training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
-    ask.click(
-        access.guard(Action.CHECK_REWARD, answer, lambda sentence: {"state": "error", "message": sentence}),
-        [source, pairs, template, held_in, label, *(train.fields[field] for field in wanted)],
-        result,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
+    asked = [source, pairs, template, held_in, label, *(train.fields[field] for field in wanted)]
+    ask.click(access.guard(Action.CHECK_REWARD, answer, not_tested), asked, result, **components.ASKING)
+
+
+def _choice(outputs: Path, name: str, values: list[str] | None, label: str, info: str, scale: int) -> gr.Dropdown:
+    """A list to choose from, or to write another name into where it names files and models. Without `values` it offers
+    the reward models that there are."""
+    return gr.Dropdown(
+        _choices(outputs) if values is None else list(values),
+        value=values[0] if values else None,
+        allow_custom_value=name in ("source", "pairs"),
+        label=label,
+        info=info,
+        scale=scale,
+        min_width=220 if scale > 2 else 150,
+        elem_id=f"check-{name}",
     )
 
 

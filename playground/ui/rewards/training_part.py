@@ -7,6 +7,7 @@ the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import gradio as gr
 from playground.config.reward_model_settings import reward_training_knobs
 from playground.errors import PlaygroundError, in_words
 from playground.runs import reward_models
+from playground.runs.reward_models import RewardTraining
 from playground.setup import catalog
 from playground.setup.limits import LIMITS, Limits
 from playground.texts import preferences, row_files
@@ -25,9 +27,9 @@ from playground.ui.rewards import reward_data
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
-    "pairs.sharpness", "pairs.majority", "pairs.held_out", "batch_size", "micro_batch_size", "max_steps", "max_length",
-    "centre", "seed",
-)  # fmt: skip
+    *("pairs.sharpness", "pairs.majority", "pairs.held_out", "batch_size", "micro_batch_size"),
+    *("max_steps", "max_length", "centre", "seed"),
+)
 NOTHING = {"learning_rate": "auto", "max_length": "auto", "micro_batch_size": "all"}  # what an empty field is called
 POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
 
@@ -51,7 +53,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
         return {"uploaded": None, "problem": sentence, "at": time.time()}
 
     taking = access.guard(Action.TRAIN_REWARD, take, not_taken)
-    upload.upload(taking, upload, panel, show_progress="hidden", queue=False, api_visibility="private")
+    upload.upload(taking, upload, panel, **components.AT_ONCE)
     return panel
 
 
@@ -91,7 +93,7 @@ def guarded_functions(outputs: Path, access: Access) -> list[Any]:
 
 
 def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
-    """What static/rewards/training.js may ask for, each with one argument that anybody could have written."""
+    """What static/rewards/training.js may ask for, each with one argument of any form."""
 
     def start_training(asked: Any) -> dict[str, Any]:
         """Start one from {values, replace}; see `reward_data.started`."""
@@ -100,20 +102,17 @@ def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
 
     def stop_training(name: Any) -> dict[str, str]:
         """Ask for a stop; nothing is saved then."""
-        try:
-            reward_models.find(outputs, str(name)).request_stop()
-        except PlaygroundError as error:
-            return {"error": str(error)}
-        return {"error": ""}
+        return _done(name, lambda training: training.request_stop())
 
     def delete_reward_model(name: Any) -> dict[str, str]:
         """Delete a reward model for good; called after the person confirmed it."""
+        return _done(name, reward_models.delete)
+
+    def _done(name: Any, act: Callable[[RewardTraining], object]) -> dict[str, str]:
         try:
-            reward_models.delete(reward_models.find(outputs, str(name)))
-        except PlaygroundError as error:
-            return {"error": str(error)}
-        except OSError as error:
-            return {"error": f"The reward model could not be deleted: {error.strerror}."}
+            act(reward_models.find(outputs, str(name)))
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
         return {"error": ""}
 
     return [start_training, stop_training, delete_reward_model]
@@ -129,5 +128,5 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
             kept, table = uploads.put(Path(path), outputs), row_files.shape(Path(path))
     except (PlaygroundError, OSError) as error:
         return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
-    told = f"{Path(path).name}: {table.in_words()}, with the columns {', '.join(table.columns)[:200]}."
-    return {"uploaded": str(kept), "problem": "", "sentence": told}
+    sentence = f"{Path(path).name}: {table.in_words()}, with the columns {', '.join(table.columns)[:200]}."
+    return {"uploaded": str(kept), "problem": "", "sentence": sentence}

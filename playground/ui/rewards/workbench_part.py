@@ -16,12 +16,8 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards.trying import (
     MAX_CHARACTERS,
-    SAMPLES,
-    TIMEOUT_SECONDS,
     going_on,
     outlooks,
-    question,
-    reference_of,
     sentence,
 )
 from playground.runs.model_service import ModelService
@@ -35,16 +31,8 @@ from playground.ui.train import filling, form, reward_form, reward_picker, train
 SIDES = ("A", "B")
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
-    "model.source",
-    "model.revision",
-    "model.precision",
-    "model.quantization",
-    "prompts.",
-    "sampling.",
-    "seed",
-    "evaluation.num_prompts",
-    "kl.coef",
-    "score.normalise",
+    *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
+    *("evaluation.num_prompts", "kl.coef", "score.normalise"),
 )
 FIRST_REWARDS = [
     {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
@@ -57,11 +45,7 @@ FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wond
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
-        gr.HTML(
-            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
-            elem_classes=["panel-title"],
-            apply_default_css=False,
-        )
+        components.title("Reward workbench", "What would these rewards pay for? Try them on texts before any training.")
         rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
@@ -87,32 +71,21 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         form_values = dict(zip(wanted, values, strict=True))
         yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
 
-    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-    score.click(
-        access.guard(Action.TRY_REWARDS, answer, lambda sentence: {"state": "error", "problems": [sentence]}),
-        [rewards, prompt, *texts, *(train.fields[field] for field in wanted)],
-        result,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
-    )
+    def not_scored(sentence: str) -> dict[str, Any]:
+        return {"state": "error", "problems": [sentence]}
 
-    def try_one(told: Any, *values: Any) -> Iterator[dict[str, Any]]:
-        reward = told.get("reward") if isinstance(told, dict) else None
+    def try_one(asked: Any, *values: Any) -> Iterator[dict[str, Any]]:
+        reward = asked.get("reward") if isinstance(asked, dict) else None
         yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
 
-    editor.input(
-        access.guard(Action.TRY_REWARDS, try_one, lambda sentence: {"state": "error", "problems": [sentence]}),
-        [editor, *(train.fields[field] for field in wanted)],
-        editor,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
-    )
-    take.click(access.guard(Action.FORM, _to_bench), train.fields["rewards"], [rewards, told], **quiet)
-    used = use.click(access.guard(Action.FORM, _to_form), rewards, [train.fields["rewards"], told], **quiet)
+    form_values = [train.fields[field] for field in wanted]
+    scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)
+    score.click(scoring, [rewards, prompt, *texts, *form_values], result, **components.ASKING)
+    showing = access.guard(Action.TRY_REWARDS, try_one, not_scored)
+    editor.input(showing, [editor, *form_values], editor, **components.ASKING)
+    of_form = train.fields["rewards"]
+    take.click(access.guard(Action.FORM, _to_bench), of_form, [rewards, told], **components.AT_ONCE)
+    used = use.click(access.guard(Action.FORM, _to_form), rewards, [of_form, told], **components.AT_ONCE)
     train.recheck(used)
 
 
@@ -125,9 +98,8 @@ def _to_form(value: Any) -> list[Any]:
 
 
 def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
-    return gr.Textbox(
-        value, label=label, lines=2, max_lines=8, max_length=MAX_CHARACTERS, min_width=200, elem_id=elem_id
-    )  # fmt: skip
+    size: dict[str, Any] = {"lines": 2, "max_lines": 8, "max_length": MAX_CHARACTERS, "min_width": 200}
+    return gr.Textbox(value, label=label, elem_id=elem_id, **size)
 
 
 def scored(

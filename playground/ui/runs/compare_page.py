@@ -31,11 +31,9 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     """Lay out the page and connect the question box."""
     view = components.widget("runs/compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
-        gr.HTML(
-            "<h2>A prompt of your own</h2><p>The model before training and the trained policy of the run above answer "
-            "it with the same random numbers.</p>",
-            elem_classes=["panel-title"],
-            apply_default_css=False,
+        components.title(
+            "A prompt of your own",
+            "The model before training and the trained policy of the run above answer it with the same random numbers.",
         )
         examples = components.widget("runs/examples", "", elem_id="examples")
         with gr.Row(elem_id="ask-row"):
@@ -61,19 +59,10 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
 
-    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-    view.input(None, view, ask, js=OFFER, **quiet)
-    examples.input(None, examples, prompt, js="(example) => example", **quiet)
-    gr.on(
-        [ask.click, prompt.submit],
-        access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []}),
-        [view, prompt, count, seed],
-        answers,
-        show_progress="hidden",
-        trigger_mode="once",
-        concurrency_limit=2,
-        api_visibility="private",
-    )
+    view.input(None, view, ask, js=OFFER, **components.AT_ONCE)
+    examples.input(None, examples, prompt, js="(example) => example", **components.AT_ONCE)
+    asking = access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []})
+    gr.on([ask.click, prompt.submit], asking, [view, prompt, count, seed], answers, **components.ASKING)
 
 
 def answered(
@@ -86,27 +75,23 @@ def answered(
     capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
     """The answers so far, again and again; ends with the state `done` or, with one sentence, `error`."""
-    samples: list[dict[str, Any]] = []
-    problem = (
-        _problem(run_id, text, seed)
-        or limits.text_problem("The prompt", text, capped)
-        or limits.samples_problem(num_samples, capped)
-    )
-    if problem:
+    problem = _problem(run_id, text, seed) or limits.text_problem("The prompt", text, capped)
+    if problem := problem or limits.samples_problem(num_samples, capped):
         yield {"state": "error", "message": problem, "samples": []}
         return
-    prompt = text.strip()
-    yield {"state": "asking", "prompt": prompt, "samples": [], "count": int(num_samples)}
+    known = {"prompt": text.strip(), "count": int(num_samples)}
+    samples: list[dict[str, Any]] = []
+    yield {"state": "asking", **known, "samples": []}
     try:
         run = history.find_run(outputs, str(run_id))
-        for sample in service.compare(run.path, prompt, num_samples=int(num_samples), seed=int(seed)):
+        for sample in service.compare(run.path, text.strip(), num_samples=int(num_samples), seed=int(seed)):
             samples.append(sample._asdict())
-            yield {"state": "asking", "prompt": prompt, "samples": list(samples), "count": int(num_samples)}
+            yield {"state": "asking", **known, "samples": list(samples)}
     except PlaygroundError as error:
-        yield {"state": "error", "message": str(error), "prompt": prompt, "samples": samples}
+        yield {"state": "error", "message": str(error), **known, "samples": samples}
         return
-    asked = {"run": run.id, "seed": int(seed)}  # with which each of them can be asked about again
-    yield {"state": "done", "prompt": prompt, "samples": samples, "count": int(num_samples), **asked}
+    # with run and seed each of them can be asked about again
+    yield {"state": "done", **known, "samples": samples, "run": run.id, "seed": int(seed)}
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:

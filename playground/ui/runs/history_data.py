@@ -16,7 +16,6 @@ from playground.insight.meters import Meter
 from playground.insight.over_seeds import RunEnd
 from playground.insight.pace import all_left
 from playground.runs import history
-from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.start import queue
@@ -49,7 +48,7 @@ def history_data(outputs: Path) -> dict[str, Any]:
             }
             for run in listed
         ],
-        "sweeps": [_sweep(sweep, members[sweep.name], headlines) for sweep in sweeps if members[sweep.name]],
+        "sweeps": [_sweep(outputs, sweep, members[sweep.name], headlines) for sweep in sweeps if members[sweep.name]],
     }
 
 
@@ -57,7 +56,7 @@ def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
     """Those of some runs that were made for a sweep, in its order."""
     by_id = {run.id: run for run in listed}
     found = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
-    return [run for run in found if run.asked == requests.digest(sweep.request(run.id).id)]
+    return [run for run in found if sweep.owns(run.id, run.asked)]
 
 
 def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -> dict[str, Any]:
@@ -91,10 +90,12 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
     }
 
 
-def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]) -> dict[str, Any]:
+def _sweep(
+    outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
+) -> dict[str, Any]:
     """A sweep as a row of the history; its gain is that of the setting with the highest mean so far."""
     statuses = {run.id: run.status for run in runs}
-    found = progress_of(sweep, statuses)
+    found = progress_of(outputs, sweep, statuses)
     first = runs[0]
     ends = {run.id: _end(headlines[run.id]) for run in runs if run.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
@@ -120,12 +121,14 @@ def _sweep(sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headlin
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
-        "best": None if best is None else {
+        "best": best
+        and {
             "of": len(rows),
-            "setting": sweep_data.in_words(best.setting.values), "gain": sweep_data.interval_data(best.gain),
+            "setting": sweep_data.in_words(best.setting.values),
+            "gain": sweep_data.interval_data(best.gain),
             "kl": sweep_data.interval_data(best.kl),
         },
-    }  # fmt: skip
+    }
 
 
 def first_title(sweep: Sweep, run: RunSummary) -> str:

@@ -37,7 +37,7 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
         return (filling.filled_with(found, changes, outputs, capped) if changes else found).flat()
 
     use_settings = access.guard(Action.FORM, reload)
-    table.input(use_settings, table, train.filled, show_progress="hidden", queue=False, api_visibility="private")
+    table.input(use_settings, table, train.filled, **components.AT_ONCE)
 
 
 def _namer(outputs: Path) -> Any:
@@ -59,10 +59,8 @@ def _deleter(outputs: Path) -> Any:
         """Move a run into the bin; called by static/runs/history.js after the person confirmed it."""
         try:
             history.delete_run(history.find_run(outputs, str(run_id)))
-        except PlaygroundError as error:
-            return {"error": str(error)}
-        except OSError as error:
-            return {"error": f"The run could not be moved to the bin: {error.strerror}."}
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
         return {"error": ""}
 
     return delete_run

@@ -41,12 +41,12 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
     sweep = sweep_record.find(outputs, name)
     folders = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
     statuses = {run_id: run.status() for run_id, run in folders.items()}
-    ends = {run_id: end for run_id, run in folders.items()
-            if statuses[run_id].state == "finished" and (end := over_seeds.end_of(run))}  # fmt: skip
+    finished = [run for run_id, run in folders.items() if statuses[run_id].state == "finished"]
+    ends = {run.id: end for run in finished if (end := over_seeds.end_of(run))}
     rows = over_seeds.rows(sweep, ends)
     chosen = [place for place in dict.fromkeys(shown or range(MOST_SHOWN)) if 0 <= place < len(rows)][:MOST_SHOWN]
     configs = _configs(sweep, rows)
-    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
+    found, left = progress_of(outputs, sweep, statuses), all_left([*statuses.values()], time.time())
     return {
         "name": sweep.name,
         "on": sweep.on,
@@ -72,17 +72,21 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
 
 
 def _setting(
-    sweep: Sweep, row: SettingRow, folders: Mapping[str, RunDirectory], statuses: Mapping[str, Status],
-    ends: Mapping[str, RunEnd], drawn: bool,
-) -> dict[str, Any]:  # fmt: skip
+    sweep: Sweep,
+    row: SettingRow,
+    folders: Mapping[str, RunDirectory],
+    statuses: Mapping[str, Status],
+    ends: Mapping[str, RunEnd],
+    drawn: bool,
+) -> dict[str, Any]:
     cells = sweep.cells()
     runs = []
     for run_id in row.setting.runs:
         status = statuses.get(run_id)
-        told = {"id": run_id, "seed": cells[run_id].get(SEED), "state": status.state if status else "gone"}
+        one = {"id": run_id, "seed": cells[run_id].get(SEED), "state": status.state if status else "gone"}
         if status:
-            told |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
-        runs.append(told)
+            one |= status.model_dump(include={"update", "num_updates", "message"})
+        runs.append(one)
     ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
     return {
         "title": in_words(row.setting.values),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem, RunNotFound, in_words
@@ -23,6 +23,7 @@ from playground.setup import catalog, checks, estimates, limits
 from playground.setup.estimates import disk
 from playground.sweeps import grid, sweep_making, sweep_record
 from playground.sweeps.sweep_making import SweepPlan, SweepRequest
+from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
@@ -65,101 +66,79 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
     def refused(sentence: str) -> dict[str, str]:
         return {"error": sentence}
 
+    actions = SweepActions(outputs, access, spawn)
     return [
-        *access.guard_all(Action.FORM, [planner(outputs, access)]),
-        *access.guard_all(Action.START, [starter(outputs, access, spawn)]),
-        access.guard(Action.STEER, stopper(outputs), refused, run_of),
-        access.guard(Action.RESUME, resumer(outputs, access, spawn), refused, run_of),
-        access.guard(Action.DELETE, deleter(outputs), refused, run_of),
+        access.guard(Action.FORM, actions.plan_sweep, refused),
+        access.guard(Action.START, actions.start_sweep, refused),
+        access.guard(Action.STEER, actions.stop_sweep, refused, run_of),
+        access.guard(Action.RESUME, actions.resume_sweep, refused, run_of),
+        access.guard(Action.DELETE, actions.delete_sweep, refused, run_of),
     ]
 
 
-def planner(outputs: Path, access: Access) -> Callable[..., dict[str, Any]]:
-    """The server function that says what a sweep would be."""
+class SweepActions(NamedTuple):
+    """The server functions. `spawn`: what starts workers; by default new processes."""
 
-    def plan_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
-        """{preset, vary: [{field, values}], seeds, name}; answers {error, problems, count, seconds, beside, told}."""
+    outputs: Path
+    access: Access
+    spawn: Workers | None = None
+
+    def plan_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
+        """What a sweep would be, of {preset, vary: [{field, values}], seeds, name}; answers {error, problems, count,
+        seconds, beside, told}."""
         try:
-            found = _plan(asked, outputs, access, caller, Request())
-            seconds = grid.seconds(found.configs, outputs, history.finished_runs(outputs))
+            found = _plan(asked, self.outputs, self.access, caller, Request())
+            seconds = grid.seconds(found.configs, self.outputs, history.finished_runs(self.outputs))
         except InvalidConfig as error:
             return _answer(problems=_as_data(error.problems))
         except ModelNotFound:  # to be fetched first, so nothing is known of it yet
             return _answer(count=len(found.configs))
         except (PlaygroundError, OSError) as error:
             return _answer(in_words(error))
-        told = sweep_data.varies(found.sweep)
-        return _answer(count=len(found.configs), seconds=seconds, beside=len(queue.waiting(outputs)), told=told)
+        varies, beside = sweep_data.varies(found.sweep), len(queue.waiting(self.outputs))
+        return _answer(count=len(found.configs), seconds=seconds, beside=beside, told=varies)
 
-    return plan_sweep
-
-
-def starter(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:
-    """The server function that starts a sweep."""
-
-    def start_sweep(asked: Any, caller: Caller) -> dict[str, Any]:
-        """As `plan_sweep`; answers {error, problems, name}."""
-        request = Request(visitor=str(caller.visitor), mode=access.mode)
+    def start_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
+        """Start a sweep, asked for as in `plan_sweep`; answers {error, problems, name}."""
+        request = Request(visitor=str(caller.visitor), mode=self.access.mode)
         try:
-            found = _plan(asked, outputs, access, caller, request)
-            disk.check(found.configs, outputs)
-            with quota.admitted(request, access, caller, outputs, count=len(found.configs)):
-                sweep_making.create(outputs, found.sweep, spawn)
+            found = _plan(asked, self.outputs, self.access, caller, request)
+            disk.check(found.configs, self.outputs)
+            with quota.admitted(request, self.access, caller, self.outputs, count=len(found.configs)):
+                sweep_making.create(self.outputs, found.sweep, self.spawn)
         except InvalidConfig as error:
             return _answer(problems=_as_data(error.problems))
         except (PlaygroundError, OSError) as error:
             return _answer(in_words(error))
         return _answer(name=found.sweep.name)
 
-    return start_sweep
+    def stop_sweep(self, name: Any) -> dict[str, Any]:
+        """Ask all runs of a sweep to stop; those that wait are taken out of the queue. Answers {error}."""
+        return self._of_all(sweep_making.stop_all, name)
 
+    def delete_sweep(self, name: Any) -> dict[str, Any]:
+        """Move all runs of a sweep into the bin; called after the person confirmed it. Answers {error}."""
+        return self._of_all(sweep_making.delete_all, name)
 
-def stopper(outputs: Path) -> Callable[[Any], dict[str, Any]]:
-    """The server function that stops all runs of a sweep."""
-
-    def stop_sweep(name: Any) -> dict[str, Any]:
-        """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
-        return _of_all(sweep_making.stop_all, outputs, name)
-
-    return stop_sweep
-
-
-def deleter(outputs: Path) -> Callable[[Any], dict[str, Any]]:
-    """The server function that deletes all runs of a sweep."""
-
-    def delete_sweep(name: Any) -> dict[str, Any]:
-        """Move all runs of a sweep into the bin; called after the person confirmed it."""
-        return _of_all(sweep_making.delete_all, outputs, name)
-
-    return delete_sweep
-
-
-def _of_all(act: Callable[[Path, Sweep], object], outputs: Path, name: Any) -> dict[str, Any]:
-    """Do something with all runs of a sweep; answers {error}."""
-    try:
-        act(outputs, sweep_record.find(outputs, str(name)))
-    except (PlaygroundError, OSError) as error:
-        return {"error": in_words(error)}
-    return {"error": ""}
-
-
-def resumer(outputs: Path, access: Access, spawn: Workers | None = None) -> Callable[..., dict[str, Any]]:
-    """The server function that takes up all runs of a sweep that have ended early."""
-
-    def resume_sweep(name: Any, caller: Caller) -> dict[str, Any]:
-        """Let all of them go on; answers {error, going, refused: [[run, why]]}."""
+    def resume_sweep(self, name: Any, caller: Caller) -> dict[str, Any]:
+        """Let all runs of a sweep go on that have ended early; answers {error, going, refused: [[run, why]]}."""
         try:
-            sweep = sweep_record.find(outputs, str(name))
-            runs = sweep_record.runs_of(outputs, sweep)
-            again = sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
-            count = again + (0 if sweep.made else len(sweep.runs) - len(runs))
-            with quota.admitted(Request(), access, caller, outputs, count=count):
-                found = sweep_making.resume_all(outputs, sweep, spawn)
+            sweep = sweep_record.find(self.outputs, str(name))
+            runs = sweep_record.runs_of(self.outputs, sweep)
+            unmade = progress_of(self.outputs, sweep, {run.id: run.status() for run in runs}).unmade
+            count = unmade + sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
+            with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
+                found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
         except (PlaygroundError, OSError) as error:
             return {"error": in_words(error), "going": 0, "refused": []}
         return {"error": "", "going": len(found.going), "refused": [list(item) for item in found.refused.items()]}
 
-    return resume_sweep
+    def _of_all(self, act: Callable[[Path, Sweep], object], name: Any) -> dict[str, Any]:
+        try:
+            act(self.outputs, sweep_record.find(self.outputs, str(name)))
+        except (PlaygroundError, OSError) as error:
+            return {"error": in_words(error)}
+        return {"error": ""}
 
 
 def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:

@@ -20,7 +20,6 @@ from typing import IO, Any
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.start import fork, launcher
-from playground.sweeps import sweep_making, sweep_record
 from tests.support import PROJECT, small_config
 
 CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "subprocess.Popen"}
@@ -31,10 +30,9 @@ class KilledMakers:
     """The process that makes and dies, as often as one likes."""
 
     def __enter__(self) -> KilledMakers:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.killed_maker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=PROJECT,
-            text=True, env={**os.environ, "PYTHONWARNINGS": "ignore"},
-        )  # fmt: skip
+        command, pipe = [sys.executable, "-m", "tests.killed_maker"], subprocess.PIPE
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, cwd=PROJECT, text=True, env=environment)
         return self
 
     def __exit__(
@@ -72,11 +70,7 @@ def fork_(outputs: str, run_id: str) -> None:
     fork.fork(RunDirectory(Path(outputs) / "parent"), 2, [], run_id or None, idle, CLICK)
 
 
-def complete(outputs: str, name: str) -> None:
-    sweep_making.complete(Path(outputs), sweep_record.find(Path(outputs), name), idle)
-
-
-MAKERS: dict[str, Callable[[str, str], None]] = {"start": start, "resume": resume, "fork": fork_, "complete": complete}
+MAKERS: dict[str, Callable[[str, str], None]] = {"start": start, "resume": resume, "fork": fork_}
 
 
 def die_before(step: int, folder: str) -> None:

@@ -68,9 +68,7 @@ def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
     return found
 
 
-def answers(
-    config: RunConfig, outputs: Path, service: ModelService, count: int = SAMPLES
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
     """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
     it goes on, at last {samples, rewards}. A reward that fails says why and keeps none of the others from speaking.
 
@@ -78,7 +76,7 @@ def answers(
         ServiceUnavailable: the model or the prompts cannot be used.
     """
     config = checks.located(config, outputs)
-    wanted = trying.reference_of(config, count)
+    wanted = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []
     for found in service.ask("reference-samples", {"reference": wanted}, trying.TIMEOUT_SECONDS):
         if "samples" in found:

@@ -1,8 +1,7 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
 A worker that dies cannot say so. Whoever watches an outputs folder does it in its place, once it holds the lock that
-the worker would hold if it lived; so a living worker is never contradicted, and nobody is ever signalled, but for a
-trial that nobody waits for (`runs.trial`). The web
+the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
 process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
 and `doctor` look once. Any number of them may look at the same time.
 """
@@ -86,7 +85,7 @@ class Supervisor:
 
     def _clear_trial(self) -> None:
         if trial.clear(self.outputs):
-            say("A trial update, whose maker is gone, was ended and taken away.")
+            say("What was left of a trial update, whose maker is gone, was taken away.")
 
     def _clear_half_made(self) -> None:
         if left := half_made.left(self.outputs):

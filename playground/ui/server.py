@@ -35,7 +35,7 @@ from playground.safety import redaction
 from playground.setup import limits, raised
 from playground.setup.raised import PageLimits
 from playground.sweeps import sweep_making, sweep_record
-from playground.ui import lent_gpu, page, routes, theme
+from playground.ui import page, routes, theme, zero_gpu
 from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.door.access import Access
 from playground.ui.door.incoming import Incoming
@@ -136,9 +136,9 @@ def launch(
     address = listening_address(host, mode)
     _check_free(address, port)
     hub, service = Hub(outputs, recorded), ModelService(outputs)
-    standby = lent_gpu.LentGpu(outputs) if lent_gpu.is_here() else StandbyWorker()
+    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    if isinstance(standby, lent_gpu.LentGpu):
+    if isinstance(standby, zero_gpu.ZeroGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(access.limits.uploads_bytes)

@@ -93,34 +93,6 @@ def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
     assert processes.worker_of(run) is None, "it has gone"
 
 
-def test_an_attempt_that_begins_while_the_one_before_is_ended_is_left_alone(outputs, monkeypatch):
-    run = RunDirectory.create(outputs, small_config(), "r")
-    attempts = []
-
-    def begin() -> None:
-        with open(run.lock_path, "wb") as lock:
-            launcher.take(lock)
-            attempts.append(subprocess.Popen(["sleep", "60"], pass_fds=(lock.fileno(),), start_new_session=True))
-        now = Status(state="running", attempt=len(attempts), **identity(attempts[-1].pid)._asdict())
-        write_atomically(run.status_path, now.model_dump_json())
-
-    def polled(seconds: float) -> None:
-        if len(attempts) == 1:  # it leaves, and somebody who waited for that takes it up again
-            attempts[0].kill()
-            attempts[0].wait()
-            begin()
-
-    begin()
-    monkeypatch.setattr(processes.time, "sleep", polled)
-    told = processes.end(run, grace_seconds=0.5)
-    monkeypatch.undo()
-    try:
-        assert attempts[1].poll() is None and told.signals == () and not told.alive
-    finally:
-        attempts[1].kill()
-        attempts[1].wait()
-
-
 def test_who_is_who_does_not_hang_on_the_wall_clock():
     one = Identity(10, 1000.0, "boot", 77)
     assert one.is_same(Identity(10, 5000.0, "boot", 77)), "the clock was set meanwhile"

@@ -13,7 +13,7 @@ import pytest
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.start import launcher, queue
-from playground.runs.supervisor import Supervisor, SupervisorThread
+from playground.runs.supervisor import SupervisorThread
 from tests.faults.witness import LEDGER
 from tests.figures import Figure
 from tests.support import PROJECT, at_once, small_config, wait_until
@@ -103,17 +103,3 @@ def test_fifty_runs_for_one_device_go_one_at_a_time_in_order(outputs: Path, figu
     assert queue.entries(outputs) == []
     alone = {name for name, word in told if word == "alone" and names.count(name) == 1}
     figure("50 starts for one device: one at a time, first come first served, none lost", STARTS, len(alone))
-
-
-def test_two_devices_are_two_slots(outputs: Path) -> None:
-    first = launcher.start(small_config(device="cpu"), outputs)
-    other = launcher.start(small_config(device="cuda:7"), outputs)
-    same = launcher.start(small_config(device="cuda:7"), outputs)
-    assert first.process is not None and other.process is not None
-    assert same.process is None and queue.position(same.run) == 1
-    for started in (first, other):
-        assert started.process is not None
-        started.process.wait(timeout=120)
-    Supervisor(outputs).look()
-    wait_until(lambda: all_ended(outputs, 3))
-    assert {word for _, word in ledger(outputs)} == {"alone"}

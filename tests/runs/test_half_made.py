@@ -18,9 +18,6 @@ from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import fork, half_made, launcher, queue
 from playground.runs.supervisor import Supervisor
-from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_making import SweepRequest
-from playground.sweeps.sweep_progress import progress_of
 from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
 
@@ -142,26 +139,6 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
         if not killed:
             break
     assert not killed and step >= FEWEST_STEPS["fork"]
-
-
-def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path: Path, makers: KilledMakers) -> None:
-    base = small_config().model_dump(mode="json")
-    for step in range(MOST_STEPS):
-        outputs = tmp_path / str(step)
-        outputs.mkdir()
-        plan = sweep_making.plan(outputs, SweepRequest("mine", base, [], ["seed=0,1"], "two"), lambda config: None)
-        sweep_record.write(outputs, plan.sweep)
-        killed = makers.killed(step, "complete", outputs, "two")
-        if step % 2:
-            later(outputs)
-        sweep_making.resume_all(outputs, sweep_record.find(outputs, "two"), idle)
-        sweep = sweep_record.find(outputs, "two")
-        statuses = sweep_record.statuses(outputs, sweep)
-        assert list(statuses) == ["two-1", "two-2"] and progress_of(sweep, statuses).deleted == 0, step
-        end_all(outputs)
-        if not killed:
-            break
-    assert not killed and step >= 2 * FEWEST_STEPS["start"]
 
 
 def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:

@@ -83,20 +83,6 @@ def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_nobody_out(
             os.waitpid(fork, 0)
 
 
-def test_a_second_run_waits_while_one_lives_and_starts_afterwards(outputs: Path) -> None:
-    first, process = launcher.start(small_config("wait"), outputs, "first")
-    second, none = launcher.start(small_config(), outputs, "second")
-    assert process is not None and none is None
-    assert second.status().state == "queued" and not second.is_alive()
-    assert launcher.start_waiting(outputs) == []
-    assert [run.id for run in launcher.living_runs(outputs)] == ["first"]
-    first.request_stop()
-    process.wait(timeout=120)
-    assert first.status().state == "stopped"
-    assert [run.id for run in launcher.start_waiting(outputs)] == ["second"]
-    wait_until(lambda: second.status().state == "finished")
-
-
 def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[launcher.Started] = []
     all_looked = threading.Barrier(20)
@@ -131,14 +117,6 @@ def test_a_worker_that_dies_without_a_word_is_an_interrupted_run(outputs: Path) 
     run, process = launcher.start(small_config("crash"), outputs)
     assert process.wait(timeout=120) == 9
     assert (run.status().state, run.status().reason, run.status().update) == ("interrupted", "killed", 1)
-
-
-def test_a_killed_worker_frees_the_place(outputs: Path) -> None:
-    run, process = launcher.start(small_config("deaf"), outputs)
-    wait_until(lambda: run.status().state == "running")
-    process.kill()
-    process.wait(timeout=120)
-    assert run.status().state == "interrupted" and launcher.living_run(outputs) is None
 
 
 def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:

@@ -367,7 +367,7 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
     training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
     keeper = Supervisor(outputs)

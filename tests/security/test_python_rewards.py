@@ -183,7 +183,7 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
     def worker() -> None:
         run = RunDirectory.create(outputs, config, f"run-{len(list(outputs.glob('*')))}")
         answer = subprocess.run(
-            [sys.executable, "-m", "playground.training.process.worker", str(run.path)], cwd=PROJECT, timeout=120,
+            [sys.executable, "-m", "playground.worker", str(run.path)], cwd=PROJECT, timeout=120,
             capture_output=True, env={**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"},
         )  # fmt: skip
         assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []

@@ -64,10 +64,8 @@ def nothing(*_: object) -> None:
 
 def be_a_zerogpu_space(asked: Path) -> None:
     """Make this process what the hub starts on ZeroGPU, before `spaces` is imported in it, and give it the device."""
-    os.environ.update(
-        SPACE_ID="owner/space", SPACES_ZERO_GPU="true", SPACES_ZERO_DEVICE_API_URL=Api(asked).url,
-        CUDA_VISIBLE_DEVICES="",
-    )  # fmt: skip
+    os.environ.update(SPACE_ID="owner/space", SPACES_ZERO_GPU="true", CUDA_VISIBLE_DEVICES="")
+    os.environ["SPACES_ZERO_DEVICE_API_URL"] = Api(asked).url
     import torch
 
     if torch.version.cuda is None:  # a CPU build has no part of what `spaces` puts its own in the place of

@@ -16,9 +16,9 @@ from safetensors.torch import save_file
 from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.training.process import family, helper
+from playground.training.process import rank_processes
 from playground.training.process.equipment import Equipment
-from playground.training.process.family import Place
+from playground.training.process.rank_processes import Place
 from playground.training.process.session import Session
 from playground.training.ranks.ranks import ALONE, Ranks
 from tests.faults import resuming
@@ -69,10 +69,10 @@ def weights_of(mine: Equipment) -> dict[str, Any]:
 
 
 def main(rank: int, store: str, folder: Path) -> None:
-    ranks = family.connected(Place(rank, 2, "cpu", store))
+    ranks = rank_processes.connected(Place(rank, 2, "cpu", store))
     for case in CASES:
         if rank:
-            mine: Equipment = helper.help_with(config_of(folder, case), folder / "two", ranks)
+            mine: Equipment = rank_processes.help_with(config_of(folder, case), folder / "two", ranks)
         else:
             mine = trained(RunDirectory.create(folder / "two", config_of(folder, case), slug(case)), ranks)
         save_file(weights_of(mine), folder / f"{slug(case)}-{rank}.safetensors")

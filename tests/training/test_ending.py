@@ -21,8 +21,9 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.writer import RunWriter
 from playground.training.models.language_model import Tokens
-from playground.training.process import ending
+from playground.training.process import watch
 from playground.training.process.ending import StopRequested, diagnosis, reported
+from playground.training.process.watch import WorkerWatch
 from playground.training.rewards.formats import Format
 from tests.support import small_config
 
@@ -154,8 +155,49 @@ def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(tmp_path):
     assert not half.exists() and replaced.exists(), "what was set aside may be the only whole one"
 
 
-def test_one_cause_after_another_is_asked_even_where_they_go_round():
-    first, second = RuntimeError("a"), RuntimeError("b")
-    first.__cause__, second.__cause__ = second, first
-    assert diagnosis(first, lambda: "")[0] == "bug"
-    assert [str(error) for error in ending._causes(first)] == ["a", "b"]
+# what breaks a run off between two micro-batches
+
+
+@pytest.fixture
+def run(outputs):
+    return RunDirectory.create(outputs, small_config(), "r")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [1000.0]
+    monkeypatch.setattr(watch.heartbeat, "now", lambda: now[0])
+    return now
+
+
+def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, clock):
+    between = WorkerWatch(RunWriter(run, 10), max_minutes=0.5).between
+    clock[0] += 29.9
+    between()
+    clock[0] += 0.1
+    with pytest.raises(StopRequested) as caught:
+        between()
+    assert caught.value.reason == "time_limit"
+
+
+def test_without_a_limit_only_a_request_breaks_off(run, clock):
+    between = WorkerWatch(RunWriter(run, 10)).between
+    clock[0] += 1e9
+    between()
+    run.request_stop()
+    with pytest.raises(StopRequested) as caught:
+        between()
+    assert caught.value.reason == "stopped"
+
+
+def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock):
+    writer = RunWriter(run, 10)
+    writer.set_status(update=7)
+    with reported(writer):
+        between = WorkerWatch(writer, max_minutes=1).between
+        clock[0] += 60
+        between()
+    status = run.status()
+    assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 7)
+    assert "1 minute (max_minutes)" in status.message

@@ -73,13 +73,6 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
     assert last["text"].endswith("more tokens") and last["special"]
 
 
-def test_a_character_of_several_tokens_is_shown_whole():
-    tokenizer = snapshots.byte_level()
-    ids = tokenizer("a \u6620b").input_ids  # three bytes, none of which it has learned together
-    (piece,) = preview.seen(Tokens(tokenizer, pad_id=0, eos_id=0), ids)
-    assert "\u6620" in piece["tokens"] and "".join(piece["tokens"]) == "a \u6620b" and len(ids) > len(piece["tokens"])
-
-
 def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_path):
     folder = snapshots.snapshot(
         tmp_path / "model", "qwen2", own_pad=True, tokenizer=snapshots.byte_level(own_pad=True, chat=True)
@@ -108,15 +101,6 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
     assert [prompt.text for prompt in session.split.evaluation] == fixed
     assert [prompt.text for prompt in session.split.training] == [row["text"] for row in answer["rows"][len(fixed) :]]
     assert answer["sentence"] in [event.message for event in run.events() if event.kind == "warning"]
-
-
-def test_of_claims_the_preview_says_how_many_questions_they_are_made_of(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(20)), encoding="utf-8")
-    found = preview.preview(config(path))
-    assert (found["num_claims"], found["column"], found["columns"]) == (20, None, ["question", "right", "wrong"])
-    assert (found["num_training"], found["num_evaluation"], found["num_rows"]) == (5, 3, 8)
-    assert preview.preview(config(hh_file(tmp_path)))["num_claims"] == 0
 
 
 def test_a_model_without_a_tokenizer_is_said(tmp_path):

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, Problem, RunNotResumable
 from playground.rewards.mixture import Scale, arithmetic
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import JsonlTail, private, write_atomically
+from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import (
     EDIT,
     FORK,
@@ -29,13 +29,10 @@ from playground.runs.folder.records import (
     SCORE_SCALE,
     Evaluation,
     Event,
-    Mark,
     Record,
-    Resumption,
     Sample,
     Status,
     UpdateMetrics,
-    in_force,
     to_json_line,
 )
 from playground.runs.folder.requests import Request
@@ -50,6 +47,7 @@ FIXED = tuple(
     "evaluation.samples_per_prompt evaluation.text".split()
 )
 Line = UpdateMetrics | Sample | Evaluation | TokenFigures
+KEPT = (SCORE_SCALE, "model", REFERENCE)  # events about what the fork begins with
 REWARDS = "rewards"  # of which a fork may change the weights
 
 
@@ -128,10 +126,9 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
-    told = describe.differences_in_words(config, before)
-    return f"Forked from {parent.id} after update {at}" + (
-        f": {describe.listed(told)}" if told else ", nothing changed"
-    )
+    changed = describe.differences_in_words(config, before)
+    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
+    return f"Forked from {parent.id} after update {at}{what}"
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
@@ -158,35 +155,35 @@ def _copy_records(
 ) -> None:
     """What still holds of the first updates, as one attempt's; the fork itself is an event."""
     last = 0.0
-    resumed = parent.resumptions()
-    files: list[tuple[Path, Path, type[Line]]] = [
-        (parent.metrics_path, run.metrics_path, UpdateMetrics),
-        (parent.samples_path, run.samples_path, Sample),
-        (parent.evaluations_path, run.evaluations_path, Evaluation),
-        (parent.tokens_path, run.tokens_path, TokenFigures),
+    copies: list[tuple[Path, Sequence[Line]]] = [
+        (run.metrics_path, parent.metrics()),
+        (run.samples_path, parent.samples()),
+        (run.evaluations_path, parent.evaluations()),
+        (run.tokens_path, parent.token_figures()),
     ]
-    for theirs, mine, kind in files:
-        with open(mine, "w", encoding="utf-8", opener=private) as file:
-            for item in _in_force(theirs, kind, resumed):
-                if item.update <= at:
-                    file.write(to_json_line(_kept(item)))
-                    last = max(last, getattr(item, "seconds", 0.0))
-    events = [
-        event.model_copy(update={"attempt": 1, "seq": number})
-        for number, event in enumerate(
-            (event for event in parent.events() if event.update <= at and event.kind in KEPT), 1
-        )
-    ]
-    told = Event(
-        seq=len(events) + 1, time=time.time(), kind=FORK, update=at,
+    for path, lines in copies:
+        before = [line for line in lines if line.update <= at]
+        _write(path, map(_kept, before))
+        last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
+    events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
+    copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
+    made = Event(
+        seq=len(events) + 1,
+        time=time.time(),
+        kind=FORK,
+        update=at,
         message=f"Forked from {parent.id} after update {at}.",
         data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
-    )  # fmt: skip
-    _write(run.events_path, [*events, told])
+    )
+    _write(run.events_path, [*copied, made])
     status = Status(
-        state="interrupted", update=at, num_updates=parent.status().num_updates, started_at=time.time(),
-        updated_at=time.time(), worked_seconds=last,
-    )  # fmt: skip
+        state="interrupted",
+        update=at,
+        num_updates=parent.status().num_updates,
+        started_at=time.time(),
+        updated_at=time.time(),
+        worked_seconds=last,
+    )
     write_atomically(run.status_path, status.model_dump_json())
 
 
@@ -206,20 +203,8 @@ def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
     return found
 
 
-KEPT = (SCORE_SCALE, "model", REFERENCE)  # events that tell of what the fork begins with
-
-
-def _in_force(path: Path, kind: type[Line], resumed: Sequence[Resumption]) -> Iterator[Line]:
-    """The records of a file that still count, one at a time: it is read twice, and never held."""
-    lines = enumerate(JsonlTail(path).records(kind))
-    kept = {mark.place for mark in in_force((Mark(item.attempt, item.update, place) for place, item in lines), resumed)}
-    for place, item in enumerate(JsonlTail(path).records(kind)):
-        if place in kept:
-            yield item
-
-
 def _kept(item: Record) -> Record:
-    """A line of the parent as one of the fork: of its first attempt, and a last look is one on the way."""
+    """A line of the parent as one of the fork: of its first attempt, and the last evaluation is one on the way."""
     last = getattr(item, "stage", "") == "after"
     return item.model_copy(update={"attempt": 1, **({"stage": "during"} if last else {})})
 
@@ -248,7 +233,7 @@ def _unweighted(config: RunConfig) -> list[dict[str, Any]]:
 
 
 def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> None:
-    """With other weights the score of what was looked at before is another; its unit stays the parent's, and so beta
+    """With other weights the score of what was evaluated before is another; its unit stays the parent's, and so beta
     means what it meant. What the updates until here were paid stays as it was."""
     folder = next(iter(run.checkpoints()))
     facts = checkpoints.facts_of(folder)
@@ -261,22 +246,15 @@ def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> Non
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
     samples = run.samples()
     terms = {name: [sample.scores.get(name) for sample in samples] for name in facts["terms"]}
-    scores = scale(mixture.combine(terms).totals)
     penalty = config.sampling.missing_eos_penalty
+    rows = zip(samples, scale(mixture.combine(terms).totals), strict=True)
+    scores = [(row, score - penalty * (row.ended is False)) for row, score in rows]
+    _write(run.samples_path, [row.model_copy(update={"score": score}) for row, score in scores])
+    events = [(event, {**event.data, "terms": facts["terms"]}) for event in run.all_events()]
     _write(
-        run.samples_path,
-        [
-            sample.model_copy(update={"score": score - penalty * (sample.ended is False)})
-            for sample, score in zip(samples, scores, strict=True)
-        ],
+        run.events_path,
+        [event.model_copy(update={"data": data}) if event.kind == SCORE_SCALE else event for event, data in events],
     )
-    events = [
-        event.model_copy(update={"data": {**event.data, "terms": facts["terms"]}})
-        if event.kind == SCORE_SCALE
-        else event
-        for event in run.all_events()
-    ]
-    _write(run.events_path, events)
     facts |= {checkpoints.OBJECTIVE: checkpoints.digest_of_objective(config), checkpoints.BEST_BY: None}
     _seal(folder, facts)
 

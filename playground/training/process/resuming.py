@@ -6,6 +6,7 @@ earlier attempts trained is repeated at the same updates; everything random foll
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig
@@ -53,7 +54,7 @@ def take_up(
     if found:
         writer.set_status(phase="reading the checkpoint")
         _check_objective(found, config)
-        facts = _restore(found, policy, trainer, scorer)
+        facts = _restore(found.path, policy, trainer, scorer)
     scaled = bool(found) or _scale_from_events(events, scorer)
     done = trainer.updates_done
     writer.set_status(update=done)
@@ -93,16 +94,14 @@ def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[st
     return sentences
 
 
-def _restore(
-    found: run_checkpoints.Found, policy: LanguageModel, trainer: Trainer, scorer: Scorer
-) -> dict[str, Any]:  # fmt: skip
+def _restore(path: Path, policy: LanguageModel, trainer: Trainer, scorer: Scorer) -> dict[str, Any]:
     try:
-        optimizer, facts = checkpoint_files.restore(found.path, policy, trainer.critic)
+        optimizer, facts = checkpoint_files.restore(path, policy, trainer.critic)
         trainer.restore(optimizer, facts)
         scorer.restore(facts)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelNotFound(
-            f"The checkpoint {found.path.name} does not fit the settings of this run ({loading.first_line(error)}). "
+            f"The checkpoint {path.name} does not fit the settings of this run ({loading.first_line(error)}). "
             "Put config.yaml back as it was, or start a new run."
         ) from error
     return facts

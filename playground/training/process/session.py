@@ -39,19 +39,19 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import TRIAL
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
-from playground.runs.trial import MEASURING
 from playground.setup.devices import available_cores
 from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
 from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
-from playground.training.process.equipment import COMPARE, EVALUATE, SCALE, STATE, UPDATE, Equipment
+from playground.training.process.equipment import Equipment
 from playground.training.ranks.ranks import ALONE, Ranks
 
 T = TypeVar("T")
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
-TELL_SECONDS = 5.0  # between two words of how far the measuring of the reference is
+MEASURING = "measuring the reference"
+PROGRESS_SECONDS = 5.0  # between two words of how far that is
 OTHER_PROMPTS = (
     "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
     "playground drew them. What is compared before and after is of different prompts."
@@ -105,6 +105,10 @@ class Session(Equipment):
         ):
             self.writer.event(kind, message, **data)
 
+    def _all(self, step: str, **arguments: Any) -> None:
+        """Let the other ranks do what this one does next: a method of `Equipment`."""
+        self.ranks.first([step, arguments])
+
     def begin(self) -> None:
         """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
         where that is not known yet.
@@ -121,7 +125,7 @@ class Session(Equipment):
                 self._once("warning", OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
-        self.ranks.first({"do": STATE})
+        self._all("share_state")
         self.share_state()
         if not scaled:
             self.writer.set_status(phase=MEASURING)
@@ -135,11 +139,11 @@ class Session(Equipment):
 
         def tell(share: float) -> None:
             nonlocal last
-            if time.monotonic() - last > TELL_SECONDS:
+            if time.monotonic() - last > PROGRESS_SECONDS:
                 last = time.monotonic()
                 self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
 
-        self.ranks.first({"do": SCALE, "samples": samples})
+        self._all("fit_scale", samples=samples)
         scale = self.fit_scale(samples, tell)
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
@@ -148,7 +152,7 @@ class Session(Equipment):
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        self.ranks.first({"do": EVALUATE, "stage": stage})
+        self._all("evaluate", stage=stage)
         samples, scores, figures = self.evaluate(stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
@@ -178,9 +182,13 @@ class Session(Equipment):
             self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
         )
         return Evaluation(
-            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
-            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
-        )  # fmt: skip
+            update=self.trainer.updates_done,
+            stage=stage,
+            perplexity_text=found.perplexity,
+            text_documents=found.documents,
+            text_tokens=found.tokens,
+            seconds=time.perf_counter() - clock,
+        )
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
         """What the held-out judges say. Raises: see `_or_warned`."""
@@ -217,7 +225,7 @@ class Session(Equipment):
             if last or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
-                self.ranks.first({"do": COMPARE})
+                self._all("compare_ranks")
                 self.compare_ranks()
                 self.save()
 
@@ -229,7 +237,7 @@ class Session(Equipment):
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
-            self.ranks.first({"do": UPDATE, "changes": self._changes, "trace": steering.trace_asked})
+            self._all("update", changes=self._changes, trace=steering.trace_asked)
             self._changes = []
             slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 
@@ -278,12 +286,16 @@ class Session(Equipment):
         if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
             return
         self.writer.flush()  # what led here reaches the disk first
-        saved = checkpoint_files.save(
-            folder, done, self.policy, self.trainer.critic, self.tokens,
-            {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
-             "config_sha256": self._digest, run_checkpoints.RUN_KEY: requests.of(self.run).key,
-             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config)}, optimizer,
-        )  # fmt: skip
+        facts = {
+            **self.scorer.facts(),
+            **self._worth(),
+            **facts,
+            "attempt": self.writer.status.attempt,
+            "config_sha256": self._digest,
+            run_checkpoints.RUN_KEY: requests.of(self.run).key,
+            run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config),
+        }
+        saved = checkpoint_files.save(folder, done, self.policy, self.trainer.critic, self.tokens, facts, optimizer)
         if problem := run_checkpoints.problem_of(saved, just_read=True):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
             run_checkpoints.set_aside([saved])

@@ -50,7 +50,7 @@ class WorkerWatch:
         max_minutes: the time that this process may take; a resumed run gets it again.
         time_is_up: what is said when that is over; by default which setting it was.
 
-    Of a process in which it is not the main thread that trains it hears no SIGTERM (`process.lent`).
+    Of a process in which it is not the main thread that trains it hears no SIGTERM (`worker.attempt`).
     """
 
     def __init__(

@@ -68,15 +68,11 @@ def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[d
             for other, judge in enumerate(models):
                 own = _log_probs(judge, episodes, sampling.temperature, drawn=judge is model)
                 log_probs[other, rows, columns] = own.reshape(-1, each)
-    yield {"measured": {
-        "updates": [0, checkpoints.update_of(newest)][: len(models)], "each": each,
-        "scores": scores.round(4).tolist(), "log_ratios": (log_probs[1:] - log_probs[:1]).round(4).tolist(),
-    }}  # fmt: skip
+    tables = {"scores": scores.round(4).tolist(), "log_ratios": (log_probs[1:] - log_probs[:1]).round(4).tolist()}
+    yield {"measured": {"updates": [0, checkpoints.update_of(newest)][: len(models)], "each": each, **tables}}
 
 
-def _log_probs(
-    model: LanguageModel, episodes: Episodes, temperature: float, *, drawn: bool
-) -> NDArray[np.float64]:  # fmt: skip
+def _log_probs(model: LanguageModel, episodes: Episodes, temperature: float, drawn: bool) -> NDArray[np.float64]:
     """Of whole completions; where it is the model that drew them, and its sampler is exact, they are known already."""
     if drawn and model.exact:
         known: NDArray[np.float64] = episodes.log_probs.double().sum(1).cpu().numpy()

@@ -13,6 +13,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from playground import worker as reward_worker
 from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
 from playground.pocket import annotators, judges
@@ -20,7 +21,6 @@ from playground.rewards.agreement import wilson
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts.preferences import Pair
-from playground.training.process import pair_worker as reward_worker
 from playground.training.rewards import learned_rewards as reward_models
 from playground.training.rewards import pair_trainer as reward_trainer
 from playground.training.rewards import pairs as preference_pairs

@@ -260,7 +260,7 @@ def attempt(folder: str, seconds: float) -> str:
             with _printing_into(run.log_path):
                 work(run.path, lambda job: _for_seconds(job, seconds))
         finally:
-            if left := launcher.adopt_lock():  # there was no job, so nobody else has let go of it
+            if left := launcher.adopt_lock():  # there was no job that has let go of it
                 left.close()
     return run.status().state
 

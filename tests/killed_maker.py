@@ -62,15 +62,11 @@ def start(outputs: str, run_id: str) -> None:
     launcher.start(small_config(), Path(outputs), run_id or None, idle, CLICK)
 
 
-def resume(outputs: str, run_id: str) -> None:
-    launcher.resume(RunDirectory(Path(outputs) / run_id), idle)
-
-
 def fork_(outputs: str, run_id: str) -> None:
     fork.fork(RunDirectory(Path(outputs) / "parent"), 2, [], run_id or None, idle, CLICK)
 
 
-MAKERS: dict[str, Callable[[str, str], None]] = {"start": start, "resume": resume, "fork": fork_}
+MAKERS: dict[str, Callable[[str, str], None]] = {"start": start, "fork": fork_}
 
 
 def die_before(step: int, folder: str) -> None:

@@ -43,7 +43,7 @@ class GeneratedSample(NamedTuple):
     positions, in nats."""
 
     side: Literal["reference", "policy"]
-    index: int  # type: ignore[assignment]  # it hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # it hides tuple.index, which is not needed here
     completion: str
     score: float | None
     scores: dict[str, float | None]

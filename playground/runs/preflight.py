@@ -86,17 +86,23 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
-            told: dict[str, Any] = {"name": name, "weight": spec.weight, "judge": judge, "values": None, "problem": ""}
+            answer: dict[str, Any] = {
+                "name": name,
+                "weight": spec.weight,
+                "judge": judge,
+                "values": None,
+                "problem": "",
+            }
             asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
             try:
                 for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
                     if "names" in found:
-                        told["values"] = next(iter(found["reference"].values()))
+                        answer["values"] = next(iter(found["reference"].values()))
                     else:
                         yield found
             except ServiceUnavailable as error:
-                told["problem"] = str(error)
-            rewards.append(told)
+                answer["problem"] = str(error)
+            rewards.append(answer)
     yield {"samples": samples, "rewards": rewards}
 
 

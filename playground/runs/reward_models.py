@@ -31,7 +31,7 @@ MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
 
 
 class StepMetrics(Record):
-    """One optimizer step (`held_out` False), or a look at the held-out pairs after it (True)."""
+    """One optimizer step (`held_out` False), or an evaluation on the held-out pairs after it (True)."""
 
     step: Count
     held_out: bool = False
@@ -171,7 +171,7 @@ def delete(training: RewardTraining) -> None:
     Raises:
         RunBusy: it is still in training.
     """
-    with launcher.one_at_a_time(training.folder.parents[1]):  # nobody starts it anew between the look and the removal
+    with launcher.one_at_a_time(training.folder.parents[1]):  # it is not started anew meanwhile
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
         shutil.rmtree(training.folder)

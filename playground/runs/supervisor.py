@@ -73,9 +73,7 @@ class Supervisor:
                 if until in (0.0, math.inf):  # else it was said
                     say(f"The end of {run.path} could not be written: {error!r}")
                 self._left_alone[path] = _fingerprint(path), time.monotonic() + RETRY_SECONDS
-        for worker in children.dead():
-            if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
-                children.forget(worker)
+        children.bury()
         return ended
 
     def clear_what_is_left(self) -> None:

@@ -28,7 +28,6 @@ from playground.runs.bucket import BucketThread
 from playground.runs.folder import requests
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
@@ -68,7 +67,6 @@ class Running(NamedTuple):
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
-        lifeline.let_go()
         loop = self.loop()
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -73,31 +72,13 @@ def test_a_run_survives_its_server_by_default(outputs):
     assert run.status().state == "stopped"
 
 
-def test_a_forked_child_of_the_server_does_not_keep_its_runs_alive(monkeypatch):
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
-    handed = lifeline.for_worker()
-    reading = os.dup(handed.descriptors[0])
-    child = os.fork()
-    if not child:
-        signal.pause()
-        os._exit(0)
-    try:
-        lifeline.let_go()
-        closed, _, _ = select.select([reading], [], [], 10)
-        assert closed and os.read(reading, 1) == b"", "the child would hold the other end"
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(reading)
-
-
 def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
     monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
     with pytest.raises(InvalidConfig, match="must be one of survive, die"):
         lifeline.choose("perhaps")
     assert lifeline.policy() == "die", "the one before holds"
     lifeline.choose("survive")
-    assert lifeline.policy() == "survive" and lifeline.for_worker().descriptors == ()
+    assert lifeline.policy() == "survive" and lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}
 
 
 def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):

@@ -20,8 +20,9 @@ from playground.runs.start import fork, half_made, launcher, queue
 from playground.runs.supervisor import Supervisor
 from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
+from tests.thoroughness import cases
 
-FEWEST_STEPS = {"start": 12, "resume": 6, "fork": 20}
+FEWEST_STEPS = {"start": 12, "fork": 20}
 MOST_STEPS = 80
 
 
@@ -69,8 +70,7 @@ def parent_in(outputs: Path) -> RunDirectory:
     return run
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
-@pytest.mark.parametrize("run_id", ["mine", ""])
+@pytest.mark.parametrize(("run_id", "busy"), [("mine", False), ("", True)])
 def test_a_start_that_was_killed_at_any_step_can_be_repeated(
     tmp_path: Path, makers: KilledMakers, run_id: str, busy: bool
 ) -> None:
@@ -92,32 +92,7 @@ def test_a_start_that_was_killed_at_any_step_can_be_repeated(
     assert not killed and step >= FEWEST_STEPS["start"]
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
-def test_a_resume_that_was_killed_at_any_step_can_be_repeated(
-    tmp_path: Path, makers: KilledMakers, busy: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playground.runs.folder.directory.GRACE_SECONDS", 0.0)  # in which its worker may still come
-    for step in range(MOST_STEPS):
-        outputs = tmp_path / str(step)
-        parent = parent_in(outputs)
-        if busy:
-            launcher.start(small_config(), outputs, "holder", idle)
-        killed = makers.killed(step, "resume", outputs, "parent")
-        if not busy and parent.is_alive():
-            end_all(outputs)
-        Supervisor(outputs, idle).end_the_dead()
-        if killed:
-            launcher.resume(parent, idle)
-        assert busy or not killed or parent.is_alive(), step
-        assert queue.waiting(outputs) == (["parent"] if busy else []), step
-        assert not parent.status().ended or not killed, step
-        end_all(outputs)
-        if not killed:
-            break
-    assert not killed and step >= FEWEST_STEPS["resume"]
-
-
-@pytest.mark.parametrize("run_id", ["mine", ""])
+@pytest.mark.parametrize("run_id", cases(["", "mine"], always=[""]))
 def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
     tmp_path: Path, makers: KilledMakers, run_id: str
 ) -> None:

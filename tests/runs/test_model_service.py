@@ -126,16 +126,6 @@ def test_what_libraries_print_and_answers_to_others_are_passed_over(service: Mod
     assert [item.index for item in ask(service, "noise")] == [0, 1]
 
 
-def test_an_abandoned_answer_does_not_leak_into_the_next(service: ModelService) -> None:
-    answers = service.compare("somewhere", "count first", num_samples=4)
-    next(answers)
-    del answers
-    assert [item.completion.split(" seed")[0] for item in ask(service, "count second")] == [
-        "count second 0",
-        "count second 1",
-    ]
-
-
 def test_only_so_many_questions_wait_and_one_more_is_told_at_once(service: ModelService, tmp_path: Path) -> None:
     gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
     assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -190,18 +189,6 @@ def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outp
     writer.write_end(run, run.status_on_disk(), "interrupted", "killed", "")  # by somebody else, who resumes it too
     run.queue_again(run.status_on_disk(), 3)
     assert children.exit_code(run) is None
-    for worker in children.dead():
-        children.forget(worker)
-
-
-def test_the_worker_of_a_run_that_was_deleted_is_forgotten(outputs: Path, fake_worker: None) -> None:
-    run, process = launcher.start(small_config("deaf"), outputs)
-    assert process is not None
-    wait_until(lambda: run.status().state == "running")
-    killed(process)
-    shutil.rmtree(run.path)
-    Supervisor(outputs).end_the_dead()
-    assert children.dead() == []
 
 
 def test_a_worker_that_crashes_before_its_first_word_is_ended_without_waiting(

@@ -10,7 +10,6 @@ from typing import IO, Any
 
 import pytest
 
-from playground.cli import health
 from playground.config import yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, RunBusy
@@ -20,8 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
 from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, devices, estimates
-from playground.setup.devices import Device
+from playground.setup import estimates
 from tests.forking import Forker
 from tests.support import PROJECT, has_ended, kill_worker, small_config, wait_until
 
@@ -109,15 +107,6 @@ def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: st
     assert not run.path.exists()
 
 
-def test_a_trial_that_is_under_way_is_found_by_doctor(outputs: Path) -> None:
-    steps = trial.make(small_config(), outputs, silent)
-    next(steps)
-    pid = RunDirectory(outputs / launcher.TRIAL).status_on_disk().pid
-    (found,) = [check for check in health._outputs(outputs) if check.name == "trial update"]
-    assert (found.level, found.found) == ("ok", f"one is under way (process {pid}, queued)")
-    steps.close()
-
-
 def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path) -> None:
     config = small_config("mine", ppo={"num_updates": 200}, max_minutes=10_000)
     steps = trial.make(config, outputs, silent)
@@ -201,12 +190,6 @@ def test_the_time_before_the_first_update_is_that_of_a_run_which_measures_more_o
     ]
     run.events_path.write_text("".join(map(to_json_line, events)))
     assert trial._more_measuring(run) == 6.0, "two seconds for a quarter"
-
-
-def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "available", lambda: [Device("cpu", "Processor", 4 * 10**9, int(3.2e9))])
-    sentence, better = estimates.remedy(catalog.preset("gpt2"))
-    assert sentence.startswith("Train with LoRA") and better is not None and better.model.adapter.kind == "lora"
 
 
 @pytest.mark.parametrize("changes", [{"model": {"source": "nobody/nothing"}}, {"device": "cuda:77"}])

@@ -13,18 +13,14 @@ from playground.errors import (
     ModelNotFound,
     NoRoom,
     Problem,
-    PromptsUnusable,
-    RewardModelUnusable,
     TrainingDiverged,
 )
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.end_reasons import ENDS
 from playground.runs.folder.writer import RunWriter
-from playground.training.models.language_model import Tokens
 from playground.training.process import watch
 from playground.training.process.ending import StopRequested, diagnosis, reported
 from playground.training.process.watch import WorkerWatch
-from playground.training.rewards.formats import Format
 from tests.support import small_config
 
 
@@ -48,19 +44,15 @@ CASES = [
     (OutOfMemoryError("CUDA out of memory."), "out_of_gpu_memory", "The GPU ran out of memory. Buy less."),
     (RuntimeError("MPS backend out of memory"), "out_of_gpu_memory", "GPU"),
     (OSError(errno.ENOSPC, "No space left on device"), "disk_full", "The disk is full"),
-    (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk_full", "The disk is full"),
     (Exception("Error while serializing: I/O error: No space left on device (os error 28)"), "disk_full", "disk"),
     (ModelNotFound("There is no model x."), "model", "There is no model x."),
-    (RewardModelUnusable("It has no head."), "model", "It has no head."),
     (caused(ModelNotFound("Cannot load x: can't"), RuntimeError("can't allocate memory")), "out_of_memory", "machine"),
     (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
     (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
-    (PromptsUnusable("prompts.source: the file is empty."), "invalid", "prompts.source"),
     (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),
     (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The whole story is in worker.log."),
     (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
-    (SystemExit(1), "bug", "Unexpected SystemExit"),
 ]
 
 
@@ -78,37 +70,6 @@ def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
         module.load()
     reason, sentence = diagnosis(caught.value, lambda: "")
     assert reason == "model" and sentence == "The model cannot be loaded (KeyError: 'weights'). Choose another one."
-
-
-class Unreadable:
-    """A tokenizer whose program breaks off."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __call__(self, *_: object, **__: object) -> None:
-        raise self.error
-
-    def decode(self, *_: object, **__: object) -> None:
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [Exception("no entry found for key"), OverflowError("too big"), IndexError()])
-def test_what_a_tokenizer_raises_is_a_matter_of_the_model(error):
-    tokens, form = Tokens(Unreadable(error), 0, 0), Format.__new__(Format)
-    form.tokenizer = tokens.tokenizer
-    for kind, work in (
-        (ModelNotFound, lambda: tokens.encode("a")),
-        (ModelNotFound, lambda: tokens.decode([1])),
-        (RewardModelUnusable, lambda: form.tokenized("a")),
-        (RewardModelUnusable, lambda: form.decoded([1])),
-    ):
-        with pytest.raises(kind, match=f"^The tokenizer of .*: {str(error) or type(error).__name__}$") as caught:
-            work()
-        assert diagnosis(caught.value, lambda: "")[0] == "model"
-    with pytest.raises(MemoryError) as caught:
-        Tokens(Unreadable(MemoryError()), 0, 0).encode("a")
-    assert diagnosis(caught.value, lambda: "")[0] == "out_of_memory"
 
 
 def test_advice_that_needs_memory_itself_is_replaced():

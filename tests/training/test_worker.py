@@ -145,16 +145,6 @@ def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wa
     assert not run.is_alive()
 
 
-def test_a_killed_worker_leaves_an_interrupted_run(outputs, forker):
-    run, process = launcher.start(quick(ppo__num_updates=10_000), outputs, "killed", forker.spawn)
-    wait_for(lambda: run.metrics(), "the first update")
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait(DEADLINE_SECONDS) == -signal.SIGKILL
-    status = run.status()
-    assert status.state == "interrupted" and "worker.log" in status.message
-    assert launcher.living_run(outputs) is None
-
-
 def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("Review of the film: " + "very " * 300 + "\n")
@@ -182,12 +172,6 @@ def test_the_service_answers_with_both_sides_and_again_with_the_same_words(finis
     assert [s.completion for s in service.compare(finished.path, "Review of the film:", num_samples=3, seed=2)] != [
         s.completion for s in samples
     ]
-
-
-def test_the_service_speaks_for_a_plain_model_too(service):
-    samples = list(service.compare("pocket-2m", "User: What is 2 plus 2? Bot:", num_samples=2))
-    assert [sample.side for sample in samples] == ["reference", "reference"]
-    assert samples[0].score is None
 
 
 @pytest.mark.parametrize(

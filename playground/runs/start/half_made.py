@@ -40,7 +40,7 @@ def reserved(outputs: Path, config: RunConfig, run_id: str | None, request: Requ
 def being_made(run: RunDirectory) -> Iterator[None]:
     """Hold the mark of a run that was just reserved, also after the lock for starting was let go of."""
     with open(run.making_path, "ab", opener=private) as mark:
-        fcntl.flock(mark, fcntl.LOCK_EX)  # somebody who just looks may have it for a moment
+        fcntl.flock(mark, fcntl.LOCK_EX)  # a supervisor may have it for a moment, to see whether this lives
         try:
             yield
         finally:
@@ -48,7 +48,7 @@ def being_made(run: RunDirectory) -> Iterator[None]:
 
 
 def left(outputs: Path) -> list[RunDirectory]:
-    """Those whose makers seem to be dead: nobody holds the mark, and it is not of this moment."""
+    """Those whose makers seem to be dead: the mark is free, and not of this moment."""
     found = []
     for mark in (Path(outputs) / MAKING).glob("*"):
         with contextlib.suppress(FileNotFoundError):
@@ -59,7 +59,7 @@ def left(outputs: Path) -> list[RunDirectory]:
 
 def clear(run: RunDirectory) -> None:
     """Take away what a dead maker has left: first what is remembered of the request, or it would count as done, then
-    the folder, the mark last. Whoever dies in here leaves the rest to the next."""
+    the folder, the mark last. Who dies in here leaves the rest to the next."""
     if not os.path.lexists(run.making_path) or is_locked(run.making_path):
         return
     if not run.config_path.is_file():

@@ -2,7 +2,7 @@
 page and the server that started it.
 
 The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
-a started run looks dead. Output goes to worker.log, never into a pipe that somebody would have to drain.
+a started run looks dead. Output goes to worker.log, never into a pipe that has to be drained.
 """
 
 from __future__ import annotations
@@ -160,9 +160,8 @@ def has_no_worker(run: RunDirectory) -> bool:
 def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
     """Give every free device to the run that has waited longest for it; take out what is not to run any more.
 
-    Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
-    Any number of them may, at the same time. Returns the runs that were started. Raises: InvalidConfig, for a policy
-    that there is not (`runs.start.lifeline`).
+    Supervisors and terminals that follow a run call this again and again, any number of them at the same time. Returns
+    the runs that were started. Raises: InvalidConfig, for a policy that there is not (`runs.start.lifeline`).
     """
     lifeline.policy()  # or all that wait would end for it
     outputs = Path(outputs)
@@ -181,12 +180,11 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 continue  # its call is under way
             else:
                 slot = entry.slot or queue.slot_held(run)
-                free = all(queue.are_apart(slot, theirs) for theirs in taken)
+                free = all(queue.are_apart(slot, other) for other in taken)
                 if free and _start_one(run, spawn):
                     started.append(run)
-                    taken.append(slot)
-                if not free:
-                    taken.append(slot)  # who came later does not keep it waiting for ever
+                if not free or run in started:
+                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting for ever
     return started
 
 
@@ -207,14 +205,14 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     except WorkerNotStarted:
         pass  # that is its end, and is written
     except (RunBusy, OSError):
-        return False  # somebody looks at its lock for long, or files are short for a moment: it keeps its place
-    queue.leave(run)  # last: whoever dies before this line has not lost the run its place
+        return False  # its lock is held for long, or files are short for a moment: it keeps its place
+    queue.leave(run)  # last: who dies before this line has not lost the run its place
     return begun
 
 
 def _take_out(run: RunDirectory) -> None:
-    told = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
-    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", told)
+    message = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", message)
     queue.leave(run)
 
 
@@ -227,8 +225,8 @@ def wait_until_left(run: RunDirectory) -> None:
 
 
 def end_trial(outputs: Path) -> bool:
-    """End the trial (`runs.trial`) that is under way in an outputs folder: whoever starts a run is done with trying.
-    Who made it is told so. False if there is none."""
+    """End the trial (`runs.trial`) that is under way in an outputs folder, as every start of a run does. False if there
+    is none."""
     run = RunDirectory(Path(outputs) / TRIAL)
     return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
 
@@ -327,13 +325,13 @@ def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
 
 
 def take(lock: IO[bytes]) -> None:
-    """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment. Raises: RunBusy."""
+    """Take a run's lock, which may be held for a moment to see whether the run lives. Raises: RunBusy."""
     _take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
 
 
 @contextlib.contextmanager
 def at_rest(run: RunDirectory) -> Iterator[None]:
-    """Hold the lock of a run that nobody computes, for a moment. Raises: RunBusy, if somebody does; OSError."""
+    """Hold the lock of a run without a worker, for a moment. Raises: RunBusy, if it has one; OSError."""
     with open(run.lock_path, "ab", opener=private) as lock:
         take(lock)
         with let_go_of(lock):
@@ -352,8 +350,8 @@ def let_go_of(lock: IO[bytes]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_at_a_time(outputs: Path) -> Iterator[None]:
-    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if somebody does
-    not let go of it; OSError."""
+    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if one does not let
+    go of it; OSError."""
     with open(outputs / START_LOCK, "wb", opener=private) as file:
         _take(file, START_PATIENCE_SECONDS, START_BUSY)
         with let_go_of(file):

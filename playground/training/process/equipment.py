@@ -136,16 +136,16 @@ class Equipment:
         return reward
 
     def _load_prompts(self) -> prompts.PromptSplit:
-        """Rank 0 reads them, and tells the others what it has read."""
+        """Rank 0 reads them, and gives the others what it has read."""
         config = self.config
         if self.ranks.rank == 0:
             room = self.policy.context_length - config.sampling.max_new_tokens
             split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
             self.ranks.first(split._asdict())
             return split
-        told = self.ranks.first()
-        listed = {name: [prompts.Prompt(*prompt) for prompt in told[name]] for name in ("training", "evaluation")}
-        return prompts.PromptSplit(**{**told, **listed})
+        found = self.ranks.first()
+        listed = {name: [prompts.Prompt(*prompt) for prompt in found[name]] for name in ("training", "evaluation")}
+        return prompts.PromptSplit(**{**found, **listed})
 
     def share_state(self) -> None:
         """Give every rank rank 0's weights, optimizer, scales and counts, wherever those have come from.
@@ -157,7 +157,7 @@ class Equipment:
             return
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
-        told = self.ranks.first(
+        given = self.ranks.first(
             {
                 "facts": {**facts, "update": self.trainer.updates_done},
                 "scale": self.scorer.facts(),
@@ -168,13 +168,13 @@ class Equipment:
         if self.ranks.rank:
             tensors = {
                 name: torch.zeros(shape, dtype=getattr(torch, dtype.removeprefix("torch.")))
-                for name, shape, dtype in told["optimizer"]
+                for name, shape, dtype in given["optimizer"]
             }
         self.ranks.broadcast([*self.trainer.trained().values(), *tensors.values()])
         if self.ranks.rank:
-            self.trainer.config = RunConfig.model_validate(told["config"])
-            self.trainer.restore(tensors, told["facts"])
-            self.scorer.restore(told["scale"])
+            self.trainer.config = RunConfig.model_validate(given["config"])
+            self.trainer.restore(tensors, given["facts"])
+            self.scorer.restore(given["scale"])
         self.compare_ranks()
 
     def compare_ranks(self) -> None:
@@ -207,11 +207,11 @@ class Equipment:
         """How many samples of the reference are written at once for the scale: what the run has memory for."""
         return self.config.scale_rows(self.policy.is_small)
 
-    def fit_scale(self, samples: int = SCALE_SAMPLES, tell: Callable[[float], None] = lambda share: None) -> Scale:
+    def fit_scale(self, samples: int = SCALE_SAMPLES, progress: Callable[[float], None] = lambda share: None) -> Scale:
         """Fix the scale of the score on samples of the reference.
 
         Args:
-            tell: called often, with the share of them that is written.
+            progress: called often, with the share of them that is written.
         """
         config, at_once, steps = self.config, self.scale_rows, 0
         asked, seeds = evaluation.reference_questions(self.split.training, config.seed, samples)
@@ -222,7 +222,7 @@ class Equipment:
             self.between()
             steps += 1
             written = min(at_once, samples - start) * min(1.0, steps / config.sampling.max_new_tokens)
-            tell((start + written) / samples)
+            progress((start + written) / samples)
 
         how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, between)
         for start in range(0, samples, at_once):

@@ -1,6 +1,6 @@
 """One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
 
-Imports torch. The worker drives it; what ends a run and how that is told is the worker's business.
+Imports torch. The worker drives it; how a run ends is ending.py's business.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Change = tuple[
 
 
 class Session(Equipment):
-    """The equipment of rank 0, which also writes the run directory, and tells the other ranks what to do next.
+    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same.
 
     Args:
         between: called between micro-batches and tokens; may raise to break off.
@@ -110,8 +110,8 @@ class Session(Equipment):
         self.ranks.first([step, arguments])
 
     def begin(self) -> None:
-        """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
-        where that is not known yet.
+        """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
+        score where that is not known yet.
 
         Raises:
             ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
@@ -137,14 +137,14 @@ class Session(Equipment):
         samples = self.scale_rows if self.is_trial else SCALE_SAMPLES
         last = time.monotonic()
 
-        def tell(share: float) -> None:
+        def progress(share: float) -> None:
             nonlocal last
             if time.monotonic() - last > PROGRESS_SECONDS:
                 last = time.monotonic()
                 self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
 
         self._all("fit_scale", samples=samples)
-        scale = self.fit_scale(samples, tell)
+        scale = self.fit_scale(samples, progress)
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
         terms = self.scorer.facts()["terms"]
@@ -156,7 +156,7 @@ class Session(Equipment):
         samples, scores, figures = self.evaluate(stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
-        self.writer.tokens(figures)  # before the samples: a look without them is made again
+        self.writer.tokens(figures)  # before the samples: an evaluation without them is made again
         self.writer.samples(samples)
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))
@@ -164,7 +164,7 @@ class Session(Equipment):
         self._evaluated = self.trainer.updates_done, self._penalised(*worth)
 
     def evaluate_if_due(self) -> None:
-        """The look at the fixed prompts that belongs to the updates done, unless it has been made."""
+        """The evaluation on the fixed prompts that belongs to the updates done, unless it has been made."""
         done, evaluation = self.trainer.updates_done, self.config.evaluation
         last = done == self.config.ppo.num_updates
         if not last and done % evaluation.every:
@@ -306,7 +306,7 @@ class Session(Equipment):
         self.writer.event("checkpoint", folder=saved.name)
 
     def fingerprint(self) -> None:
-        """Record what the weights of the reference are, for whoever asks later whether they have stayed so."""
+        """Record what the weights of the reference are, to see later whether they have stayed so."""
         self.writer.event(REFERENCE, update=self.trainer.updates_done, fingerprint=self.reference.fingerprint())
 
     def _worth(self) -> dict[str, Any]:
@@ -352,5 +352,5 @@ def give_memory_back(model: language_model.LanguageModel) -> None:
 
 
 def is_finite(values: torch.Tensor) -> bool:
-    """True if all numbers are. Their sum tells it in a fifth of the time, unless it overflows."""
+    """True if all numbers are. Their sum shows it in a fifth of the time, unless it overflows."""
     return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())

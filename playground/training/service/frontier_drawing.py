@@ -1,7 +1,7 @@
 """What a run's frontier is estimated from: completions of its fixed prompts by the reference and by its newest policy,
 the score of each, and how much likelier the policy is to write it than the reference. In the model service.
 
-Nothing of it is on the bill of the training: it is drawn when somebody asks (`runs.frontier_samples`, which keeps it).
+It costs the training nothing: it is drawn when it is asked for (`runs.frontier_samples`, which keeps it).
 What it means is `insight.frontier`'s business.
 """
 

@@ -65,7 +65,7 @@ class Subject(NamedTuple):
     def answer(
         self, side: str, prompt: Prompt, seed: int, sampling: SamplingConfig, close: CloseLook | None = None
     ) -> Answer:
-        """One side's completion of a prompt with a seed; `close` looks at every token that is tried."""
+        """One side's completion of a prompt with a seed; `close` gets the figures of every token."""
         model, tries = self.model(side), self.tries if side == "policy" else 1
         anchor = None if model is self.anchor else self.anchor
         seeds = [evaluation.answered(seed, number) for number in range(tries)]

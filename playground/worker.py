@@ -11,13 +11,12 @@ is `attempt` that is called. Imports no torch before the page can see that it is
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import functools
 import os
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -245,8 +244,7 @@ def attempt(folder: str, seconds: float) -> str:
     """Train the run in a folder, which waits in the queue, for at most so many seconds; then it has ended, or its
     weights are saved. One that does not wait any more is left alone.
 
-    The process is a fork of the page (`ui.zero_gpu`), which may be used again: nothing stays behind in it, and this is
-    not its main thread.
+    The process is a fork of the page (`ui.zero_gpu`), which may be used again, and this is not its main thread.
 
     Returns:
         The run's state.
@@ -257,8 +255,8 @@ def attempt(folder: str, seconds: float) -> str:
     run = RunDirectory.open(folder)
     if _take_from_queue(run):
         try:
-            with _printing_into(run.log_path):
-                work(run.path, lambda job: _for_seconds(job, seconds))
+            print_into(os.open(run.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            work(run.path, lambda job: _for_seconds(job, seconds))
         finally:
             if left := launcher.adopt_lock():  # there was no job that has let go of it
                 left.close()
@@ -284,22 +282,6 @@ def _for_seconds(job: Job, seconds: float) -> Job:
     if job.max_minutes is not None and 60 * job.max_minutes <= seconds:
         return job
     return job._replace(max_minutes=seconds / 60, time_is_up=CALL_IS_OVER.format(seconds=seconds))
-
-
-@contextlib.contextmanager
-def _printing_into(log: Path) -> Iterator[None]:
-    """What this process and the libraries in it print goes into the run's log, as a worker's does."""
-    kept = [os.dup(1), os.dup(2)]
-    print_into(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-    try:
-        yield
-    finally:
-        for text in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError):
-                text.flush()
-        for stream, before in enumerate(kept, 1):
-            os.dup2(before, stream)
-            os.close(before)
 
 
 def be(main: Callable[[], int] = main) -> NoReturn:

@@ -113,7 +113,7 @@ def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
             sys.meta_path.insert(0, SlowImport(lambda: stay(lambda: None)))
         case "load":
             before(loading, "load")
-        case "before-look":
+        case "before":
             before(Session, "evaluate_and_record", lambda _, stage: stage == "before")
         case "rollout":
             before(PPOTrainer, "collect")

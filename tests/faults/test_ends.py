@@ -1,4 +1,4 @@
-"""Runs that are told to end, end: in time, with all they have started, and with the truth about it on disk."""
+"""Runs that are asked to end, end: in time, with all they have started, and with the truth about it on disk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
     run, worker = started(outputs, name)
     asked = time.monotonic()
     run.request_stop()
-    assert run.status().state == "stopping", "told at once"
+    assert run.status().state == "stopping", "shown at once"
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     assert time.monotonic() - asked < ALLOWED_SECONDS, f"the promise is {PROMISED_SECONDS} s"
     status = run.status()
@@ -126,8 +126,8 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
     other, other_worker = RunDirectory.create(outputs, small_config("other"), "other"), None
     session = worker.pid
     worker.suspend()
-    told = processes.end(run, grace_seconds=0.5)
-    assert told.signals == ("SIGTERM", "SIGKILL") and not told.alive
+    ended = processes.end(run, grace_seconds=0.5)
+    assert ended.signals == ("SIGTERM", "SIGKILL") and not ended.alive
     wait_until(lambda: not members(session))
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "stopped") and "ended" in status.message
@@ -143,7 +143,7 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
     assert processes.stalled(run) == 0
     worker.suspend()
     assert wait_until(lambda: processes.stalled(run), 20) > 4
-    assert run.status().state == "running", "nobody is ended for being slow"
+    assert run.status().state == "running", "none is ended for being slow"
     worker.resume()
     wait_until(lambda: processes.stalled(run) == 0)
     alive = run.is_alive() and run.status().state == "running"

@@ -17,7 +17,7 @@ from tests.faults.test_ends import ALLOWED_SECONDS, gone
 from tests.faults.workers import Nursery, tiny
 from tests.support import wait_until
 
-PHASES = ("import", "load", "before-look", "rollout", "update", "evaluation", "checkpoint")
+PHASES = ("import", "load", "before", "rollout", "update", "evaluation", "checkpoint")
 
 
 def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> tuple[bool, float]:
@@ -42,7 +42,7 @@ def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> tuple[b
     if how == "listening" and phase not in ("import", "load"):  # then there is something to save, and time for it
         saved = newest is not None and checkpoints.update_of(newest) == status.update
     else:
-        saved = phase in ("import", "load", "before-look", "rollout", "update") or newest is not None
+        saved = phase in ("import", "load", "before", "rollout", "update") or newest is not None
     left = [process for process in psutil.process_iter() if _session(process.pid) == worker.pid]
     held = (status.state, status.reason) == ("stopped", "stopped") and took < ALLOWED_SECONDS and saved and not left
     if not held:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import psutil
 import pytest
@@ -16,20 +21,56 @@ from playground.runs import history
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
+from playground.runs.folder.requests import Request
 from playground.runs.start import fork, half_made, launcher, queue
 from playground.runs.supervisor import Supervisor
-from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
 from tests.thoroughness import cases
 
 FEWEST_STEPS = {"start": 12, "fork": 20}
 MOST_STEPS = 80
+CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "subprocess.Popen"}
+CLICK = Request("click", visitor="a visitor")
 
 
-@pytest.fixture(scope="module")
-def makers() -> Iterator[KilledMakers]:
-    with KilledMakers() as made:
-        yield made
+def idle(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A worker that holds the lock and says nothing, for a minute at most."""
+    process = subprocess.Popen(["sleep", "60"], pass_fds=(lock.fileno(),), start_new_session=True)
+    launcher.name_worker(run, process.pid)
+    return process
+
+
+def killed(step: int, outputs: Path, make: Callable[[], object]) -> bool:
+    """Have something made in a child, which is killed before its `step`-th change of what is in a folder, or before the
+    process that it would start. False if it made fewer."""
+    child = os.fork()
+    if not child:
+        die_before(step, str(outputs))
+        with contextlib.suppress(BaseException):
+            make()
+            os._exit(0)
+        os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+def die_before(step: int, folder: str) -> None:
+    left = step
+
+    def seen(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        changes = event in CHANGES
+        if event == "open":
+            changes = isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        place = str(arguments[0]) if changes and event != "subprocess.Popen" else folder
+        if changes and place.startswith(folder):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+                time.sleep(60)
+
+    sys.addaudithook(seen)
 
 
 def folders(outputs: Path) -> set[str]:
@@ -38,7 +79,7 @@ def folders(outputs: Path) -> set[str]:
 
 
 def later(outputs: Path) -> None:
-    """Let the time in which a maker may still be at work go by, and have somebody look after the runs."""
+    """Let the time in which a maker may still be at work go by, and have the runs looked after."""
     for path in (outputs / MAKING).glob("*"):
         os.utime(path, (1, 1))
     Supervisor(outputs, idle).look()
@@ -70,16 +111,14 @@ def parent_in(outputs: Path) -> RunDirectory:
     return run
 
 
-@pytest.mark.parametrize(("run_id", "busy"), [("mine", False), ("", True)])
-def test_a_start_that_was_killed_at_any_step_can_be_repeated(
-    tmp_path: Path, makers: KilledMakers, run_id: str, busy: bool
-) -> None:
+@pytest.mark.parametrize(("run_id", "busy"), [("mine", False), (None, True)])
+def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path: Path, run_id: str | None, busy: bool) -> None:
     for step in range(MOST_STEPS):
         outputs = tmp_path / str(step)
         if busy:
             launcher.start(small_config(), outputs, "holder", idle)
-        killed = makers.killed(step, "start", outputs, run_id)
-        run, _ = launcher.start(small_config(), outputs, run_id or None, idle, CLICK)
+        died = killed(step, outputs, lambda out=outputs: launcher.start(small_config(), out, run_id, idle, CLICK))
+        run, _ = launcher.start(small_config(), outputs, run_id, idle, CLICK)
         later(outputs)
         assert run.config() == small_config() and run.id == (run_id or run.id), step
         assert folders(outputs) == {run.id, *(["holder"] if busy else [])}, step
@@ -87,19 +126,17 @@ def test_a_start_that_was_killed_at_any_step_can_be_repeated(
         if busy:
             assert queue.waiting(outputs) == [run.id], step
         end_all(outputs)
-        if not killed:
+        if not died:
             break
-    assert not killed and step >= FEWEST_STEPS["start"]
+    assert not died and step >= FEWEST_STEPS["start"]
 
 
-@pytest.mark.parametrize("run_id", cases(["", "mine"], always=[""]))
-def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
-    tmp_path: Path, makers: KilledMakers, run_id: str
-) -> None:
+@pytest.mark.parametrize("run_id", cases([None, "mine"], always=[None]))
+def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path: Path, run_id: str | None) -> None:
     for step in range(MOST_STEPS):
         outputs = tmp_path / str(step)
         parent = parent_in(outputs)
-        killed = makers.killed(step, "fork", outputs, run_id)
+        died = killed(step, outputs, lambda of=parent: fork.fork(of, 2, [], run_id, idle, CLICK))
         end_all(outputs)
         later(outputs)
         made = folders(outputs) - {"parent"}
@@ -107,13 +144,13 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
             run = history.find_run(outputs, name)
             assert run.label().note == "Forked from parent after update 2, nothing changed", step
             assert [checkpoints.problem_of(folder) for folder in run.checkpoints()] == [""], step
-        again = fork.fork(parent, 2, [], run_id or None, idle, CLICK).run
+        again = fork.fork(parent, 2, [], run_id, idle, CLICK).run
         assert folders(outputs) == {"parent", again.id} and made <= {again.id}, step
         assert not list((outputs / MAKING).glob("*")), step
         end_all(outputs)
-        if not killed:
+        if not died:
             break
-    assert not killed and step >= FEWEST_STEPS["fork"]
+    assert not died and step >= FEWEST_STEPS["fork"]
 
 
 def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:
@@ -122,13 +159,13 @@ def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:
     with half_made.being_made(run):
         later(outputs)
         assert run.request_path.exists()
-        with pytest.raises(RunBusy, match="`slow`, which this request asks for, is being made"):
+        with pytest.raises(RunBusy):
             fork.fork(parent, 2, [], None, idle, CLICK)
     later(outputs)
     assert folders(outputs) == {"parent"}
 
 
-def test_a_folder_of_somebody_else_is_no_half_made_run(outputs: Path) -> None:
+def test_a_folder_that_is_no_run_is_no_half_made_one(outputs: Path) -> None:
     half = RunDirectory.reserve(outputs, small_config(), "half")
     (outputs / "notes").mkdir()
     (outputs / "notes" / "mine.txt").write_text("mine")

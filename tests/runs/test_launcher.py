@@ -1,4 +1,4 @@
-"""Starting workers: one at a time, never looking dead, outliving whoever started them."""
+"""Starting workers: one at a time, never seeming dead, outliving the process that started them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
     assert launcher.living_run(outputs) is None
 
 
-def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_is_alive_before_it_can_be_seen(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[bool, str]] = []
     publish, spawn = RunDirectory.publish, launcher.new_worker
 
@@ -53,7 +53,7 @@ def test_a_run_is_alive_before_anybody_can_see_it(outputs: Path, monkeypatch: py
     assert seen == [(True, "queued")] * 3
 
 
-def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_nobody_out(
+def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On ZeroGPU the page is forked by a thread that knows nothing of what the others hold."""
@@ -148,7 +148,7 @@ def test_a_worker_started_by_hand_takes_the_lock_or_learns_that_it_is_taken(
     assert launcher.adopt_lock() is None  # nothing was handed down to this process
 
 
-def test_a_start_lock_that_somebody_keeps_is_told_and_does_not_hang(
+def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(
     outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outputs.mkdir()

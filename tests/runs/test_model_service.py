@@ -63,7 +63,7 @@ def test_an_error_is_the_services_own_sentence_and_the_next_question_works(servi
     assert first == second, "one process answers many questions"
 
 
-def test_answers_that_nobody_wants_any_more_end_and_the_same_process_answers_the_next(
+def test_answers_that_are_not_wanted_any_more_end_and_the_same_process_answers_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from playground.training.service import questions
@@ -126,7 +126,7 @@ def test_what_libraries_print_and_answers_to_others_are_passed_over(service: Mod
     assert [item.index for item in ask(service, "noise")] == [0, 1]
 
 
-def test_only_so_many_questions_wait_and_one_more_is_told_at_once(service: ModelService, tmp_path: Path) -> None:
+def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: ModelService, tmp_path: Path) -> None:
     gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
     assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"
     got: list[int] = []

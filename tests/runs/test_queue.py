@@ -53,7 +53,9 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path
     assert queue.entries(outputs) == []
 
 
-def test_nobody_overtakes_those_who_wait_when_the_device_becomes_free(outputs: Path, holder: RunDirectory) -> None:
+def test_a_late_run_does_not_overtake_those_that_wait_when_the_device_becomes_free(
+    outputs: Path, holder: RunDirectory
+) -> None:
     waiting(outputs, "patient")
     end(holder)
     late = launcher.start(small_config(), outputs, "late")
@@ -202,7 +204,7 @@ def test_a_request_whose_run_was_deleted_is_refused_for_a_day(outputs: Path, hol
 
 
 def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> None:
-    request_id, visitor = "../../etc/passwd\x00\ud800", "somebody \ud800\n"
+    request_id, visitor = "../../etc/passwd\x00\ud800", "visitor \ud800\n"
     run = launcher.start(small_config(), outputs, request=Request(request_id, visitor, "space")).run
     kept = json.loads(run.request_path.read_text())
     assert set(kept) == {"key", "id", "visitor", "mode", "created_at", "slot"} and len(kept["id"]) == 64

@@ -85,7 +85,7 @@ def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs:
     assert RUN_ID.fullmatch(long) and long.endswith("longl-before")
 
 
-def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: None) -> None:
+def test_a_folder_of_other_contents_is_left_alone(outputs: Path, fake: None) -> None:
     (outputs / "reward-models" / "mine").mkdir(parents=True)
     (outputs / "reward-models" / "mine" / "model.safetensors").touch()
     with pytest.raises(RunExists, match="was not made by a training"):
@@ -127,10 +127,10 @@ def test_what_can_be_seen_before_is_refused_before(tmp_path: Path) -> None:
     data = {"base": "poket-1m", "pairs": {"source": str(tmp_path / "pairs.jsonl"), "prompts": "pocket/revews"}}
     with pytest.raises(InvalidConfig) as caught:
         checks.check_reward_training(yaml_io.validated(data, RewardTrainingConfig))
-    told = {problem.field: problem.message for problem in caught.value.problems}
-    assert "Did you mean `pocket-1m`?" in told["base"]
-    assert told["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
-    assert "Did you mean `pocket/reviews`?" in told["pairs.prompts"]
+    messages = {problem.field: problem.message for problem in caught.value.problems}
+    assert "Did you mean `pocket-1m`?" in messages["base"]
+    assert messages["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
+    assert "Did you mean `pocket/reviews`?" in messages["pairs.prompts"]
     with pytest.raises(InvalidConfig, match="There is no annotator `knid`"):
         checks.check_reward_training(yaml_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
     checks.check_reward_training(RewardTrainingConfig())

@@ -59,7 +59,7 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker:
     assert not again.measured and again.seconds  # the time is scaled, the memory reckoned
 
 
-def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
+def test_to_stop_asking_ends_the_trial(outputs: Path) -> None:
     steps = trial.make(small_config(), outputs, silent)
     assert next(steps)["phase"] == "starting"
     run = RunDirectory(outputs / launcher.TRIAL)
@@ -68,7 +68,7 @@ def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
     assert has_ended(pid) and not run.path.exists()
 
 
-def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
+def test_a_trial_that_is_ended_says_so(outputs: Path) -> None:
     assert launcher.end_trial(outputs) is False
     steps = trial.make(small_config(), outputs, silent)
     next(steps)
@@ -118,7 +118,7 @@ def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path)
 
 
 @pytest.mark.parametrize("way", ["start", "queue"])
-def test_whoever_begins_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
+def test_to_begin_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
     steps = trial.make(small_config(), outputs, silent)
     next(steps)
     if way == "queue":

@@ -76,7 +76,7 @@ class Page:
 
     def named(self, what: str) -> list[dict[str, Any]]:
         """One kind of that, since the test has begun."""
-        return [told for told in self.asked()[self.before :] if told["what"] == what]
+        return [call for call in self.asked()[self.before :] if call["what"] == what]
 
     def follow(self, plan: str) -> None:
         """Where calls end from now on; what was asked before is not counted."""
@@ -149,7 +149,7 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> N
     assert ended(run, 2).status().update == 1
 
 
-def test_a_visitor_is_told_how_long_a_call_is(space: Page) -> None:
+def test_a_visitor_sees_how_long_a_call_is(space: Page) -> None:
     caps = space.visitor.get("live/_access").json()["caps"]
     assert "60 seconds of GPU at a time, then Resume asks for more" in caps and "30 minutes" in caps
 
@@ -158,10 +158,10 @@ def test_a_space_without_its_package_says_what_it_needs(tmp_path: Path) -> None:
     arguments = ["--port", str(free_port()), "--outputs", str(tmp_path)]
     without = f"import sys; sys.modules['spaces'] = None; sys.argv[1:] = {arguments}; import app; sys.exit(app.main())"
     there = {**os.environ, "SPACES_ZERO_GPU": "true"}
-    told = subprocess.run(
+    call = subprocess.run(
         [sys.executable, "-c", without], cwd=PROJECT, env=there, timeout=120, capture_output=True, text=True
     )
-    assert told.returncode == 2 and "requirements-zerogpu.txt" in told.stderr and "Traceback" not in told.stderr
+    assert call.returncode == 2 and "requirements-zerogpu.txt" in call.stderr and "Traceback" not in call.stderr
 
 
 @pytest.mark.parametrize("seconds", ["10", "a minute", "4000"])

@@ -29,7 +29,7 @@ def asked(service, run, **question):
     return answer
 
 
-def test_written_again_an_answer_has_the_figures_that_its_look_has_kept(made):
+def test_written_again_an_answer_has_the_figures_that_its_evaluation_has_kept(made):
     service, run = Service(), made.run
     samples = {(sample.update, sample.prompt_id): sample for sample in run.samples()}
     for kept in run.token_figures():

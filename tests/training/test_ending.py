@@ -1,4 +1,4 @@
-"""Each way in which a run can end, told apart by what was raised."""
+"""Each way in which a run can end, by what was raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A look at the prompts before a run: the figures are right, and the run then reads exactly what was shown."""
+"""The prompts before a run: the figures are right, and the run then reads exactly what was shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def config(path, **changes):
     return yaml_io.from_dict(data)
 
 
-def test_lengths_are_told_in_four_figures_and_a_histogram():
+def test_lengths_are_given_in_four_figures_and_a_histogram():
     found = preview.lengths([3, 4, 4, 5, 6, 6, 7, 8, 9, 60])
     assert [found[name] for name in ("min", "median", "p90", "max")] == [3, 6, 9, 60]
     assert found["edges"][:3] == [3, 6, 9] and found["edges"][-1] > 60
@@ -48,7 +48,7 @@ def test_lengths_are_told_in_four_figures_and_a_histogram():
     assert preview.lengths([5, 5])["edges"] == [5, 6] and preview.lengths([5, 5])["counts"] == [2]
 
 
-def test_what_is_left_out_is_told_with_its_rows(tmp_path):
+def test_what_is_left_out_is_listed_with_its_rows(tmp_path):
     found = preview.preview(config(hh_file(tmp_path)))
     left_out = {item["reason"]: (item["count"], [row["row"] for row in item["rows"]]) for item in found["left_out"]}
     assert left_out["empty"] == (1, [13]) and left_out["repeated"] == (1, [14])

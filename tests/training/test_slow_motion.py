@@ -35,7 +35,7 @@ def columns(trace: Trace):
 
 
 @pytest.mark.parametrize("baseline", ["value", "leave_one_out", "group"])
-def test_training_is_bit_identical_with_and_without_somebody_who_looks_on(baseline):
+def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
     changes = {"ppo__baseline": baseline, **(GROUPS if baseline != "value" else {})}
     plain, watched = tiny.trainer(**changes), tiny.trainer(**changes)
     for _ in range(3):
@@ -83,8 +83,8 @@ def test_the_losses_of_a_step_are_those_of_its_tokens():
         assert [item.step for item in passes] == [place, place]
         losses = {"policy_losses": step.policy_loss, "value_losses": step.value_loss}
         for name, mean in {**losses, "clipped": step.clip_fraction, "ratios": step.ratio_mean}.items():
-            told = np.concatenate([getattr(item, name) for item in passes])
-            assert math.isclose(told.mean(), mean, abs_tol=1e-5), name
+            tokens = np.concatenate([getattr(item, name) for item in passes])
+            assert math.isclose(tokens.mean(), mean, abs_tol=1e-5), name
     assert metrics.grad_norm == pytest.approx(np.mean([step.grad_norm for step in trace.steps]))
     assert trace.steps[-1].clip_fraction > 0  # else nothing was shown
 

@@ -48,22 +48,11 @@ def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, 
     assert process.wait(20) == 0 and run.status().state == "finished"
 
 
-def test_a_waiting_process_that_somebody_has_stopped_is_not_given_the_run(standby, outputs, fake_worker):
-    standby.prepare()
-    waiting = standby.pid
-    os.kill(waiting, signal.SIGSTOP)
-    wait_until(lambda: psutil.Process(waiting).status() == psutil.STATUS_STOPPED)
-    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
-    assert process.pid != waiting and process.wait(20) == 0 and run.status().state == "finished"
-    assert has_ended(waiting)
-
-
 def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(
     standby, outputs, fake_worker, monkeypatch
 ):
-    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has told nothing."""
+    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has written nothing."""
     monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
-    monkeypatch.setattr(StandbyWorker, "_is_stopped", staticmethod(lambda pid: False))
     standby.prepare()
     waiting = standby.pid
     os.kill(waiting, signal.SIGSTOP)
@@ -75,8 +64,8 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     assert run_state.of(run, run.status()).silent is not None
     launcher.stop(run)
     assert run.status().state == "stopping"
-    told = processes.end(run, grace_seconds=0.1)
-    assert not told.alive and told.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
+    ended = processes.end(run, grace_seconds=0.1)
+    assert not ended.alive and ended.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
     Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
     wait_until(lambda: following.is_alive() or following.status().ended)

@@ -320,12 +320,12 @@ def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is
     run = RunDirectory(tmp_path / name)
     run.control_path.mkdir(parents=True)
     run.publish(made)
-    told = []
+    phases = []
     writer = RunWriter(run, 3)
-    monkeypatch.setattr(writer, "set_status", lambda **changed: told.append(changed["phase"]))
+    monkeypatch.setattr(writer, "set_status", lambda **changed: phases.append(changed["phase"]))
     Session(run, made, writer, lambda: None).begin()
-    assert told[0] == "measuring the reference" and told[-1] == "measuring the reference, 100 % done"
-    shares = [int(phase.split()[-3]) for phase in told[1:]]
+    assert phases[0] == "measuring the reference" and phases[-1] == "measuring the reference, 100 % done"
+    shares = [int(phase.split()[-3]) for phase in phases[1:]]
     assert shares == sorted(shares) and len(set(shares)) > 10 and shares[0] < 10
     (scale,) = [event for event in run.events() if event.kind == "score_scale"]
     assert scale.data["samples"] == samples

@@ -14,14 +14,10 @@ import subprocess
 import threading
 from typing import IO
 
-import psutil
-
 from playground.runs.end.processes import STANDBY_VARIABLE
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.start import children, launcher
-
-STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
 
 
 class StandbyWorker:
@@ -59,7 +55,7 @@ class StandbyWorker:
         which live in the channel until the process takes them."""
         with self._lock:
             process = self._process
-            if process and self._channel and self._can_take(run):
+            if process and self._channel and process.poll() is None and not children.asks_hub(run):  # no token for it
                 with contextlib.suppress(OSError), open(run.log_path, "ab", opener=private) as log:
                     launcher.name_worker(run, process.pid)
                     message = os.fsencode(run.path.resolve())
@@ -75,17 +71,6 @@ class StandbyWorker:
         with self._lock:
             self._closed = True
             self._drop()
-
-    def _can_take(self, run: RunDirectory) -> bool:
-        """False for a process that has ended or was suspended (SIGSTOP, a debugger), and for a run that may need the
-        hub's token, which the process does not have."""
-        with contextlib.suppress(psutil.Error):
-            return not children.asks_hub(run) and self.pid is not None and not self._is_stopped(self.pid)
-        return False
-
-    @staticmethod
-    def _is_stopped(pid: int) -> bool:
-        return psutil.Process(pid).status() in STOPPED
 
     def _drop(self) -> None:
         """Let go of the process; one that has no run is ended."""

@@ -56,9 +56,7 @@ OTHER_PROMPTS = (
     "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
     "playground drew them. What is compared before and after is of different prompts."
 )
-Change = tuple[
-    dict[str, Any], list[str]
-]  # of live settings: the configuration as plain data, and the fields that were set
+Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
 
 class Session(Equipment):
@@ -105,9 +103,10 @@ class Session(Equipment):
         ):
             self.writer.event(kind, message, **data)
 
-    def _all(self, step: str, **arguments: Any) -> None:
-        """Let the other ranks do what this one does next: a method of `Equipment`."""
+    def _together(self, step: str, **arguments: Any) -> Any:
+        """Do something, which is a method of `Equipment`, on all ranks."""
         self.ranks.first([step, arguments])
+        return getattr(self, step)(**arguments)
 
     def begin(self) -> None:
         """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
@@ -125,8 +124,7 @@ class Session(Equipment):
                 self._once("warning", OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
-        self._all("share_state")
-        self.share_state()
+        self._together("share_state")
         if not scaled:
             self.writer.set_status(phase=MEASURING)
             self.fix_scale()
@@ -143,7 +141,7 @@ class Session(Equipment):
                 last = time.monotonic()
                 self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
 
-        self._all("fit_scale", samples=samples)
+        self.ranks.first(["fit_scale", {"samples": samples}])
         scale = self.fit_scale(samples, progress)
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
@@ -152,8 +150,7 @@ class Session(Equipment):
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        self._all("evaluate", stage=stage)
-        samples, scores, figures = self.evaluate(stage)
+        samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
         self.writer.tokens(figures)  # before the samples: an evaluation without them is made again
@@ -225,8 +222,7 @@ class Session(Equipment):
             if last or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
-                self._all("compare_ranks")
-                self.compare_ranks()
+                self._together("compare_ranks")
                 self.save()
 
         steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)
@@ -237,7 +233,7 @@ class Session(Equipment):
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
-            self._all("update", changes=self._changes, trace=steering.trace_asked)
+            self.ranks.first(["update", {"changes": self._changes, "trace": steering.trace_asked}])
             self._changes = []
             slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 

@@ -16,20 +16,19 @@ from typing import IO, Any
 import psutil
 import pytest
 
-from playground.errors import RunBusy
 from playground.runs import history
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.start import fork, half_made, launcher, queue
+from playground.runs.start import fork, launcher, queue
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 from tests.thoroughness import cases
 
 FEWEST_STEPS = {"start": 12, "fork": 20}
 MOST_STEPS = 80
-CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "subprocess.Popen"}
+CHANGES = {"os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "subprocess.Popen"}
 CLICK = Request("click", visitor="a visitor")
 
 
@@ -151,18 +150,6 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path: Pa
         if not died:
             break
     assert not died and step >= FEWEST_STEPS["fork"]
-
-
-def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:
-    parent = parent_in(outputs)
-    run = half_made.reserved(outputs, small_config(), "slow", CLICK, "cpu")
-    with half_made.being_made(run):
-        later(outputs)
-        assert run.request_path.exists()
-        with pytest.raises(RunBusy):
-            fork.fork(parent, 2, [], None, idle, CLICK)
-    later(outputs)
-    assert folders(outputs) == {"parent"}
 
 
 def test_a_folder_that_is_no_run_is_no_half_made_one(outputs: Path) -> None:

@@ -147,7 +147,6 @@ def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next(
     assert keeper.end_the_dead() == []
     assert len(keeper.end_the_dead()) == 1
     assert "killed by SIGKILL" in run.status_on_disk().message
-    assert children.exit_code(run) is None, "used, and forgotten"
 
 
 def test_an_exit_code_is_kept_until_the_end_could_be_written(

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground.config import RUN_ID
-from playground.errors import InvalidConfig, Problem, RunBusy, RunNotFound
+from playground.errors import InvalidConfig, Problem, RunNotFound
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import is_locked, read_record, write_atomically
+from playground.runs.folder.files import read_record, write_atomically
 from playground.runs.folder.records import Record, Seconds
 from playground.safety.plain_files import read_bytes
 
@@ -70,7 +70,7 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     """The run that this request has started before, in whatever state it is now.
 
     Raises:
-        RunNotFound: if it has been deleted since. RunBusy: it is being made in this moment.
+        RunNotFound: if it has been deleted since.
     """
     if not request.id:
         return None
@@ -83,10 +83,6 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     run = RunDirectory(outputs / name)
     if run.config_path.is_file():
         return run
-    if is_locked(run.making_path):
-        raise RunBusy(
-            f"The run `{name}`, which this request asks for, is being made. Look at the Runs page in a moment."
-        )
     if not run.path.exists():
         raise RunNotFound(f"The run `{name}`, which this request had started, has been deleted. Start it anew.")
     return None  # whoever began to make it died before it was a run

@@ -7,7 +7,6 @@ call this.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -74,7 +73,7 @@ def fork(
     Raises:
         RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
         InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
-        RunExists, OutputsNotWritable, WorkerNotStarted. RunBusy: the same request makes it in this moment.
+        RunExists, OutputsNotWritable, WorkerNotStarted.
     """
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
@@ -84,12 +83,10 @@ def fork(
     requests.check(request)
     slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
     outputs = parent.path.parent
-    with contextlib.ExitStack() as mark:
-        with launcher.one_at_a_time(outputs):
-            if known := requests.find(outputs, request):
-                return Started(known, None)
-            run = half_made.reserved(outputs, config, run_id, request, slot)
-            mark.enter_context(half_made.being_made(run))
+    with launcher.one_at_a_time(outputs):
+        if known := requests.find(outputs, request):
+            return Started(known, None)
+        run = half_made.reserved(outputs, config, run_id, request, slot)
         try:
             different = differences(config, before)
             changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
@@ -212,12 +209,20 @@ def _kept(item: Record) -> Record:
 def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed: dict[str, Any]) -> None:
     """The parent's checkpoint as the fork's own: with its key, and with beta and target as the fork sets them."""
     copy = run.checkpoints_path / folder.name
-    shutil.copytree(folder, copy)
+    shutil.copytree(folder, copy, copy_function=_link)
     facts = checkpoints.facts_of(copy)
     facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
     facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
     facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
     _seal(copy, facts)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file in both runs, where the disk can do that: no file of a checkpoint is ever written again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _seal(folder: Path, facts: dict[str, Any]) -> None:

@@ -27,18 +27,16 @@ GROUPS = {"method": "grpo", "ppo__samples_per_prompt": 2, "ppo__minibatch_size":
 CASES: dict[str, dict[str, Any]] = {
     "texts of different lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
     "llama": {},
-    "gpt2": {},
-    "adaptive leash": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
+    "adaptive KL penalty": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
     "separate critic": {"model__critic": "separate"},
     "LoRA": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
     "groups, top k": {**GROUPS, "sampling__top_k": 5},
     "reward model": {"rewards": [{"kind": "model", "source": "pocket-honest"}, {"kind": "length"}]},
-    "one step an update": {"ppo__num_epochs": 1, "ppo__minibatch_size": 4},
 }  # fmt: skip
 
 
 def config_of(folder: Path, case: str) -> RunConfig:
-    model = "pocket-1m" if "lengths" in case else folder / ("gpt2" if case == "gpt2" else "llama")
+    model = "pocket-1m" if "lengths" in case else folder / "llama"
     return resuming.config(model, **CASES[case])
 
 

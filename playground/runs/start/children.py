@@ -31,7 +31,7 @@ def torch_environment(hub: bool = False) -> dict[str, str]:
     """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
 
     Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
-    as slow. Small models are spared the price of sleeping by `training.process.session.limit_threads`.
+    as slow. Small models are spared the price of sleeping by `training.process.tuning.limit_threads`.
     """
     return {
         "OMP_WAIT_POLICY": "PASSIVE",

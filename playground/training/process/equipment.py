@@ -33,6 +33,7 @@ from playground.training.loop.steered import Steered
 from playground.training.loop.token_figures import Pays
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.models import language_model, loading
+from playground.training.process import tuning
 from playground.training.ranks.ranks import Ranks
 from playground.training.rewards import learned_rewards
 
@@ -90,7 +91,7 @@ class Equipment:
 
     Args:
         outputs: the folder in which runs and reward models trained here lie. between: called between micro-batches and
-            tokens; may raise to break off. prepare: what to do with the policy as soon as it is there.
+            tokens; may raise to break off.
 
     Raises:
         ModelNotFound, PromptsUnusable.
@@ -102,13 +103,12 @@ class Equipment:
         outputs: Path,
         ranks: Ranks,
         between: Callable[[], None],
-        prepare: Callable[[language_model.LanguageModel], None] = lambda policy: None,
     ) -> None:
         self.config, self.ranks, self.between = config, ranks, between
         device = ranks.device or loading.device_of(config.device)
         models = RunModels(config, device, outputs)
         self.policy, self.tokens = models.policy, models.tokens
-        prepare(self.policy)
+        tuning.tune(self.policy)
         self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
         self.split = self._load_prompts()
         self.reward_parameters = 0

@@ -211,12 +211,11 @@ def help_rank_0(place: Place) -> int:
         return FAILED
 
 
-def help_with(config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None] = lambda: None) -> Equipment:
+def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:
     """Do what rank 0 asks for, until it says that this was all."""
     from playground.training.process.equipment import Equipment
-    from playground.training.process.session import prepare
 
-    mine = Equipment(config, outputs, ranks, between, prepare)
+    mine = Equipment(config, outputs, ranks, lambda: None)
     while step := ranks.first():
         name, arguments = step
         getattr(mine, name)(**arguments)

@@ -5,14 +5,9 @@ Imports torch. The worker drives it; how a run ends is ending.py's business.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
-
-import torch
 
 from playground.config import RunConfig
 from playground.config.reward_settings import SCALE_SAMPLES
@@ -39,7 +34,6 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import TRIAL
 from playground.runs.steer import changes
 from playground.runs.steer.steering import Steering
-from playground.setup.devices import available_cores
 from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
 from playground.training.models import checkpoint_files, language_model
@@ -48,8 +42,6 @@ from playground.training.process.equipment import Equipment
 from playground.training.ranks.ranks import ALONE, Ranks
 
 T = TypeVar("T")
-M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-KEPT_BLOCK_BYTES = 2**19
 MEASURING = "measuring the reference"
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 OTHER_PROMPTS = (
@@ -74,7 +66,7 @@ class Session(Equipment):
     ) -> None:
         self.run, self.writer = run, writer
         self.is_trial = run.id == TRIAL
-        super().__init__(config, run.path.parent, ranks, between, prepare)
+        super().__init__(config, run.path.parent, ranks, between)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
         if self.reward_models:
@@ -274,7 +266,7 @@ class Session(Equipment):
         optimizer, facts = self.trainer.state()
         models = [model for model in (self.policy, self.trainer.critic) if model is not None]
         learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
-        if not all(map(is_finite, [*learned, *(optimizer or {}).values()])):
+        if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
@@ -318,35 +310,3 @@ class Session(Equipment):
 
     def _penalised(self, score: float | None, kl: float | None) -> float | None:
         return None if score is None or kl is None else score - self.config.kl.coef * kl
-
-
-def prepare(model: language_model.LanguageModel) -> None:
-    """What a worker does for the sake of a model once it knows it."""
-    limit_threads(model)
-    give_memory_back(model)
-
-
-def limit_threads(model: language_model.LanguageModel) -> None:
-    """Leave a core to the page and the browser when the model is small.
-
-    Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
-    fewer threads as soon as anything else wants the cores.
-    """
-    if model.is_small:
-        torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))
-
-
-def give_memory_back(model: language_model.LanguageModel) -> None:
-    """Let blocks of half a MiB and more go back to the system when they are freed, where glibc manages the memory.
-
-    By itself it keeps blocks of up to 32 MiB, and hardly reuses them, because PyTorch asks for aligned ones. Measured
-    with LoRA on 11 million weights: 278 instead of 472 MB at the peak. A small model would pay for it in time.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        if not model.is_small:
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
-
-
-def is_finite(values: torch.Tensor) -> bool:
-    """True if all numbers are. Their sum shows it in a fifth of the time, unless it overflows."""
-    return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())

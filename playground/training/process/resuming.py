@@ -16,10 +16,16 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import RESUMED, Event, ScoreScale
 from playground.runs.folder.writer import RunWriter
 from playground.runs.steer import changes
+from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import Trainer
 from playground.training.models import checkpoint_files, loading
 from playground.training.models.language_model import LanguageModel
+
+OTHER_PROMPTS = (
+    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
+    "playground drew them. What is compared before and after is of different prompts."
+)
 
 
 class TakenUp(NamedTuple):
@@ -113,3 +119,9 @@ def _scale_from_events(events: list[Event], scorer: Scorer) -> bool:
     if recorded:
         scorer.restore({"score_mean": recorded.mean, "score_sd": recorded.sd, "terms": recorded.terms})
     return recorded is not None
+
+
+def asks_others(run: RunDirectory, fixed: list[Prompt]) -> bool:
+    """True if one of the fixed prompts is none of those that earlier attempts have answered."""
+    answered = {sample.prompt for sample in run.samples()}
+    return bool(answered) and any(prompt.text not in answered for prompt in fixed)

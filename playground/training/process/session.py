@@ -44,21 +44,13 @@ from playground.training.ranks.ranks import ALONE, Ranks
 T = TypeVar("T")
 MEASURING = "measuring the reference"
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
-OTHER_PROMPTS = (
-    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
-    "playground drew them. What is compared before and after is of different prompts."
-)
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
 
 class Session(Equipment):
     """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same.
 
-    Args:
-        between: called between micro-batches and tokens; may raise to break off.
-
-    Raises:
-        ModelNotFound, PromptsUnusable: while loading.
+    Args and Raises: see `Equipment`.
     """
 
     def __init__(
@@ -111,9 +103,8 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
-            answered = {sample.prompt for sample in self.run.samples()}
-            if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
-                self._once("warning", OTHER_PROMPTS)
+            if resuming.asks_others(self.run, self.split.evaluation):
+                self._once("warning", resuming.OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
         self._together("share_state")
@@ -170,14 +161,9 @@ class Session(Equipment):
         found = held_out_text.perplexity(
             self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
         )
-        return Evaluation(
-            update=self.trainer.updates_done,
-            stage=stage,
-            perplexity_text=found.perplexity,
-            text_documents=found.documents,
-            text_tokens=found.tokens,
-            seconds=time.perf_counter() - clock,
-        )
+        sizes = {"text_documents": found.documents, "text_tokens": found.tokens}
+        seconds, done = time.perf_counter() - clock, self.trainer.updates_done
+        return Evaluation(update=done, stage=stage, perplexity_text=found.perplexity, seconds=seconds, **sizes)
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
         """What the held-out judges say. Raises: see `_or_warned`."""

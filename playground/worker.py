@@ -258,6 +258,7 @@ def attempt(folder: str, seconds: float) -> str:
             print_into(os.open(run.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
             work(run.path, lambda job: _for_seconds(job, seconds))
         finally:
+            sys.stdout.flush()
             if left := launcher.adopt_lock():  # there was no job that has let go of it
                 left.close()
     return run.status().state

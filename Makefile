@@ -11,7 +11,6 @@
 # make reward-models  train the reward models that ship with the playground
 # make roads    other methods at equal KL, write docs/roads.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
-# make space-check  every kind of Space, as it is started there; the Dockerfile's steps in a Debian of its own (root)
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make bench-gpu  what an NVIDIA GPU makes of it all, checked and measured in 8 minutes
 #
@@ -27,7 +26,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu space-check clean chromium
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -94,11 +93,6 @@ bench: $(VENV)/.run-ready
 
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py
-
-# SPACE_CHECK="--bind /etc/ssl/certs --pass PIP_CERT"  what the installation in there needs of this machine
-space-check: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/spaces -m "slow or not slow"
-	$(BIN)/python -m tests.spaces.clean_root $(SPACE_CHECK)
 
 clean:
 	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache

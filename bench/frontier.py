@@ -40,7 +40,7 @@ from playground.training.loop.passes import whole_log_probs  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
 from playground.training.models import loading  # noqa: E402
 from playground.training.models.language_model import LanguageModel, Tokens  # noqa: E402
-from playground.training.process.session import limit_threads  # noqa: E402
+from playground.training.process.tuning import limit_threads  # noqa: E402
 
 Array = NDArray[np.float64]
 PRESETS = ("kinder-reviews", "without-critic", "autopilot")  # one reward, one set of prompts

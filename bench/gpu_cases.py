@@ -492,21 +492,21 @@ def new_run(place: Place, config: Any, name: str) -> Any:
     return RunDirectory.create(place.folder / "runs", config, name)
 
 
-def start_worker(run: Any, prepare: Callable[[], None] = nothing, main: Any = None) -> Any:
+def start_worker(run: Any, prepare: Callable[[], None] = nothing) -> Any:
     """A worker forked from this process, in which nothing has touched the GPU. It prints into the run's log."""
-    from playground.training.process import worker
-
-    process = multiprocessing.get_context("fork").Process(target=_be_worker, args=(run, prepare, main or worker.main))
+    process = multiprocessing.get_context("fork").Process(target=_be_worker, args=(run, prepare))
     process.start()
     return process
 
 
-def _be_worker(run: Any, prepare: Callable[[], None], main: Callable[[list[str]], int]) -> None:
+def _be_worker(run: Any, prepare: Callable[[], None]) -> None:
+    from playground import worker
+
     with open(run.log_path, "ab") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
     prepare()
-    sys.exit(main([str(run.path)]))
+    sys.exit(worker.main([str(run.path)]))
 
 
 def ended(process: Any) -> int:
@@ -564,9 +564,9 @@ def one_rank(place: Place) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
 
-    from playground.training.process import family
+    from playground.training.process import rank_processes
 
-    ranks = family.connected(family.Place(0, 1, place.device, str(place.folder / "store")))
+    ranks = rank_processes.connected(rank_processes.Place(0, 1, place.device, str(place.folder / "store")))
     told = {"numbers": torch.rand(3, 5, device=ranks.device), "bits": torch.rand(3, 4, device=ranks.device) > 0.5}
     if any(not torch.equal(told[name], whole) for name, whole in ranks.gather(told, 3).items()):
         raise AssertionError("what was gathered is not what was told")
@@ -618,7 +618,6 @@ def reward_model(place: Place) -> dict[str, Any]:
     from playground.runs.folder.directory import Status, write_atomically
     from playground.runs.reward_models import RewardTraining
     from playground.setup import catalog
-    from playground.training.process import pair_worker
 
     needs("trl", "datasets")
     from playground.training.models import loading
@@ -631,7 +630,7 @@ def reward_model(place: Place) -> dict[str, Any]:
     write_atomically(training.status_path, Status(started_at=time.time(), updated_at=time.time()).model_dump_json())
     write_atomically(training.config_path, config.to_yaml())
     begin = time.perf_counter()
-    code = ended(start_worker(training, main=pair_worker.main))
+    code = ended(start_worker(training))
     seconds = time.perf_counter() - begin
     if code:
         raise AssertionError(f"the worker ended with {code}: {training.status().message}")

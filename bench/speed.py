@@ -87,7 +87,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     """Seconds per update (whole and by phase), memory, and for our engine the arithmetic of one update."""
     import torch
 
-    from playground.training.process import session
+    from playground.training.process import tuning
 
     settings = CASES[case]
     config = configuration(settings, engine)
@@ -97,7 +97,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     baseline = resident_bytes()
     torch.manual_seed(0)
     policy, tokens = model(settings["model"])
-    session.limit_threads(policy)
+    tuning.limit_threads(policy)
     trainer = make_trainer(config, policy, tokens)
     lines: list[Any] = []
     seconds: list[float] = []
@@ -354,10 +354,10 @@ def profile_of_an_update() -> dict[str, float]:
     """Shares of the time of one update of pocket-2m at 4 epochs, by kind of operation; the rest is dispatch, Python."""
     from torch.profiler import ProfilerActivity, profile
 
-    from playground.training.process import session
+    from playground.training.process import tuning
 
     policy, tokens = model("pocket-2m")
-    session.limit_threads(policy)
+    tuning.limit_threads(policy)
     trainer = import_engine("playground")(configuration(CASES["pocket-2m, 4 epochs"], "playground"), policy, tokens)
     trainer.update()
     with profile(activities=[ProfilerActivity.CPU]) as recorded:

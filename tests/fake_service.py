@@ -1,8 +1,7 @@
 """A model service by script, for tests: `python -m tests.fake_service --idle-seconds N`.
 
 Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, silent,
-noise, slow (signs of life for a second before it answers), busy (works for two seconds before it answers, without a
-sign of life), loud (a word on stderr), or `gate PATH` (one sample, then nothing until PATH exists).
+noise, loud (a word on stderr), or `gate PATH` (one sample, then nothing until PATH exists).
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +47,6 @@ def main() -> None:
             continue
         if order == "loud":
             print("Traceback: what a library says", file=sys.stderr, flush=True)
-        for _ in range(20 if order == "slow" else 0):
-            say(event="alive")
-            time.sleep(0.05)
-        begun = time.process_time()
-        while order == "busy" and time.process_time() < begun + 2.0:
-            pass
         if order == "noise":
             print("a library talks\n[1, 2]\n7", flush=True)
             say(id=-1, event="answer", answer=completion(question, 99))

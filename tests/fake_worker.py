@@ -1,9 +1,10 @@
-"""A worker by script, for tests: `python -m tests.fake_worker RUN_DIR`, started by the real launcher.
+"""A worker by script, for tests: `python -m tests.fake_worker FOLDER`, started by the real launcher, or waiting for its
+run (`runs.start.standby`).
 
-The configuration's name says what it does: finish, fail, crash (dies without a word), wait (until it is asked to
-stop), tick (makes updates until a file `enough` appears in the run folder, then finishes) or deaf (does not listen;
-ends when a file `die` appears there). None lives longer than a minute, but for tick, which
-is there while servers are killed and started.
+The name says what it does: finish, fail, crash (dies without a word), wait (until it is asked to stop), tick (makes
+updates until a file `enough` appears in the run folder, then finishes) or deaf (does not listen; ends when a file `die`
+appears there). A reward model may also learn (a step every tenth of a second until it is asked to stop). None lives
+longer than a minute, but for tick, which is there while servers are killed and started.
 """
 
 from __future__ import annotations
@@ -12,21 +13,33 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import TRAINING, RewardTraining
 from playground.runs.start.launcher import adopt_lock
+from tests.reward_tools import step, write_finished
 from tests.support import sample, update_metrics
 
 LIFETIME_SECONDS = 60
 TICK_SECONDS = 300
 
 
-def main() -> None:
-    run = RunDirectory.open(sys.argv[1])
+def work(folder: Path) -> int:
+    """In the place of `worker.work`."""
     lock = adopt_lock()
     assert lock is not None, "the launcher hands the lock down"
     print("fake worker's last words")
+    if folder.name == TRAINING:
+        learn(RewardTraining.open(folder.parent))
+    else:
+        train(RunDirectory.open(folder))
+    return 0
+
+
+def train(run: RunDirectory) -> None:
     name = run.config().name
     writer = RunWriter(run, num_updates=3, attempt=run.status().attempt)
     writer.samples([sample(0, "before", 0.0), sample(1, "before", 0.5)])
@@ -61,6 +74,29 @@ def tick(run: RunDirectory, writer: RunWriter) -> None:
         time.sleep(0.05)
 
 
+def learn(training: RewardTraining) -> None:
+    writer = RunWriter(training, 2)
+    writer.set_status(state="running", phase="training")
+    name = training.id
+    if name == "crash":
+        os._exit(9)
+    if name == "fail":
+        writer.finish("failed", "invalid", "base: cannot make a reward model of it.")
+        return
+    if name in ("wait", "learn"):
+        number = 0
+        deadline = time.monotonic() + LIFETIME_SECONDS
+        while not training.stop_requested and time.monotonic() < deadline:
+            if number == 0 or name == "learn":
+                number += 1
+                writer.metrics(step(number))
+                writer.set_status(update=number, num_updates=10 * LIFETIME_SECONDS)
+            time.sleep(0.1 if name == "learn" else 0.01)
+        writer.finish("stopped", "stopped", f"Stopped at step {number}; nothing was saved.")
+        return
+    write_finished(training, training.config(), writer)
+
+
 def wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + LIFETIME_SECONDS
     while not condition() and time.monotonic() < deadline:
@@ -68,4 +104,6 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    worker.warm_up = lambda: None
+    worker.work = work  # type: ignore[assignment]
+    sys.exit(worker.main())

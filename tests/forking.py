@@ -7,7 +7,6 @@ how its process comes to be is tested with new processes.
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import socket
@@ -16,6 +15,7 @@ import subprocess
 import sys
 from typing import IO, NoReturn
 
+from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.start import children, launcher
@@ -70,23 +70,21 @@ class Forker:
         self._process.kill()
         self._process.wait()
 
-    def spawn(self, run: RunDirectory, lock: IO[bytes], module: str = "") -> Forked:
+    def spawn(self, run: RunDirectory, lock: IO[bytes]) -> Forked:
         """The worker of a run."""
         ours, theirs = socket.socketpair()
         with theirs, open(run.log_path, "ab", opener=private) as log:
-            message = f"{module or launcher.WORKER_MODULE}\n{run.path.resolve()}"
-            socket.send_fds(self._channel, [os.fsencode(message)], [lock.fileno(), log.fileno(), theirs.fileno()])
+            message = os.fsencode(run.path.resolve())
+            socket.send_fds(self._channel, [message], [lock.fileno(), log.fileno(), theirs.fileno()])
         worker = Forked(ours)
         launcher.name_worker(run, worker.pid)
         return worker
 
 
 def main() -> None:
-    from playground.training.process import pair_worker, session, waiting, worker  # noqa: F401
-
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the keepers ended
     os.umask(0o077)
-    waiting.warm_up()
+    worker.warm_up()
     channel = socket.socket(fileno=int(sys.argv[1]))
     while True:
         message, files, _, _ = socket.recv_fds(channel, MOST_BYTES, 3)
@@ -94,18 +92,18 @@ def main() -> None:
             return
         if not os.fork():
             channel.close()
-            keep(*os.fsdecode(message).split("\n"), *files)
+            keep(os.fsdecode(message), *files)
         for file in files:
             os.close(file)
 
 
-def keep(module: str, path: str, lock: int, log: int, channel: int) -> NoReturn:
+def keep(path: str, lock: int, log: int, channel: int) -> NoReturn:
     """In a process between: fork the worker, and say how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     worker = os.fork()
     if not worker:
         os.close(channel)
-        be_worker(module, path, lock, log)
+        be_worker(path, lock, log)
     os.close(lock)
     os.close(log)
     os.write(channel, NUMBER.pack(worker))
@@ -114,15 +112,11 @@ def keep(module: str, path: str, lock: int, log: int, channel: int) -> NoReturn:
     os._exit(0)
 
 
-def be_worker(module: str, path: str, lock: int, log: int) -> NoReturn:
-    from playground.training.process import job
-
+def be_worker(path: str, lock: int, log: int) -> NoReturn:
     os.setsid()
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
-    os.close(log)
+    worker.print_into(log)
     os.environ[launcher.LOCK_FD_VARIABLE] = str(lock)
-    job.be(lambda: importlib.import_module(module).main([path]))
+    worker.be(lambda: worker.main([path]))
 
 
 if __name__ == "__main__":

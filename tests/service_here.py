@@ -3,6 +3,7 @@ with pipes between them, and no process that imports PyTorch first."""
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 from types import SimpleNamespace
@@ -17,14 +18,15 @@ class ServiceHere(ModelService):
 
     def _ensure_started(self) -> None:
         from playground.training.service import questions
-        from playground.training.service.answering import Voice
 
         if self._process:
             return
         (lines, ask), (answers, say) = (
             (os.fdopen(theirs), os.fdopen(ours, "w")) for theirs, ours in (os.pipe(), os.pipe())
         )
-        answering = threading.Thread(target=questions.serve, args=(lines, Voice(say), IDLE_SECONDS), daemon=True)
+        answering = threading.Thread(
+            target=questions.serve, args=(lines, functools.partial(questions.say_to, say), IDLE_SECONDS), daemon=True
+        )
         answering.start()
         threading.Thread(target=self._pump, args=(answers, self._answers), daemon=True).start()
         self._process = SimpleNamespace(stdin=ask, kill=ask.close, wait=answering.join, pid=os.getpid())

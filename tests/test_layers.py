@@ -31,6 +31,7 @@ ORDER = (
     "exports",
     "ppo",
     "training",
+    "worker",
     "ui",
     "cli",
     "__main__",
@@ -48,17 +49,18 @@ NOT_EVEN_SO = {  # of what the order would allow
     "texts": {"config"},
     "sources": {"config", "texts"},
     "training": {"cluster", "insight", "exports"},
-    "ui": {"ppo", "training"},
-    "cli": {"ppo", "training"},
-    "__main__": {"training", "ui", "runs"},
-    "app": {"training", "ppo"},
+    "worker": {"cluster", "sweeps", "insight", "exports"},
+    "ui": {"ppo", "training", "worker"},
+    "cli": {"ppo", "training", "worker"},
+    "__main__": {"training", "worker", "ui", "runs"},
+    "app": {"training", "worker", "ppo"},
 }
 # One module of the page loads the training: on ZeroGPU it is forked together with it (its docstring says why).
 EXCEPTIONS = {
-    "playground.ui.lent_gpu": {"playground.training.process.lent", "playground.training.process.session"},
+    "playground.ui.zero_gpu": {"playground.worker", "playground.training.process.session"},
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
-MAY_BE_HEAVY = {"ppo", "training"}
+MAY_BE_HEAVY = {"ppo", "training", "worker"}
 HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance", "tokenizer"))
 MAY_PRETRAIN = ("playground.cli", *HEAVY_MODULES_OF_POCKET)  # the command line only when asked to
 GRADIO = {"gradio", "gradio_client"}
@@ -165,8 +167,8 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
     ("module", "source", "is_package"),
     [
         ("playground.ui.page", "from playground.training import worker", False),
-        ("playground.training.process.worker", "import playground.ui", False),
-        ("playground.training.process.worker", "import gradio", False),
+        ("playground.worker", "import playground.ui", False),
+        ("playground.training.process.session", "import gradio", False),
         ("playground.ui.page", "def f():\n    import torch", False),
         ("playground.runs.folder.directory", "from transformers import AutoModel", False),
         ("playground.runs.folder.directory", "from playground.runs.start import queue", False),
@@ -181,8 +183,8 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         ("playground.insight.x", "from playground.ui import form", False),
         ("playground.config", "from playground.runs import records", False),
         ("app", "from playground.training import worker", False),
-        ("playground.ui.lent_gpu", "from playground.training.process import worker", False),
-        ("playground.ui.server", "from playground.training.process import lent", False),
+        ("playground.ui.zero_gpu", "from playground.training.process import watch", False),
+        ("playground.ui.server", "from playground import worker", False),
     ],
 )
 def test_the_check_sees_a_breach(module: str, source: str, is_package: bool) -> None:
@@ -203,7 +205,7 @@ def test_a_circle_is_seen_wherever_its_imports_stand() -> None:
 
 
 def test_what_is_allowed_is_not_reported() -> None:
-    assert violations("playground.training.process.worker", "import torch\nfrom playground.ppo import kl") == []
+    assert violations("playground.training.process.session", "import torch\nfrom playground.ppo import kl") == []
     assert violations("playground.pocket.pretrain", "import torch\nfrom .words import WORDS") == []
     assert (
         violations(
@@ -253,7 +255,7 @@ def test_the_light_half_loads_neither_models_nor_the_page() -> None:
 
 def test_the_page_loads_no_models_where_no_gpu_is_lent() -> None:
     loaded = loaded_after_importing([*of("ui"), "app"])
-    assert {"gradio", "playground.ui.lent_gpu"} <= loaded
+    assert {"gradio", "playground.ui.zero_gpu"} <= loaded
     assert {name for name in loaded if name.startswith("playground.training")} == set()
     assert loaded & {*HEAVY, "spaces"} == set()
 

@@ -19,7 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.placed import Placed
 from playground.runs.start import children, queue
-from playground.runs.start.launcher import LOCK_FD_VARIABLE, Lent
+from playground.runs.start.launcher import LOCK_FD_VARIABLE, Elsewhere
 
 DRIVER_MODULE = "playground.cluster.driver"
 LOGS = ".drivers"  # in the outputs folder: what drivers print, and the locks that they hold
@@ -40,8 +40,8 @@ def driven(outputs: Path) -> Iterator[Driven]:
             yield Driven(run, found)
 
 
-def elsewhere(name: str, backend: str, options: Sequence[str]) -> Lent:
-    """For the launcher, instead of what starts a worker: runs that are started or resumed with it are handed over
+def elsewhere(name: str, backend: str, options: Sequence[str]) -> Elsewhere:
+    """For the launcher, in the place of what starts a worker: runs that are started or resumed with it are handed over
     to a driver, and wait for a node.
 
     Args:
@@ -59,7 +59,7 @@ def elsewhere(name: str, backend: str, options: Sequence[str]) -> Lent:
         queue.leave(run)
         ensure_driver(run.path.parent, name)
 
-    return Lent(backend, hand_over)
+    return Elsewhere(backend, hand_over)
 
 
 def ensure_drivers(outputs: Path) -> None:

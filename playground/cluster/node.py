@@ -20,7 +20,6 @@ from pathlib import Path
 
 from playground.runs.folder import exit_reasons, placed, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import private
 from playground.runs.start import launcher, lifeline
 
 LOOK_SECONDS = 1.0
@@ -47,9 +46,7 @@ def compute(
     if found := placed.read(folder):
         placed.write(folder, found.model_copy(update={"node": socket.gethostname()}))
     lifeline.choose("die")
-    with open(run.lock_path, "wb", opener=private) as lock:
-        launcher.take(lock)
-        process = launcher.spawn_worker(run, lock, None)
+    process = launcher.give_worker(run)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while process.poll() is None:

@@ -1,9 +1,8 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.training.service.answering`) holds torch; this side speaks JSON lines with it and holds
-nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. It
-gives signs of life while it works, and is given up when there is none for `SILENCE_SECONDS` and its process stands
-still too: beside load, libraries take longer than that to load. What it prints goes into a log with the runs.
+The service (`playground.training.service.questions`) holds torch; this side speaks JSON lines with it and holds
+nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. What
+it prints goes into a log with the runs.
 """
 
 from __future__ import annotations
@@ -21,23 +20,19 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-import psutil
-
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.files import private
 from playground.runs.start.children import PROJECT, torch_environment
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
-SILENCE_SECONDS = 30.0  # it gives a sign of life every two seconds
-SERVICE_MODULE = "playground.training.service.answering"
+SERVICE_MODULE = "playground.training.service.questions"
 STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000
 # Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
 MOST_QUESTIONS = 16
 BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
-FROZEN = "The process that answers prompts stands still, so it was ended. Try again."
 GONE = "The process that answers prompts ended unexpectedly. Try again."
 ENDLESS = "The tokenizer or the chat template of this model did not come to an end in time. Choose another model."
 DYING_SECONDS = 1.0
@@ -48,7 +43,7 @@ class GeneratedSample(NamedTuple):
     positions, in nats."""
 
     side: Literal["reference", "policy"]
-    index: int  # type: ignore[assignment]  # it hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # it hides tuple.index, which is not needed here
     completion: str
     score: float | None
     scores: dict[str, float | None]
@@ -71,8 +66,6 @@ class ModelService:
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._last_id = 0
-        self._heard = 0.0  # when the process last gave a sign of life
-        self._worked = 0.0  # seconds of processor that it had used when somebody last looked
 
     def compare(
         self,
@@ -146,22 +139,13 @@ class ModelService:
             process.wait()
 
     def _read_answer(self, question: int, timeout_seconds: float) -> Generator[dict[str, Any], None, None]:
-        self._heard = time.monotonic()
-        self._is_at_work()
-        deadline = self._heard + START_TIMEOUT_SECONDS + timeout_seconds
+        deadline = time.monotonic() + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
-            given_up = min(deadline, self._heard + SILENCE_SECONDS)
             try:
-                answer = self._answers.get(timeout=max(0.0, given_up - time.monotonic()))
+                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                if time.monotonic() < min(deadline, self._heard + SILENCE_SECONDS):
-                    continue  # it has given a sign of life meanwhile
-                if given_up != deadline and self._is_at_work():
-                    self._heard = time.monotonic()
-                    continue
                 self.close()
-                late = "The model did not answer in time. Try again with fewer samples."
-                raise ServiceUnavailable(late if given_up == deadline else FROZEN) from None
+                raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
             if answer is None:
                 raise ServiceUnavailable(self._buried())
             if answer.get("id") != question:
@@ -181,19 +165,6 @@ class ModelService:
             if process and process.wait(DYING_SECONDS) == -signal.SIGALRM:  # see `training.models.time_limit`
                 return ENDLESS
         return GONE
-
-    def _is_at_work(self) -> bool:
-        """Whether the process has used the processor since the last look, or waits for it or for a disk: slow, and not
-        standing still. What never comes to an end is the deadline's business."""
-        if self._process is None:
-            return False  # closed meanwhile
-        try:
-            process = psutil.Process(self._process.pid)
-            worked, state = sum(process.cpu_times()[:2]), process.status()
-        except psutil.Error:
-            return False
-        before, self._worked = self._worked, worked
-        return worked > before or state in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP)
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:
@@ -237,9 +208,8 @@ class ModelService:
     def _pump(self, stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
         """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""
         for line in stream:
-            self._heard = time.monotonic()
             with contextlib.suppress(ValueError):
                 answer = json.loads(line)
-                if isinstance(answer, dict) and answer.get("event") != "alive":
+                if isinstance(answer, dict):
                     answers.put(answer)
         answers.put(None)

@@ -68,9 +68,7 @@ def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
     return found
 
 
-def answers(
-    config: RunConfig, outputs: Path, service: ModelService, count: int = SAMPLES
-) -> Iterator[dict[str, Any]]:  # fmt: skip
+def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
     """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
     it goes on, at last {samples, rewards}. A reward that fails says why and keeps none of the others from speaking.
 
@@ -78,7 +76,7 @@ def answers(
         ServiceUnavailable: the model or the prompts cannot be used.
     """
     config = checks.located(config, outputs)
-    wanted = trying.reference_of(config, count)
+    wanted = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []
     for found in service.ask("reference-samples", {"reference": wanted}, trying.TIMEOUT_SECONDS):
         if "samples" in found:
@@ -88,17 +86,23 @@ def answers(
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
-            told: dict[str, Any] = {"name": name, "weight": spec.weight, "judge": judge, "values": None, "problem": ""}
+            answer: dict[str, Any] = {
+                "name": name,
+                "weight": spec.weight,
+                "judge": judge,
+                "values": None,
+                "problem": "",
+            }
             asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
             try:
                 for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
                     if "names" in found:
-                        told["values"] = next(iter(found["reference"].values()))
+                        answer["values"] = next(iter(found["reference"].values()))
                     else:
                         yield found
             except ServiceUnavailable as error:
-                told["problem"] = str(error)
-            rewards.append(told)
+                answer["problem"] = str(error)
+            rewards.append(answer)
     yield {"samples": samples, "rewards": rewards}
 
 

@@ -3,7 +3,7 @@
 The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
 training lies in `training/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
 optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
-page and the command line start and read it, `training.process.pair_worker` writes it.
+page and the command line start and read it, `playground.worker` writes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import make_outputs, private, read_records, refuse_links, write_atomically
+from playground.runs.folder.files import make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
 from playground.runs.start import launcher, lifeline
 from playground.safety import plain_files
@@ -28,11 +28,10 @@ from playground.setup import catalog
 
 TRAINING = "training"
 MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
-WORKER_MODULE = "playground.training.process.pair_worker"
 
 
 class StepMetrics(Record):
-    """One optimizer step (`held_out` False), or a look at the held-out pairs after it (True)."""
+    """One optimizer step (`held_out` False), or an evaluation on the held-out pairs after it (True)."""
 
     step: Count
     held_out: bool = False
@@ -111,11 +110,8 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
         _make_room(training, replace)
         now = time.time()
         write_atomically(training.status_path, Status(started_at=now, updated_at=now).model_dump_json())
-        with open(training.lock_path, "wb", opener=private) as lock:
-            launcher.take(lock)
-            write_atomically(training.config_path, config.to_yaml())
-            spawn = functools.partial(launcher.new_worker, module=WORKER_MODULE)
-            return training, launcher.spawn_worker(training, lock, spawn)
+        publish = functools.partial(write_atomically, training.config_path, config.to_yaml())
+        return training, launcher.give_worker(training, publish=publish)
 
 
 def _make_room(training: RewardTraining, replace: bool) -> None:
@@ -175,7 +171,7 @@ def delete(training: RewardTraining) -> None:
     Raises:
         RunBusy: it is still in training.
     """
-    with launcher.one_at_a_time(training.folder.parents[1]):  # nobody starts it anew between the look and the removal
+    with launcher.one_at_a_time(training.folder.parents[1]):  # it is not started anew meanwhile
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
         shutil.rmtree(training.folder)

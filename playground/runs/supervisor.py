@@ -1,9 +1,9 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
-A worker that dies cannot say so. What supervises an outputs folder does it in its place, once it holds the lock that
-the worker would hold if it lived; so a living worker is never contradicted. No process gets a signal, but for a trial
-that has lost its maker (`runs.trial`). The web process looks about once a second for as long as it lives, a terminal
-that follows a run does too, and `runs`, `show` and `doctor` look once. Any number may look at the same time.
+A worker that dies cannot say so. The process that watches an outputs folder does it in its place, once it holds the
+lock that the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
+process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
+and `doctor` look once. Any number of them may look at the same time.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class Supervisor:
                 if until in (0.0, math.inf):  # else it was said
                     say(f"The end of {run.path} could not be written: {error!r}")
                 self._left_alone[path] = stamps(f"{path}/status.json"), time.monotonic() + RETRY_SECONDS
-        for worker in children.dead():
-            if worker.run.status_on_disk().ended:  # else it died during this look, or its end could not be written yet
-                children.forget(worker)
+        children.bury()
         return ended
 
     def clear_what_is_left(self) -> None:
@@ -85,7 +83,7 @@ class Supervisor:
 
     def _clear_trial(self) -> None:
         if trial.clear(self.outputs):
-            say("A trial update, whose maker is gone, was ended and taken away.")
+            say("What was left of a trial update, whose maker is gone, was taken away.")
 
     def _clear_half_made(self) -> None:
         if left := half_made.left(self.outputs):

@@ -1,10 +1,10 @@
 """One real update of a configuration before its run is started: how long it takes, and how much memory.
 
-The worker of runs makes it in the hidden folder `.trial` of the outputs folder, where nobody looks for runs. After the
-second update (or the first, if that took long) its process is ended and the folder removed; the figures stay in
-`.trials.json`, and later estimates are made from them. The process ends with who makes the trial, however that ends,
-and after few updates and a while in any case; who looks after the runs ends and removes what is left (`clear`). Knows
-no torch. The page and `python -m playground try` call it.
+An ordinary job in the hidden folder `.trial` of the outputs folder, which no list of runs shows. After the second
+update (or the first, if that took long) its process is ended and the folder removed; the figures stay in
+`.trials.json`, and later estimates are made from them. The process ends with who makes the trial (see
+`runs.start.lifeline`) and after a while in any case; what is left then is cleared away by the supervisor. Knows no
+torch. The page and `python -m playground try` call it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
 
 from playground.config import RunConfig, yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, Problem, RunBusy
-from playground.runs.folder import exit_reasons, processes
+from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import is_locked, make_outputs, private, read_record, write_atomically
-from playground.runs.folder.records import SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
+from playground.runs.folder.files import make_outputs, read_record, write_atomically
+from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
 from playground.runs.start import launcher, lifeline, queue
 from playground.setup import checks, devices, estimates
 from playground.setup.estimates import disk
@@ -39,12 +39,9 @@ FILE = ".trials.json"
 MOST = 12
 UPDATES = 2
 LONG_SECONDS = 10.0  # after a first update that took longer, no second one is waited for
-MOST_SECONDS = 600.0  # for loading and updating; a download has the time that it takes
-MOST_MINUTES, WITH_DOWNLOAD = 30.0, 600.0  # after which its process ends by itself, whatever its maker does
-MAKER_LOCK = "maker.lock"  # in its folder, held by who makes it for as long as it is made
-MEASURING = "measuring the reference"
+MOST_MINUTES, WITH_DOWNLOAD = 10.0, 600.0  # after which its process ends by itself
+LEFT_SECONDS = 60.0  # a folder in which nothing lives or changes for so long is of a maker that is gone
 POLL_SECONDS = 0.1
-DOWNLOADING = "downloading"
 LOG_WORDS = r" ?[^.]*\bin worker\.log\."  # where a run that failed sends its reader
 MOST_WORDS = 300
 MEMORY_REASONS = ("out_of_memory", "out_of_gpu_memory")
@@ -72,79 +69,45 @@ class Trials(Record):
 
 
 def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) -> Iterator[dict[str, Any]]:
-    """Make a trial: {phase, seconds} again and again, and at last what came of it (see `_found`, `_failed`).
-
-    Whoever stops asking ends the trial with that.
+    """Make a trial: {state: asking, phase, seconds} again and again, and at last what came of it (see `_found`,
+    `_failed`). To close this generator ends the trial.
 
     Raises:
         RunBusy: the device is taken, or another trial is under way. InvalidConfig, OutputsNotWritable,
         WorkerNotStarted: as for a run.
     """
-    place = devices.chosen(config.device)
-    if place is None:
+    device = devices.chosen(config.device)
+    if device is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])
-    run, process, held = _start(config, make_outputs(outputs), spawn)
-    with held, launcher.let_go_of(held):
-        yield from _followed(config, outputs, place, run, process)
-
-
-def _followed(
-    config: RunConfig, outputs: Path, place: devices.Device, run: RunDirectory, process: subprocess.Popen[bytes]
-) -> Iterator[dict[str, Any]]:
-    """See `make`."""
-    begun = counted = changed = last = time.monotonic()
-    made: list[UpdateMetrics] = []
-    told, memory, measuring = None, 0, 0.0
+    outputs, begun, memory = make_outputs(outputs), time.monotonic(), 0
+    run, process = _start(config, outputs, spawn)
     try:
-        while process.poll() is None:
-            now, before = time.monotonic(), len(made)
-            status, made, memory = run.status_on_disk(), run.metrics(), max(memory, _held_bytes(process.pid))
-            changed = changed if len(made) == before else now
-            if status.ended or _is_enough(made, now - changed):
-                break
-            if status.phase.startswith(DOWNLOADING):
-                counted = now
-            measuring += (now - last) if status.phase.startswith(MEASURING) else 0.0
-            last = now
-            if now - counted > MOST_SECONDS and not made:
-                yield {"state": "failed", "message": LATE.format(MOST_SECONDS / 60), "advice": "", "better": None}
-                return
-            phase = f"making update {len(made) + 1}" if status.state == "running" else status.phase or "starting"
-            if told != (phase, int(now - begun)):
-                told = phase, int(now - begun)
-                yield {"state": "asking", "phase": phase, "seconds": now - begun}
-            time.sleep(POLL_SECONDS)
-        made = run.metrics()
-        if made:
-            more = measuring * (SCALE_SAMPLES / _measured(run) - 1)  # of which a run measures all
-            yield _found(config, outputs, place, made, memory, time.monotonic() - begun + more)
+        for phase in _phases(run, process):
+            memory = max(memory, _held_bytes(process.pid))
+            if phase:
+                yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+        if run.metrics():
+            yield _found(config, run, device, memory, time.monotonic() - begun)
         else:
-            yield _failed(config, outputs, run, process)
+            yield _failed(config, run, process)
     finally:
-        _end(process)
+        if process.poll() is None:  # by force: nothing that it would save is wanted
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # it leads a session of its own
+        process.wait()
         shutil.rmtree(run.path, ignore_errors=True)
 
 
 def clear(outputs: Path) -> bool:
-    """End a trial that nobody makes any more, and take its folder away. False where there is none. Raises: RunBusy,
-    OSError."""
+    """Take away the folder of a trial whose maker is gone. False where there is none. Raises: RunBusy, OSError."""
     run = RunDirectory(Path(outputs) / launcher.TRIAL)
-    if not _is_left(run):
+    if run.path.is_symlink() or not run.path.is_dir() or time.time() - run.path.stat().st_mtime < LEFT_SECONDS:
         return False
-    with launcher.one_at_a_time(Path(outputs)):  # nobody is in the middle of beginning one
-        return _is_left(run) and _clear(run)
-
-
-def _is_left(run: RunDirectory) -> bool:
-    return run.path.is_dir() and not run.path.is_symlink() and not is_locked(run.path / MAKER_LOCK)
-
-
-def _clear(run: RunDirectory) -> bool:
-    """Raises: RunBusy."""
-    if run.is_alive() and processes.end(run, grace_seconds=0.0).alive:
-        raise RunBusy("A trial update that nobody waits for any more could not be ended.")
-    shutil.rmtree(run.path, ignore_errors=True)
-    return True
+    with launcher.one_at_a_time(Path(outputs)):
+        if run.is_alive():
+            return False
+        shutil.rmtree(run.path, ignore_errors=True)
+        return True
 
 
 def timed(outputs: Path) -> list[Finished]:
@@ -159,41 +122,35 @@ def timed(outputs: Path) -> list[Finished]:
 
 def _start(
     config: RunConfig, outputs: Path, spawn: launcher.Spawn | None
-) -> tuple[RunDirectory, subprocess.Popen[bytes], IO[bytes]]:
-    """The trial, its worker, and the lock that says that somebody makes it."""
+) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
     lifeline.policy()
     checks.check(config, outputs)
-    config = checks.located(config, outputs)
-    tried = _for_trial(config)
+    tried = _for_trial(checks.located(config, outputs))
     disk.check([tried], outputs)
-    slot = queue.slot_of(config)
+    slot = queue.slot_of(tried)
+    run = RunDirectory(outputs / launcher.TRIAL)
+
+    def publish() -> None:
+        write_atomically(run.status_path, Status(started_at=time.time(), updated_at=time.time()).model_dump_json())
+        run.publish(tried)
+
     with launcher.one_at_a_time(outputs):
         if launcher.is_busy(outputs, slot):
             living = launcher.living_run(outputs)
             raise RunBusy(BUSY.format(f"The run {living.id}" if living else "A run", slot))
-        run = RunDirectory(outputs / launcher.TRIAL)
-        if _is_left(run):
-            _clear(run)
-        if os.path.lexists(run.path):
-            raise RunBusy("Another trial is under way. Wait for it, or stop it.")
-        run.control_path.mkdir(parents=True, mode=0o700)
-        held = open(run.path / MAKER_LOCK, "wb", opener=private)  # noqa: SIM115 - until the trial is over
+        if not run.is_alive() and not run.path.is_symlink():
+            shutil.rmtree(run.path, ignore_errors=True)
         try:
-            launcher.take(held)
-            now = time.time()
-            write_atomically(run.status_path, Status(started_at=now, updated_at=now).model_dump_json())
-            with open(run.lock_path, "wb", opener=private) as lock:
-                launcher.take(lock)
-                run.publish(tried)
-                return run, launcher.spawn_worker(run, lock, spawn), held
-        except BaseException:
-            held.close()
-            raise
+            run.path.mkdir(mode=0o700)
+        except FileExistsError:
+            raise RunBusy("Another trial is under way. Wait for it, or stop it.") from None
+        run.control_path.mkdir()
+        return run, launcher.give_worker(run, spawn, publish)
 
 
 def _for_trial(config: RunConfig) -> RunConfig:
     """The same work in each update, and as little else as can be: few fixed prompts, no checkpoint on the way."""
-    look = {
+    evaluation = {
         "num_prompts": min(4, config.evaluation.num_prompts),
         "samples_per_prompt": 1,
         "every": 100_000,
@@ -203,22 +160,28 @@ def _for_trial(config: RunConfig) -> RunConfig:
     return config.model_copy(
         update={
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
-            "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # the last has a look behind it
-            "evaluation": config.evaluation.model_copy(update=look),
+            "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # an evaluation follows the last
+            "evaluation": config.evaluation.model_copy(update=evaluation),
             "checkpoint": config.checkpoint.model_copy(update={"every": 0}),
         }
     )
 
 
-def _is_enough(made: list[UpdateMetrics], waited: float) -> bool:
-    """A first update is enough if it took long, or if the next one does."""
-    return len(made) >= UPDATES or (bool(made) and max(waited, _seconds(made[-1])) > LONG_SECONDS)
-
-
-def _measured(run: RunDirectory) -> int:
-    """On how many texts of the reference the scale of the score was measured."""
-    counts = (event.data.get("samples") for event in run.all_events() if event.kind == SCORE_SCALE)
-    return next((count for count in counts if isinstance(count, int) and count > 0), SCALE_SAMPLES)
+def _phases(run: RunDirectory, process: subprocess.Popen[bytes]) -> Iterator[str]:
+    """What a trial is doing, until it has made enough or has ended; empty while there is nothing new to say."""
+    begun = changed = time.monotonic()
+    count, shown = 0, ("", 0)
+    while process.poll() is None:
+        now, status, made = time.monotonic(), run.status_on_disk(), run.metrics()
+        if len(made) > count:
+            count, changed = len(made), now
+        long = made and max(now - changed, _seconds(made[-1])) > LONG_SECONDS
+        if status.ended or count >= UPDATES or long:
+            return
+        phase = f"making update {count + 1}" if status.state == "running" else status.phase or "starting"
+        yield phase if shown != (phase, int(now - begun)) else ""
+        shown = phase, int(now - begun)
+        time.sleep(POLL_SECONDS)
 
 
 def _seconds(update: UpdateMetrics) -> float:
@@ -226,70 +189,74 @@ def _seconds(update: UpdateMetrics) -> float:
 
 
 def _held_bytes(pid: int) -> int:
-    """The most that a process has held so far, where the system tells it; else what it holds now."""
-    try:
+    """The most that a process has held so far, where the system says it; else what it holds now."""
+    with contextlib.suppress(OSError):
         text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-        peak = re.search(r"^VmHWM:\s+(\d+) kB$", text, re.MULTILINE)
-        return int(peak[1]) * 1024 if peak else psutil.Process(pid).memory_info().rss
-    except (OSError, psutil.Error):
-        with contextlib.suppress(psutil.Error):
-            return int(psutil.Process(pid).memory_info().rss)
-        return 0
+        if peak := re.search(r"^VmHWM:\s+(\d+) kB$", text, re.MULTILINE):
+            return int(peak[1]) * 1024
+    with contextlib.suppress(psutil.Error):
+        return int(psutil.Process(pid).memory_info().rss)
+    return 0
 
 
-def _found(
-    config: RunConfig, outputs: Path, place: devices.Device, made: list[UpdateMetrics], memory: int, seconds: float
-) -> dict[str, Any]:
+def _more_measuring(run: RunDirectory) -> float:
+    """Seconds that a run takes longer to measure the reference, of which a trial takes fewer samples."""
+    events = {event.kind: event for event in run.all_events()}
+    if SCORE_SCALE not in events or REFERENCE not in events:
+        return 0.0
+    samples = events[SCORE_SCALE].data.get("samples")
+    share = SCALE_SAMPLES / samples if isinstance(samples, int) and samples > 0 else 1.0
+    return (events[SCORE_SCALE].time - events[REFERENCE].time) * (share - 1)
+
+
+def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
     """What a trial that has made an update came to: its figures, the estimate that follows from them, and where memory
     is short what would help: `better`, a configuration as plain data."""
-    if place.kind != "cpu":  # what counts is the memory of the device
+    made, outputs = run.metrics(), run.path.parent
+    if device.kind != "cpu":  # what counts is the memory of the device
         peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
-        memory = int(peak + LIBRARY_BYTES[place.kind])
+        memory = int(peak + LIBRARY_BYTES[device.kind])
     one = _seconds(made[-1])  # the first one warms up
     trial = Trial(config=config.model_dump(mode="json"), at=time.time(), update_seconds=one, memory_bytes=memory)
     write_atomically(outputs / FILE, Trials(trials=(trial, *_remembered(outputs))[:MOST]).model_dump_json())
-    told = estimates.estimate(config, outputs, device=place, finished=timed(outputs))
+    found = estimates.estimate(config, outputs, device=device, finished=timed(outputs))
     return {
         "state": "done",
         "updates": len(made),
         "seconds_per_update": one,
-        "seconds_before": max(0.0, seconds - sum(map(_seconds, made))),
-        "seconds": told.seconds,
+        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, made))),
+        "seconds": found.seconds,
         "memory_gb": memory / estimates.GB,
-        "free_gb": place.free_bytes / estimates.GB,
-        "device": place.name,
-        "verdict": told.verdict,
-        "advice": told.advice,
-        "better": told.better.model_dump(mode="json") if told.better else None,
+        "free_gb": device.free_bytes / estimates.GB,
+        "device": device.name,
+        "verdict": found.verdict,
+        "advice": found.advice,
+        "better": _plain(found.better),
     }
 
 
-def _failed(config: RunConfig, outputs: Path, run: RunDirectory, process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[bytes]) -> dict[str, Any]:
     """Why there was no update, and what would help."""
     status = run.status_on_disk()
-    if not run.config_path.is_file() or status.reason == "stopped" or (run.path / "control" / "killed").exists():
-        return {"state": "stopped", "message": ENDED, "advice": "", "better": None}
+    outcome = {"state": "failed", "message": "", "advice": "", "better": None}
+    if not run.config_path.is_file() or status.reason == "stopped" or heartbeat.killed_path(run.path).exists():
+        return {**outcome, "state": "stopped", "message": ENDED}
     reason, message = status.reason, status.message
+    if reason == "time_limit":
+        return {**outcome, "message": LATE.format(run.config().max_minutes)}
     if not status.ended:
         reason, message = exit_reasons.of_death(process.wait(), status, run.path)
     if "worker.log" in message:  # which goes with the folder
         lines = [line for line in run.log_tail().splitlines() if line.strip()]
         message = f"{re.sub(LOG_WORDS, '', message)} It said: {lines[-1].strip()[:MOST_WORDS]}" if lines else message
     if reason not in MEMORY_REASONS:
-        return {"state": "failed", "message": message, "advice": "", "better": None}
-    advice, better = estimates.remedy(config, outputs)
-    told = "" if advice in message else advice  # the worker may have said it
-    return {"state": "failed", "message": message, "advice": told,
-            "better": better.model_dump(mode="json") if better else None}  # fmt: skip
+        return {**outcome, "message": message}
+    advice, better = estimates.remedy(config, run.path.parent)
+    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": _plain(better)}
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """By force: nothing that it would save is wanted."""
-    if process.poll() is None:
-        group = process.pid  # it leads a session of its own
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
-    process.wait()
+def _plain(config: RunConfig | None) -> dict[str, Any] | None:
+    return config.model_dump(mode="json") if config else None
 
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:

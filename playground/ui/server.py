@@ -27,14 +27,13 @@ from playground.runs import bucket, history
 from playground.runs.bucket import BucketThread
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.start import lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread, every
 from playground.safety import redaction
 from playground.setup import limits
 from playground.setup.limits import PageLimits
 from playground.sweeps import sweep_making
-from playground.ui import lent_gpu, page, routes, theme
+from playground.ui import page, routes, theme, zero_gpu
 from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.door.access import Access
 from playground.ui.door.incoming import Incoming
@@ -66,7 +65,6 @@ class Running(NamedTuple):
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
-        lifeline.let_go()
         loop = self.loop()
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):
@@ -133,9 +131,9 @@ def launch(
     address = listening_address(host, mode)
     _check_free(address, port)
     hub, service = Hub(outputs, recorded), ModelService(outputs)
-    standby = lent_gpu.LentGpu(outputs) if lent_gpu.is_here() else StandbyWorker()
+    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    if isinstance(standby, lent_gpu.LentGpu):
+    if isinstance(standby, zero_gpu.ZeroGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(outputs, access.limits.uploads_bytes)

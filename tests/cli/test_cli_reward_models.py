@@ -20,7 +20,7 @@ from tests.reward_tools import finished
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def run(outputs: Path, *arguments: str) -> Result:

@@ -20,11 +20,11 @@ from typing import Any
 
 import torch
 
+from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from playground.setup.estimates import disk
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models import checkpoint_files, loading
-from playground.training.process import waiting, worker
 from playground.training.process.ending import leave
 from playground.training.process.session import Session
 
@@ -34,7 +34,7 @@ A_WHILE_SECONDS = 3  # of a checkpoint, in which nobody listens, but which comes
 
 def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how they ended
-    waiting.warm_up()
+    worker.warm_up()
     print("ready", flush=True)
     for line in sys.stdin:
         if not os.fork():
@@ -113,14 +113,14 @@ def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
             sys.meta_path.insert(0, SlowImport(lambda: stay(lambda: None)))
         case "load":
             before(loading, "load")
-        case "before-look":
-            before(Session, "look", lambda _, stage: stage == "before")
+        case "before":
+            before(Session, "evaluate_and_record", lambda _, stage: stage == "before")
         case "rollout":
             before(PPOTrainer, "collect")
         case "update":
             before(PPOTrainer, "optimise")
         case "evaluation":
-            before(Session, "look", lambda _, stage: stage == "during" and is_saved())
+            before(Session, "evaluate_and_record", lambda _, stage: stage == "during" and is_saved())
         case "checkpoint":
             before(checkpoint_files, "save", is_saved)
 

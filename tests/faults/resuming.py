@@ -133,6 +133,4 @@ def strict_lines(path: Path) -> list[dict[str, Any]]:
 
 def threads(number: int, monkeypatch: Any) -> None:
     """Compute with exactly so many threads."""
-    monkeypatch.setattr(
-        "playground.training.process.session.limit_threads", lambda model: torch.set_num_threads(number)
-    )
+    monkeypatch.setattr("playground.training.process.tuning.limit_threads", lambda model: torch.set_num_threads(number))

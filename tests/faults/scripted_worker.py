@@ -1,6 +1,6 @@
 """A worker by script with everything of a real one but the training: lock, writer, watch, ends, log. No torch.
 
-The configuration's name says what it does, once it has told so in its phase:
+The configuration's name says what it does, once its phase says so:
 
     listening               comes by its heartbeat every 10 ms
     deaf, deaf-loading      is away in a call that no signal reaches, in training or while it loads

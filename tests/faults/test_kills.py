@@ -94,7 +94,7 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost(tmp_path: Path, fo
     undisturbed, process = launcher.start(config, outputs, "undisturbed", forker.spawn)
     assert process.wait(DEADLINE_SECONDS) == 0, undisturbed.log_tail()
     wait_until(lambda: not undisturbed.is_alive(), DEADLINE_SECONDS)
-    dice, kills, survived, told = random.Random(20), 0, 0, []
+    dice, kills, survived, notes = random.Random(20), 0, 0, []
     for number in range(10 * KILLS):
         run, worker = launcher.start(config, outputs, f"run-{number}", forker.spawn)
         mine = []
@@ -109,10 +109,10 @@ def test_killed_at_random_moments_and_resumed_nothing_is_lost(tmp_path: Path, fo
         assert worker.wait(DEADLINE_SECONDS) == 0, run.log_tail()
         wait_until(lambda run=run: not run.is_alive(), DEADLINE_SECONDS)
         problem = trouble(run, undisturbed)
-        told.append(f"{run.id}, killed {'; '.join(mine)}: {problem or 'whole'}")
+        notes.append(f"{run.id}, killed {'; '.join(mine)}: {problem or 'whole'}")
         survived += 0 if problem else len(mine)
         if kills == KILLS:
             break
-    print("\n".join(told))
+    print("\n".join(notes))
     figure("worker killed (SIGKILL) at a random moment and resumed", kills, survived)
     assert kills == KILLS

@@ -15,7 +15,7 @@ from tests.faults.test_ends import ALLOWED_SECONDS, gone
 from tests.faults.workers import Nursery, tiny
 from tests.support import wait_until
 
-PHASES = ("import", "load", "before-look", "rollout", "update", "evaluation", "checkpoint")
+PHASES = ("import", "load", "before", "rollout", "update", "evaluation", "checkpoint")
 
 
 def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> tuple[bool, float]:
@@ -40,7 +40,7 @@ def stopped_in(nursery: Nursery, outputs: Path, phase: str, how: str) -> tuple[b
     if how == "listening" and phase not in ("import", "load"):  # then there is something to save, and time for it
         saved = newest is not None and checkpoints.update_of(newest) == status.update
     else:
-        saved = phase in ("import", "load", "before-look", "rollout", "update") or newest is not None
+        saved = phase in ("import", "load", "before", "rollout", "update") or newest is not None
     left = [process for process in psutil.process_iter() if _session(process.pid) == worker.pid]
     held = (status.state, status.reason) == ("stopped", "stopped") and took < ALLOWED_SECONDS and saved and not left
     if not held:
@@ -66,5 +66,5 @@ def test_a_run_stops_in_every_phase_whether_it_listens_or_not(nursery, outputs, 
     failed = [case for case, (good, _) in zip(cases, ends, strict=True) if not good]
     assert not failed
     slowest = max(seconds for _, seconds in ends)
-    figure("stop, twice, in each phase, listening or not: out in time", len(cases), sum(good for good, _ in ends),
-           f"the slowest was gone after {slowest:.1f} s, five at a time")  # fmt: skip
+    held, measured = sum(good for good, _ in ends), f"the slowest was gone after {slowest:.1f} s, five at a time"
+    figure("stop, twice, in each phase, listening or not: out in time", len(cases), held, measured)

@@ -17,7 +17,6 @@ from playground.config import RunConfig
 from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import children, launcher
-from playground.training.process import family
 from tests.faults import resuming
 from tests.forking import Forker
 from tests.support import PROJECT, has_ended, wait_until
@@ -52,7 +51,7 @@ def with_updates(run: RunDirectory, number: int) -> RunDirectory:
 
 def helper_of(run: RunDirectory) -> psutil.Process | None:
     children = psutil.Process(run.status_on_disk().pid).children()
-    return next((child for child in children if family.HELPER_MODULE in child.cmdline()), None)
+    return next((child for child in children if launcher.WORKER_MODULE in child.cmdline()), None)
 
 
 def finished(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -102,13 +101,13 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, fork
 
 def test_a_helper_that_fails_says_why(tmp_path: Path) -> None:
     code = f"""
-from playground.training.process import family
+from playground.training.process import rank_processes
 from tests.faults import resuming
 try:
-    with family.joined(resuming.config("pocket-1m", ranks=2), lambda: None, lambda lost: None) as ranks:
+    with rank_processes.joined(resuming.config("pocket-1m", ranks=2), lambda: None, lambda lost: None) as ranks:
         ranks.first({{"config": {{"seed": "no number"}}, "outputs": {str(tmp_path)!r}}})
         ranks.first()
-except family.HelperFailed as error:
+except rank_processes.HelperFailed as error:
     print(error.reason, error)
 """
     done = finished("-c", code)

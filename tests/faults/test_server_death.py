@@ -4,7 +4,6 @@ processes which are not their workers."""
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -20,12 +19,12 @@ from playground.errors import InvalidConfig
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.start import launcher, lifeline, standby
+from playground.runs.start import launcher, lifeline
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import Supervisor
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
 from tests.figures import Figure
-from tests.support import PROJECT, has_ended, small_config, wait_until
+from tests.support import PROJECT, small_config, wait_until
 
 WORKER = "tests.faults.scripted_worker"
 
@@ -73,66 +72,21 @@ def test_a_run_survives_its_server_by_default(outputs):
     assert run.status().state == "stopped"
 
 
-def test_a_forked_child_of_the_server_does_not_keep_its_runs_alive(monkeypatch):
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
-    handed = lifeline.for_worker()
-    reading = os.dup(handed.descriptors[0])
-    child = os.fork()
-    if not child:
-        signal.pause()
-        os._exit(0)
-    try:
-        lifeline.let_go()
-        closed, _, _ = select.select([reading], [], [], 10)
-        assert closed and os.read(reading, 1) == b"", "the child would hold the other end"
-    finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        os.close(reading)
-
-
 def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
     monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
     with pytest.raises(InvalidConfig, match="survive, die"):
         lifeline.choose("perhaps")
     assert lifeline.policy() == "die", "the one before holds"
     lifeline.choose("survive")
-    assert lifeline.policy() == "survive" and lifeline.for_worker().descriptors == ()
+    assert lifeline.policy() == "survive" and lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}
 
 
-@pytest.fixture
-def cold(monkeypatch: pytest.MonkeyPatch) -> StandbyWorker:
-    """A standby worker that still warms up."""
-    monkeypatch.setattr(standby, "STANDBY_MODULE", "tests.faults.cold_standby")
-    made = StandbyWorker()
-    made.prepare()
-    return made
-
-
-def test_a_standby_that_still_warms_up_ends_with_its_server_and_when_it_is_closed(cold):
-    code = (
-        "import os, time\nfrom playground.runs.start import standby\n"
-        "standby.STANDBY_MODULE = 'tests.faults.cold_standby'\n"
-        "made = standby.StandbyWorker()\nmade.prepare()\nprint(made.pid, flush=True)\ntime.sleep(0.7)\nos._exit(0)"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
-    wait_until(lambda: has_ended(int(answer.stdout)), ALLOWED_SECONDS)
-    pid = cold.pid
-    cold.close()
-    assert not psutil.pid_exists(pid)
-
-
-@pytest.mark.parametrize("how", ["asked", "by force"])
-def test_a_run_whose_worker_still_warms_up_can_be_ended(how, outputs, cold):
-    run, process = launcher.start(small_config(), outputs, "cold", cold.worker_for)
-    wait_until(lambda: run.status().state == "starting", 30)
-    if how == "asked":
-        launcher.stop(run)
-        assert process.wait(ALLOWED_SECONDS) == 3
-        assert (run.status().state, run.status().reason) == ("stopped", "stopped")
-    else:
-        assert processes.end(run, grace_seconds=0).signals == ("SIGTERM",)
-        process.wait(ALLOWED_SECONDS)
+def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):
+    standby = StandbyWorker()
+    standby.prepare()
+    run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)
+    assert processes.end(run, grace_seconds=0).signals[0] == "SIGTERM"
+    process.wait(ALLOWED_SECONDS)
     assert not run.is_alive() and launcher.living_run(outputs) is None
 
 

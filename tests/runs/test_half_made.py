@@ -5,33 +5,71 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import psutil
 import pytest
 
-from playground.errors import RunBusy
 from playground.runs import history
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.start import fork, half_made, launcher, queue
+from playground.runs.folder.requests import Request
+from playground.runs.start import fork, launcher, queue
 from playground.runs.supervisor import Supervisor
-from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_making import SweepRequest
-from playground.sweeps.sweep_progress import progress_of
-from tests.killed_maker import CLICK, KilledMakers, idle
 from tests.support import small_config, wait_until
+from tests.thoroughness import cases
 
-FEWEST_STEPS = {"start": 12, "resume": 6, "fork": 20}
+FEWEST_STEPS = {"start": 12, "fork": 20}
 MOST_STEPS = 80
+CHANGES = {"os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "subprocess.Popen"}
+CLICK = Request("click", visitor="a visitor")
 
 
-@pytest.fixture(scope="module")
-def makers() -> Iterator[KilledMakers]:
-    with KilledMakers() as made:
-        yield made
+def idle(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A worker that holds the lock and says nothing, for a minute at most."""
+    process = subprocess.Popen(["sleep", "60"], pass_fds=(lock.fileno(),), start_new_session=True)
+    launcher.name_worker(run, process.pid)
+    return process
+
+
+def killed(step: int, outputs: Path, make: Callable[[], object]) -> bool:
+    """Have something made in a child, which is killed before its `step`-th change of what is in a folder, or before the
+    process that it would start. False if it made fewer."""
+    child = os.fork()
+    if not child:
+        die_before(step, str(outputs))
+        with contextlib.suppress(BaseException):
+            make()
+            os._exit(0)
+        os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL)
+    return code != 0
+
+
+def die_before(step: int, folder: str) -> None:
+    left = step
+
+    def seen(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal left
+        changes = event in CHANGES
+        if event == "open":
+            changes = isinstance(arguments[2], int) and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+        place = str(arguments[0]) if changes and event != "subprocess.Popen" else folder
+        if changes and place.startswith(folder):
+            left -= 1
+            if left < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+                time.sleep(60)
+
+    sys.addaudithook(seen)
 
 
 def folders(outputs: Path) -> set[str]:
@@ -40,7 +78,7 @@ def folders(outputs: Path) -> set[str]:
 
 
 def later(outputs: Path) -> None:
-    """Let the time in which a maker may still be at work go by, and have somebody look after the runs."""
+    """Let the time in which a maker may still be at work go by, and have the runs looked after."""
     for path in (outputs / MAKING).glob("*"):
         os.utime(path, (1, 1))
     Supervisor(outputs, idle).look()
@@ -72,17 +110,14 @@ def parent_in(outputs: Path) -> RunDirectory:
     return run
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
-@pytest.mark.parametrize("run_id", ["mine", ""])
-def test_a_start_that_was_killed_at_any_step_can_be_repeated(
-    tmp_path: Path, makers: KilledMakers, run_id: str, busy: bool
-) -> None:
+@pytest.mark.parametrize(("run_id", "busy"), [("mine", False), (None, True)])
+def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path: Path, run_id: str | None, busy: bool) -> None:
     for step in range(MOST_STEPS):
         outputs = tmp_path / str(step)
         if busy:
             launcher.start(small_config(), outputs, "holder", idle)
-        killed = makers.killed(step, "start", outputs, run_id)
-        run, _ = launcher.start(small_config(), outputs, run_id or None, idle, CLICK)
+        died = killed(step, outputs, lambda out=outputs: launcher.start(small_config(), out, run_id, idle, CLICK))
+        run, _ = launcher.start(small_config(), outputs, run_id, idle, CLICK)
         later(outputs)
         assert run.config() == small_config() and run.id == (run_id or run.id), step
         assert folders(outputs) == {run.id, *(["holder"] if busy else [])}, step
@@ -90,44 +125,17 @@ def test_a_start_that_was_killed_at_any_step_can_be_repeated(
         if busy:
             assert queue.waiting(outputs) == [run.id], step
         end_all(outputs)
-        if not killed:
+        if not died:
             break
-    assert not killed and step >= FEWEST_STEPS["start"]
+    assert not died and step >= FEWEST_STEPS["start"]
 
 
-@pytest.mark.parametrize("busy", [False, True], ids=["free", "busy"])
-def test_a_resume_that_was_killed_at_any_step_can_be_repeated(
-    tmp_path: Path, makers: KilledMakers, busy: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playground.runs.folder.directory.GRACE_SECONDS", 0.0)  # in which its worker may still come
+@pytest.mark.parametrize("run_id", cases([None, "mine"], always=[None]))
+def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path: Path, run_id: str | None) -> None:
     for step in range(MOST_STEPS):
         outputs = tmp_path / str(step)
         parent = parent_in(outputs)
-        if busy:
-            launcher.start(small_config(), outputs, "holder", idle)
-        killed = makers.killed(step, "resume", outputs, "parent")
-        if not busy and parent.is_alive():
-            end_all(outputs)
-        Supervisor(outputs, idle).end_the_dead()
-        if killed:
-            launcher.resume(parent, idle)
-        assert busy or not killed or parent.is_alive(), step
-        assert queue.waiting(outputs) == (["parent"] if busy else []), step
-        assert not parent.status().ended or not killed, step
-        end_all(outputs)
-        if not killed:
-            break
-    assert not killed and step >= FEWEST_STEPS["resume"]
-
-
-@pytest.mark.parametrize("run_id", ["mine", ""])
-def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
-    tmp_path: Path, makers: KilledMakers, run_id: str
-) -> None:
-    for step in range(MOST_STEPS):
-        outputs = tmp_path / str(step)
-        parent = parent_in(outputs)
-        killed = makers.killed(step, "fork", outputs, run_id)
+        died = killed(step, outputs, lambda of=parent: fork.fork(of, 2, [], run_id, idle, CLICK))
         end_all(outputs)
         later(outputs)
         made = folders(outputs) - {"parent"}
@@ -135,48 +143,16 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(
             run = history.find_run(outputs, name)
             assert run.label().note == "Forked from parent after update 2, nothing changed", step
             assert [checkpoints.problem_of(folder) for folder in run.checkpoints()] == [""], step
-        again = fork.fork(parent, 2, [], run_id or None, idle, CLICK).run
+        again = fork.fork(parent, 2, [], run_id, idle, CLICK).run
         assert folders(outputs) == {"parent", again.id} and made <= {again.id}, step
         assert not list((outputs / MAKING).glob("*")), step
         end_all(outputs)
-        if not killed:
+        if not died:
             break
-    assert not killed and step >= FEWEST_STEPS["fork"]
+    assert not died and step >= FEWEST_STEPS["fork"]
 
 
-def test_a_sweep_whose_maker_was_killed_at_any_step_of_a_run_loses_none(tmp_path: Path, makers: KilledMakers) -> None:
-    base = small_config().model_dump(mode="json")
-    for step in range(MOST_STEPS):
-        outputs = tmp_path / str(step)
-        outputs.mkdir()
-        plan = sweep_making.plan(outputs, SweepRequest("mine", base, [], ["seed=0,1"], "two"), lambda config: None)
-        sweep_record.write(outputs, plan.sweep)
-        killed = makers.killed(step, "complete", outputs, "two")
-        if step % 2:
-            later(outputs)
-        sweep_making.resume_all(outputs, sweep_record.find(outputs, "two"), idle)
-        sweep = sweep_record.find(outputs, "two")
-        statuses = sweep_record.statuses(outputs, sweep)
-        assert list(statuses) == ["two-1", "two-2"] and progress_of(outputs, sweep, statuses).deleted == 0, step
-        end_all(outputs)
-        if not killed:
-            break
-    assert not killed and step >= 2 * FEWEST_STEPS["start"]
-
-
-def test_what_is_being_made_is_left_alone_and_made_once(outputs: Path) -> None:
-    parent = parent_in(outputs)
-    run = half_made.reserved(outputs, small_config(), "slow", CLICK, "cpu")
-    with half_made.being_made(run):
-        later(outputs)
-        assert run.request_path.exists()
-        with pytest.raises(RunBusy, match="`slow`, which this request asks for, is being made"):
-            fork.fork(parent, 2, [], None, idle, CLICK)
-    later(outputs)
-    assert folders(outputs) == {"parent"}
-
-
-def test_a_folder_of_somebody_else_is_no_half_made_run(outputs: Path) -> None:
+def test_a_folder_that_is_no_run_is_no_half_made_one(outputs: Path) -> None:
     half = RunDirectory.reserve(outputs, small_config(), "half")
     (outputs / "notes").mkdir()
     (outputs / "notes" / "mine.txt").write_text("mine")

@@ -1,4 +1,4 @@
-"""The look at a configuration before its run: the model in words, its completions, what each reward says of them."""
+"""The pre-flight check of a configuration: the model in words, its completions, what each reward says of them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.support import small_config
 TYPED = {"source": "typed", "typed": ["The film was", "My sister says", "A book"]}
 
 
-def facts(told: dict) -> dict[str, str]:
-    return dict(told["facts"])
+def facts(answer: dict) -> dict[str, str]:
+    return dict(answer["facts"])
 
 
-def test_a_model_that_ships_is_told_in_words(outputs: Path) -> None:
-    told = preflight.about_model(small_config(), outputs)
-    found = facts(told)
-    assert told["here"] and found["Found"] == "ships with the playground"
+def test_a_model_that_ships_is_described(outputs: Path) -> None:
+    answer = preflight.about_model(small_config(), outputs)
+    found = facts(answer)
+    assert answer["here"] and found["Found"] == "ships with the playground"
     assert found["What it is"].startswith("llama, 2") and "million parameters" in found["What it is"]
-    assert found["What is trained"] == "all weights" and found["Memory"].endswith(": fits") and told["note"] == ""
+    assert found["What is trained"] == "all weights" and found["Memory"].endswith(": fits") and answer["note"] == ""
 
 
-def test_a_folder_of_ones_own_is_told_with_its_form_and_its_adapter(tmp_path: Path, outputs: Path) -> None:
+def test_a_folder_of_ones_own_is_described_with_its_form_and_its_adapter(tmp_path: Path, outputs: Path) -> None:
     folder = model_folder(tmp_path / "mine")
     model = {"source": str(folder), "adapter": {"kind": "lora", "r": 4}}
     found = facts(preflight.about_model(small_config(model=model, prompts=TYPED), outputs))
@@ -52,10 +52,10 @@ def test_eight_real_completions_with_each_rewards_score_or_its_error(outputs: Pa
         judges=[{"kind": "grammar"}],
     )
     service = ModelService()
-    *_, told = preflight.answers(config, outputs, service)
-    length, broken, grammar = told["rewards"]
-    assert len(told["samples"]) == 8 and all(row["completion"] for row in told["samples"])
-    assert length["values"] == [len(row["completion"].split()) for row in told["samples"]]
+    *_, answer = preflight.answers(config, outputs, service)
+    length, broken, grammar = answer["rewards"]
+    assert len(answer["samples"]) == 8 and all(row["completion"] for row in answer["samples"])
+    assert length["values"] == [len(row["completion"].split()) for row in answer["samples"]]
     assert broken["values"] is None and "division by zero" in broken["problem"]
     assert grammar["judge"] and len(grammar["values"]) == 8 and grammar["problem"] == ""
     seen = preflight.prompts_read(config, service)

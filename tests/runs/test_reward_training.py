@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
-from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, yaml_io
-from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound, WorkerNotStarted
+from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
+from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
 from playground.runs.start import launcher
@@ -19,7 +18,7 @@ from tests.support import small_config, wait_until
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:
@@ -86,27 +85,12 @@ def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs:
     assert RUN_ID.fullmatch(long) and long.endswith("longl-before")
 
 
-def test_a_folder_that_somebody_else_made_is_left_alone(outputs: Path, fake: None) -> None:
+def test_a_folder_of_other_contents_is_left_alone(outputs: Path, fake: None) -> None:
     (outputs / "reward-models" / "mine").mkdir(parents=True)
     (outputs / "reward-models" / "mine" / "model.safetensors").touch()
     with pytest.raises(RunExists, match="was not made by a training"):
         start(outputs, "mine", replace=True)
     assert (outputs / "reward-models" / "mine" / "model.safetensors").exists()
-
-
-def test_a_training_that_was_killed_as_it_began_does_not_keep_its_name(outputs: Path, fake: None) -> None:
-    (outputs / "reward-models" / "finish" / "training" / "control").mkdir(parents=True)
-    assert start(outputs, "finish").status().state == "finished"
-
-
-def test_a_worker_that_cannot_be_started_is_an_end_with_words(
-    outputs: Path, fake: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launcher, "new_worker", Mock(side_effect=OSError(11, "Resource temporarily unavailable")))
-    with pytest.raises(WorkerNotStarted, match=r"unavailable\. Close other programs"):
-        start(outputs, "finish")
-    (training,) = reward_models.trainings(outputs)
-    assert training.status().state == "failed" and "could not be started" in training.status().message
 
 
 def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: None) -> None:
@@ -143,17 +127,10 @@ def test_what_can_be_seen_before_is_refused_before(tmp_path: Path) -> None:
     data = {"base": "poket-1m", "pairs": {"source": str(tmp_path / "pairs.jsonl"), "prompts": "pocket/revews"}}
     with pytest.raises(InvalidConfig) as caught:
         checks.check_reward_training(yaml_io.validated(data, RewardTrainingConfig))
-    told = {problem.field: problem.message for problem in caught.value.problems}
-    assert "Did you mean `pocket-1m`?" in told["base"]
-    assert told["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
-    assert "Did you mean `pocket/reviews`?" in told["pairs.prompts"]
+    messages = {problem.field: problem.message for problem in caught.value.problems}
+    assert "Did you mean `pocket-1m`?" in messages["base"]
+    assert messages["pairs.source"].startswith("row 1 of pairs.jsonl has no `chosen`")
+    assert "Did you mean `pocket/reviews`?" in messages["pairs.prompts"]
     with pytest.raises(InvalidConfig, match="There is no annotator `knid`"):
         checks.check_reward_training(yaml_io.validated({"pairs": {"source": "knid"}}, RewardTrainingConfig))
     checks.check_reward_training(RewardTrainingConfig())
-
-
-def test_a_model_reward_names_a_trained_one(outputs: Path) -> None:
-    finished(outputs, "mine")
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        (outputs / "reward-models" / "mine" / name).touch()
-    assert catalog.reward_model_folder(ModelReward(source="mine").source, None, outputs).name == "mine"

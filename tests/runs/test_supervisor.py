@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -154,7 +153,7 @@ def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_l
     assert len(keeper.end_the_dead()) == 1
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "killed")
     assert "SIGKILL" in run.status_on_disk().message
-    assert not psutil.pid_exists(process.pid) and children.exit_code(run) is None, "used, and forgotten"
+    assert not psutil.pid_exists(process.pid)
 
 
 def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(
@@ -171,23 +170,12 @@ def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(
     assert "exit code 5" in run.status_on_disk().message
 
 
-@pytest.mark.parametrize("then", ["resumed", "deleted"])
-def test_the_exit_code_of_an_attempt_that_is_over_says_nothing_and_is_forgotten(
-    outputs: Path, deaf: Any, then: str
-) -> None:
+def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outputs: Path, deaf: Any) -> None:
     run, process = deaf
     killed(process)
-    if then == "resumed":  # by another process, which has written its end too
-        writer.write_end(run, run.status_on_disk(), "interrupted", "killed", "")
-        run.queue_again(run.status_on_disk(), 3)
-        queue.enter(run, "cpu", attempt=2)
-        assert children.exit_code(run) is None
-        for worker in children.dead():
-            children.forget(worker)
-    else:
-        shutil.rmtree(run.path)
-        Supervisor(outputs).end_the_dead()
-    assert children.dead() == []
+    writer.write_end(run, run.status_on_disk(), "interrupted", "killed", "")  # by another process, which resumes it too
+    run.queue_again(run.status_on_disk(), 3)
+    assert children.exit_code(run) is None
 
 
 def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Path) -> None:
@@ -294,7 +282,7 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
     training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
     keeper = Supervisor(outputs)

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import signal
+import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 
-from playground import cli
-from playground.cli import health
 from playground.config import yaml_io
+from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, RunBusy
 from playground.runs import history, trial
 from playground.runs.folder import heartbeat, writer
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Event, to_json_line
 from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, devices, estimates
-from playground.setup.devices import Device
+from playground.setup import estimates
 from tests.forking import Forker
 from tests.support import PROJECT, has_ended, kill_worker, small_config, wait_until
 
@@ -47,28 +45,21 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker:
     first = next(steps)
     assert first["state"] == "asking" and RunDirectory(outputs / launcher.TRIAL).is_alive()
     assert history.list_runs(outputs) == [] and launcher.living_runs(outputs) == []
-    *_, told = steps
-    assert told["state"] == "done" and 1 <= told["updates"] < 30  # ended as soon as it is seen, long before its end
-    assert 0 < told["seconds_per_update"] < 60 and 0.1 < told["memory_gb"] < 3
-    assert told["seconds"][0] < 30 * told["seconds_per_update"] * 2 and told["verdict"] == "fits"
-    assert told["advice"] == "" and told["better"] is None
+    *_, found = steps
+    assert found["state"] == "done" and 1 <= found["updates"] < 30  # ended as soon as it is seen, long before its end
+    assert 0 < found["seconds_per_update"] < 60 and 0.1 < found["memory_gb"] < 3
+    assert found["seconds"][0] < 30 * found["seconds_per_update"] * 2 and found["verdict"] == "fits"
+    assert found["advice"] == "" and found["better"] is None
     assert not (outputs / launcher.TRIAL).exists() and history.list_runs(outputs) == []
-    found = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
-    assert found.measured and found.total == pytest.approx(told["memory_gb"] * 1e9)
-    assert found.seconds == pytest.approx(told["seconds"])
+    known = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
+    assert known.measured and known.total == pytest.approx(found["memory_gb"] * 1e9)
+    assert known.seconds == pytest.approx(found["seconds"])
     other = small_config("mine", **{**QUICK, "sampling": {"max_new_tokens": 8}})
     again = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))
     assert not again.measured and again.seconds  # the time is scaled, the memory reckoned
 
 
-def test_what_a_run_is_called_and_how_it_learns_does_not_make_it_another_for_the_memory(outputs: Path) -> None:
-    tried = estimates.Finished(small_config("a", **QUICK), 1.0, None, 5e8)
-    for changes, same in (({"kl": {"coef": 3}}, True), ({"model": {"source": "pocket-2m"}}, False)):
-        found = estimates.estimate(small_config("b", **{**QUICK, **changes}), outputs, finished=[tried])
-        assert (found.measured, found.total == 5e8) == (same, same)
-
-
-def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
+def test_to_stop_asking_ends_the_trial(outputs: Path) -> None:
     steps = trial.make(small_config(), outputs, silent)
     assert next(steps)["phase"] == "starting"
     run = RunDirectory(outputs / launcher.TRIAL)
@@ -77,79 +68,43 @@ def test_who_stops_asking_ends_the_trial(outputs: Path) -> None:
     assert has_ended(pid) and not run.path.exists()
 
 
-def test_a_trial_that_somebody_ends_says_so(outputs: Path) -> None:
+def test_a_trial_that_is_ended_says_so(outputs: Path) -> None:
     assert launcher.end_trial(outputs) is False
     steps = trial.make(small_config(), outputs, silent)
     next(steps)
     assert launcher.end_trial(outputs) is True
-    *_, told = steps
-    assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
+    *_, found = steps
+    assert (found["state"], found["message"]) == ("stopped", trial.ENDED)
 
 
-def maker_of(outputs: Path, name: str) -> subprocess.Popen[str]:
-    """A program that makes a trial, whose worker is one by script, and tells each step."""
+def later(run: RunDirectory) -> None:
+    """Let the time go by in which a maker may still read what a trial came to."""
+    os.utime(run.path, (1, 1))
+
+
+@pytest.mark.parametrize("name", ["listening", "deaf-loading"])
+def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str) -> None:
     script = (
-        "import signal, sys; from pathlib import Path\n"
-        "signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"  # under nohup it would be ignored
+        "import sys; from pathlib import Path\n"
         "from playground.runs import trial; from playground.runs.start import launcher\n"
         "from tests.support import small_config\n"
         "launcher.WORKER_MODULE = 'tests.faults.scripted_worker'\n"
-        "for told in trial.make(small_config(sys.argv[2]), Path(sys.argv[1])): print(told, flush=True)\n"
+        "for step in trial.make(small_config(sys.argv[2]), Path(sys.argv[1])): pass\n"
     )
-    return subprocess.Popen([sys.executable, "-c", script, str(outputs), name], cwd=PROJECT, stdout=subprocess.PIPE,
-                            stderr=subprocess.DEVNULL, text=True, start_new_session=True)  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("name", "how"),
-    [("listening", signal.SIGHUP), ("listening", signal.SIGKILL), ("deaf-loading", signal.SIGKILL)],
-)
-def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str, how: signal.Signals) -> None:
     run = RunDirectory(outputs / launcher.TRIAL)
-    with maker_of(outputs, name) as maker:
+    with subprocess.Popen([sys.executable, "-c", script, str(outputs), name], cwd=PROJECT) as maker:
         wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
-        pid = run.status().pid
+        later(run)
         Supervisor(outputs).look()
+        pid = run.status().pid
         assert not has_ended(pid), "it is being made"
-        maker.send_signal(how)
+        maker.kill()
     wait_until(lambda: has_ended(pid), 15)
-    assert run.path.exists()
+    Supervisor(outputs).look()
+    assert run.path.exists(), "its maker could be reading it"
+    later(run)
     Supervisor(outputs).look()
     assert not run.path.exists()
-
-
-@pytest.mark.parametrize("who", ["supervisor", "doctor", "the next trial"])
-def test_a_trial_that_lives_without_a_maker_is_ended(
-    outputs: Path, who: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    steps = trial.make(small_config(), outputs, silent)
-    next(steps)
-    run = RunDirectory(outputs / launcher.TRIAL)
-    pid = run.status_on_disk().pid
-    (run.path / trial.MAKER_LOCK).unlink()  # as if it were of a maker that is gone
-    if who == "the next trial":
-        others = trial.make(small_config(), outputs, silent)
-        assert next(others)["state"] == "asking" and run.status_on_disk().pid != pid
-        others.close()
-    elif who == "supervisor":
-        Supervisor(outputs).look()
-        assert "A trial update, whose maker is gone, was ended and taken away." in capfd.readouterr().err
-    else:
-        monkeypatch.setattr(health, "examine", health._outputs)
-        with pytest.raises(SystemExit):
-            cli.main(["doctor", "--outputs", str(outputs)])
-        assert "none under way" in capfd.readouterr().out
-    assert has_ended(pid) and not run.path.exists()
-    steps.close()
-
-
-def test_a_trial_that_is_under_way_is_told_by_doctor(outputs: Path) -> None:
-    steps = trial.make(small_config(), outputs, silent)
-    next(steps)
-    pid = RunDirectory(outputs / launcher.TRIAL).status_on_disk().pid
-    (found,) = [check for check in health._outputs(outputs) if check.name == "trial update"]
-    assert (found.level, found.found) == ("ok", f"one is under way (process {pid}, queued)")
-    steps.close()
 
 
 def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path) -> None:
@@ -157,28 +112,24 @@ def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path)
     steps = trial.make(config, outputs, silent)
     next(steps)
     tried = RunDirectory(outputs / launcher.TRIAL).config()
-    assert tried.ppo.num_updates == 3 and tried.max_minutes == 30 and not tried.checkpoint.every
+    assert tried.ppo.num_updates == 3 and tried.max_minutes == 10 and not tried.checkpoint.every
     assert [tried.evaluation.is_traced(update, 3) for update in (1, 2, 3)] == [True, False, False]
     steps.close()
 
 
-@pytest.mark.parametrize("way", ["start", "resume", "queue"])
-def test_whoever_begins_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
-    ended = RunDirectory.create(outputs, small_config("wait"), "ended")
-    writer.write_end(ended, ended.status_on_disk(), "stopped", "stopped", "Stopped after update 1.")
+@pytest.mark.parametrize("way", ["start", "queue"])
+def test_to_begin_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
     steps = trial.make(small_config(), outputs, silent)
     next(steps)
     if way == "queue":
         waiting = RunDirectory.create(outputs, small_config("wait"), "waiting")
         queue.enter(waiting, "cpu", attempt=1)
         (run,) = launcher.start_waiting(outputs)
-    elif way == "resume":
-        run = launcher.resume(ended).run
     else:
         run = launcher.start(small_config("wait"), outputs, "new").run
     assert not RunDirectory(outputs / launcher.TRIAL).is_alive() and run.is_alive()
-    *_, told = steps
-    assert (told["state"], told["message"]) == ("stopped", trial.ENDED)
+    *_, found = steps
+    assert (found["state"], found["message"]) == ("stopped", trial.ENDED)
     kill_worker(run)
 
 
@@ -200,17 +151,16 @@ def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) 
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "words"),
-    [("fail-at-once", "failed", "Halve"), ("crash-at-once", "failed", "did not say why. It said: last words")],
+    ("script", "words"),
+    [
+        ("RunWriter(run, 3).finish('failed', 'out_of_memory', 'Out of memory. Halve the batch.')", "Halve"),
+        ("print('last words', flush=True); os._exit(9)", "It said: last words"),
+    ],
 )
-def test_a_worker_that_fails_or_dies_is_told_in_words(outputs: Path, name: str, state: str, words: str) -> None:
-    script = {
-        "fail-at-once": "RunWriter(run, 3).finish('failed', 'out_of_memory', 'Out of memory. Halve the batch.')",
-        "crash-at-once": "import os; print('last words', flush=True); os._exit(9)",
-    }[name]
-
+def test_a_worker_that_fails_or_dies_says_why(outputs: Path, script: str, words: str) -> None:
     def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
         setup = (
+            "import os\n"
             "from playground.runs.folder.directory import RunDirectory\n"
             "from playground.runs.folder.writer import RunWriter\n"
             f"run = RunDirectory({str(run.path)!r})\n"
@@ -218,39 +168,28 @@ def test_a_worker_that_fails_or_dies_is_told_in_words(outputs: Path, name: str, 
         with open(run.log_path, "wb") as log:
             return subprocess.Popen([sys.executable, "-c", setup + script], pass_fds=(lock.fileno(),), stdout=log)
 
-    *_, told = trial.make(small_config(), outputs, spawn)
-    assert told["state"] == state and words in told["message"]
+    *_, found = trial.make(small_config(), outputs, spawn)
+    assert found["state"] == "failed" and words in found["message"]
     assert not (outputs / launcher.TRIAL).exists() and trial.timed(outputs) == []
 
 
-def test_the_time_before_the_first_update_is_that_of_a_run_which_measures_more_of_the_reference(outputs: Path) -> None:
+def test_a_trial_without_an_update_in_its_time_says_what_would_help(outputs: Path) -> None:
     def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-        script = (
-            "import time\n"
-            "from playground.runs.folder.directory import RunDirectory\n"
-            "from playground.runs.folder.writer import RunWriter\n"
-            "from tests.support import update_metrics\n"
-            f"writer = RunWriter(RunDirectory({str(run.path)!r}), 3)\n"
-            "writer.set_status(phase='measuring the reference')\n"
-            "time.sleep(1)\n"
-            "writer.event('score_scale', samples=32)\n"
-            "writer.set_status(state='running', phase='training')\n"
-            "for number in (1, 2): writer.metrics(update_metrics(number))\n"
-            "time.sleep(60)\n"
-        )
-        return subprocess.Popen(
-            [sys.executable, "-c", script], cwd=PROJECT, pass_fds=(lock.fileno(),), start_new_session=True
-        )
+        writer.write_end(run, run.status_on_disk(), "stopped", "time_limit", "Its time limit was reached.")
+        return silent(run, lock)
 
-    begun = time.monotonic()
-    *_, told = trial.make(small_config(), outputs, spawn)
-    assert told["state"] == "done" and told["seconds_before"] > time.monotonic() - begun + 3
+    *_, found = trial.make(small_config(), outputs, spawn)
+    assert found["state"] == "failed" and "10 minutes" in found["message"] and "ppo.batch_size" in found["message"]
 
 
-def test_where_memory_is_short_the_mildest_change_that_helps_comes_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "available", lambda: [Device("cpu", "Processor", 4 * 10**9, int(3.2e9))])
-    sentence, better = estimates.remedy(catalog.preset("gpt2"))
-    assert sentence.startswith("Train with LoRA") and better is not None and better.model.adapter.kind == "lora"
+def test_the_time_before_the_first_update_is_that_of_a_run_which_measures_more_of_the_reference(outputs: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(), "tried")
+    events = [
+        Event(seq=0, time=10.0, kind="reference", update=0),
+        Event(seq=1, time=12.0, kind="score_scale", update=0, data={"samples": SCALE_SAMPLES // 4}),
+    ]
+    run.events_path.write_text("".join(map(to_json_line, events)))
+    assert trial._more_measuring(run) == 6.0, "two seconds for a quarter"
 
 
 @pytest.mark.parametrize("changes", [{"model": {"source": "nobody/nothing"}}, {"device": "cuda:77"}])

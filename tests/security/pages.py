@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from playground.runs import reward_models
 from playground.runs.start import launcher
 from playground.setup import catalog, limits
 from playground.ui import server
@@ -127,7 +126,6 @@ def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-        patch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
         patch.setattr(server, "ModelService", CountingService)
         patch.setattr(server, "StandbyWorker", CountingStandby)
         patch.setenv(fake_run.SECONDS_VARIABLE, SECONDS_PER_UPDATE)

@@ -175,7 +175,7 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
 
     def worker() -> None:
         run = RunDirectory.create(outputs, config, f"run-{len(list(outputs.glob('*')))}")
-        command = [sys.executable, "-m", "playground.training.process.worker", str(run.path)]
+        command = [sys.executable, "-m", "playground.worker", str(run.path)]
         shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
         answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
         assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []

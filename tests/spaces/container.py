@@ -1,8 +1,9 @@
-"""A container without an engine: the steps of the real Dockerfile, read and carried out in a folder.
+"""The container of a CPU Space without an engine, within seconds: what the Dockerfile says, in a folder of its own,
+with the packages that are installed here.
 
-What `FROM` brings and how a `RUN` is run is given by who builds: `scratch` (within seconds, with the packages that are
-here) and `clean_root` (a Debian of its own, everything installed as the file says). An instruction or an option that is
-not known here is an error, so that the Dockerfile cannot say what nobody tries.
+What is real: what COPY brings (without .dockerignore's), ENV, CMD, an empty environment besides, user 1000 (where we
+are root), a home that cannot be written, and nothing else that can but the volume and a folder for temporary files.
+What is not: the base image and what its RUN steps install, of which only what `make` would do is looked at.
 """
 
 from __future__ import annotations
@@ -13,107 +14,43 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.support import PROJECT
 
 DOCKERFILE = PROJECT / "Dockerfile"
-SILENT = ("VOLUME", "EXPOSE", "HEALTHCHECK")  # noted, and nothing is done
+SPACE = {"SPACE_ID": "owner/rlhf-playground", "SPACE_HOST": "owner-rlhf-playground.hf.space"}
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+# May be read by user 1000 although it lies in another's home, as the Python of these tests may; never written.
+AS_USER = shlex.split(
+    "setpriv --reuid=1000 --regid=1000 --clear-groups --inh-caps=+dac_read_search --ambient-caps=+dac_read_search --"
+)
 
 
-class Step(NamedTuple):
-    """One instruction, its lines joined."""
-
-    word: str
-    rest: str
-
-
-@dataclass
-class Image:
-    """What the steps have made so far. `root` is the folder that is /, the rest is as a container would have it."""
-
-    root: Path
-    environment: dict[str, str] = field(default_factory=dict)
-    folder: str = "/"
-    user: str = "0"
-    base: str = ""
-    command: list[str] = field(default_factory=list)
-    noted: dict[str, str] = field(default_factory=dict)
-
-    def place(self, path: str) -> Path:
-        """Where a path of the container lies on this machine."""
-        return self.root / os.path.normpath(os.path.join(self.folder, path)).lstrip("/")
-
-    @property
-    def port(self) -> str:
-        """That the command listens on."""
-        return self.command[self.command.index("--port") + 1]
-
-    def command_on(self, port: int) -> list[str]:
-        """The command, on another port."""
-        return [str(port) if word == self.port else word for word in self.command]
+def steps() -> dict[str, list[str]]:
+    """What the Dockerfile says, its lines joined, by instruction."""
+    lines = "\n".join(line for line in DOCKERFILE.read_text("utf-8").splitlines() if not line.lstrip().startswith("#"))
+    found: dict[str, list[str]] = {}
+    for line in re.sub(r"\s*\\\s*\n\s*", " ", lines).splitlines():
+        if line.strip():
+            word, rest = line.split(maxsplit=1)
+            found.setdefault(word, []).append(rest)
+    return found
 
 
-def steps(text: str) -> list[Step]:
-    """The instructions of a Dockerfile in their order; comments and empty lines are none."""
-    lines = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))
-    joined = re.sub(r"\s*\\\s*\n\s*", " ", lines)
-    return [Step(*line.split(maxsplit=1)) for line in joined.splitlines() if line.strip()]
-
-
-def build(root: Path, run: Callable[[Image, str], None], text: str | None = None, context: Path = PROJECT) -> Image:
-    """Carry out the steps in `root`, which is what FROM has brought.
-
-    Args:
-        run: carries out the command of one RUN. text: of the Dockerfile; by default the project's.
-
-    Raises:
-        ValueError: the file says something that this does not know.
-    """
-    image = Image(root)
-    for word, rest in steps(DOCKERFILE.read_text(encoding="utf-8") if text is None else text):
-        if word == "FROM":
-            image.base = rest
-        elif word == "ARG" and "=" not in rest:
-            continue  # nobody gives it, so it is not set
-        elif word == "ENV":
-            before = dict(image.environment)
-            for name, value in (pair.split("=", 1) for pair in shlex.split(rest)):
-                image.environment[name] = _expanded(value, before)
-        elif word == "WORKDIR":
-            image.folder = rest
-            image.place(".").mkdir(parents=True, exist_ok=True)
-        elif word == "COPY":
-            _copy(image, shlex.split(rest), context)
-        elif word == "RUN":
-            run(image, rest)
-        elif word == "USER":
-            image.user = rest
-        elif word == "CMD":
-            image.command = json.loads(rest)
-        elif word in SILENT:
-            image.noted[word] = rest
-        else:
-            raise ValueError(f"The Dockerfile says `{word} {rest}`, which nothing here carries out.")
-    return image
-
-
-def copied(context: Path) -> Iterator[Path]:
+def copied() -> Iterator[Path]:
     """Every file of the project that gets into the container: all that .dockerignore does not name."""
-    listed = (context / ".dockerignore").read_text(encoding="utf-8").split()
+    listed = (PROJECT / ".dockerignore").read_text(encoding="utf-8").split()
     patterns = [f"*/{one[3:]}" if one.startswith("**/") else f"/{one}" for one in listed]
-
-    def is_left_out(path: Path) -> bool:
-        name = path.relative_to(context).as_posix()
-        return any(fnmatch.fnmatch(f"/{name}", one) for one in patterns)
-
-    ahead = [context]
+    ahead = [PROJECT]
     while ahead:
         for path in sorted(ahead.pop().iterdir()):
-            if is_left_out(path) or path.is_symlink():
+            name = f"/{path.relative_to(PROJECT).as_posix()}"
+            if path.is_symlink() or any(fnmatch.fnmatch(name, one) for one in patterns):
                 continue
             if path.is_dir():
                 ahead.append(path)
@@ -121,23 +58,82 @@ def copied(context: Path) -> Iterator[Path]:
                 yield path
 
 
-def _copy(image: Image, words: list[str], context: Path) -> None:
-    owner = None
-    if words[0].startswith("--chown="):
-        owner = tuple(map(int, words.pop(0).removeprefix("--chown=").split(":")))
-    if words[0].startswith("--"):
-        raise ValueError(f"COPY has the option {words[0]}, which nothing here carries out.")
-    *sources, target = words
-    for source in sources:
-        for path in [context / source] if source != "." else copied(context):
-            place = image.place(target) / path.relative_to(context)
-            for folder in reversed(place.relative_to(image.root).parents):
-                (image.root / folder).mkdir(exist_ok=True)
+class Container:
+    """The container in `root`. `planned` is what `make` says that it would do to install."""
+
+    def __init__(self, root: Path) -> None:
+        made = steps()
+        assert made["WORKDIR"] == ["/app"] and made["COPY"][-1] == "--chown=1000:1000 . ." and made["USER"] == ["1000"]
+        self.root, self.app, self.volume = root, root / "app", root / made["VOLUME"][0].lstrip("/")
+        self.home, self.temporary = root / "home" / "user", root / "tmp"
+        self.environment = dict(pair.split("=", 1) for pair in shlex.split(" ".join(made["ENV"])))
+        self.command: list[str] = json.loads(made["CMD"][-1])
+        for path in copied():
+            place = self.app / path.relative_to(PROJECT)
+            place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, place)
-            if owner and os.geteuid() == 0:
-                os.chown(place, *owner)
+        (make,) = [step for step in made["RUN"] if step.startswith("make")]
+        self.planned = subprocess.run(
+            [*make.split(), "--dry-run"],
+            cwd=self.app,
+            env={"PATH": SYSTEM_PATH, "HOME": "/nowhere"},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        (self.app / ".venv").symlink_to(sys.prefix)
+        self.home.mkdir(parents=True)
+        self._make_read_only()
+        for folder, mode in ((self.volume, 0o777), (self.temporary, 0o1777)):
+            folder.mkdir()
+            folder.chmod(mode)
+        for folder in (self.app, root):
+            folder.chmod(0o555)
 
+    def start(self, port: int) -> subprocess.Popen[bytes]:
+        """The page, as the last line of the Dockerfile starts it; what it prints is in `log`."""
+        known = {**self.environment, "HOME": "/home/user", **SPACE}
+        placed = {name: self._placed(value.replace("$PATH", SYSTEM_PATH)) for name, value in known.items()}
+        own = self.command[self.command.index("--port") + 1]
+        with open(self.log, "wb") as log:
+            return subprocess.Popen(
+                [*self._prefix, *(str(port) if word == own else word for word in self.command)],
+                cwd=self.app,
+                env={**placed, "TMPDIR": str(self.temporary), "OMP_NUM_THREADS": "1"},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
 
-def _expanded(value: str, environment: dict[str, str]) -> str:
-    """With variables that the base image or an earlier step has set. `$PATH` of the base stays for who runs it."""
-    return re.sub(r"\$(\w+)", lambda found: environment.get(found[1], found[0]), value)
+    def can_write(self, path: Path) -> bool:
+        """Whether the page's user could make a file there."""
+        tried = subprocess.run([*self._prefix, "touch", str(path / ".tried")], capture_output=True)
+        (path / ".tried").unlink(missing_ok=True)
+        return tried.returncode == 0
+
+    def remove(self) -> None:
+        """Give the folder back."""
+        for folder, _, _ in os.walk(self.root):
+            Path(folder).chmod(0o755)
+        shutil.rmtree(self.root)
+
+    @property
+    def log(self) -> Path:
+        """What the page prints."""
+        return self.temporary / "page.log"
+
+    @property
+    def _prefix(self) -> list[str]:
+        return AS_USER if os.geteuid() == 0 else []
+
+    def _make_read_only(self) -> None:
+        for folder, _, files in os.walk(self.root):
+            paths = [Path(folder), *(Path(folder) / name for name in files)]
+            for path in paths:
+                if not path.is_symlink() and path != self.root and path != self.app:
+                    path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222 | 0o444)
+                    if path.is_dir():
+                        path.chmod(0o555)
+
+    def _placed(self, text: str) -> str:
+        """Paths of the container, where they lie here."""
+        return re.sub(r"(?<![\w.])/(app|home/user|tmp)\b", rf"{self.root}/\1", text)

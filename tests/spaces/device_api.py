@@ -1,4 +1,4 @@
-"""What a ZeroGPU Space has around it, in small: the hub's address for GPUs, and the GPU that nobody has here.
+"""What a ZeroGPU Space has around it, in small: the hub's address for GPUs, and the GPU that is not here.
 
 The address answers as `spaces.zero.api` expects it and writes down what it was asked. The device is what the package
 does with CUDA in a fork: to be initialised, and to be given the weights; without one, nothing. All else of the package
@@ -14,28 +14,28 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-REFUSED = "no-gpu"  # a file beside the list of calls: while it is there, everybody's quota is used up
+REFUSED = "no-gpu"  # a file beside the list of calls: while it is there, every quota is used up
 
 
 class Api:
     """Serves on a port of its own. `asked` gets one line of JSON for each request."""
 
     def __init__(self, asked: Path) -> None:
-        lent: list[str] = []
+        tokens: list[str] = []
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 parts = urlsplit(self.path)
-                told = {"what": parts.path.strip("/"), **dict(parse_qsl(parts.query))}
+                call = {"what": parts.path.strip("/"), **dict(parse_qsl(parts.query))}
                 with open(asked, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(told) + "\n")
-                if told["what"] != "schedule":
+                    file.write(json.dumps(call) + "\n")
+                if call["what"] != "schedule":
                     self._answer(200, {})
                 elif asked.with_name(REFUSED).exists():
                     self._answer(429, {"left": 0, "wait": 3600})
                 else:
-                    lent.append(f"token-{len(lent)}")
-                    device = {"idle": True, "nvidiaIndex": 0, "nvidiaUUID": "GPU-none", "allowToken": lent[-1]}
+                    tokens.append(f"token-{len(tokens)}")
+                    device = {"idle": True, "nvidiaIndex": 0, "nvidiaUUID": "GPU-none", "allowToken": tokens[-1]}
                     self._answer(200, device)
 
             def _answer(self, status: int, answer: dict[str, object]) -> None:
@@ -64,10 +64,8 @@ def nothing(*_: object) -> None:
 
 def be_a_zerogpu_space(asked: Path) -> None:
     """Make this process what the hub starts on ZeroGPU, before `spaces` is imported in it, and give it the device."""
-    os.environ.update(
-        SPACE_ID="owner/space", SPACES_ZERO_GPU="true", SPACES_ZERO_DEVICE_API_URL=Api(asked).url,
-        CUDA_VISIBLE_DEVICES="",
-    )  # fmt: skip
+    os.environ.update(SPACE_ID="owner/space", SPACES_ZERO_GPU="true", CUDA_VISIBLE_DEVICES="")
+    os.environ["SPACES_ZERO_DEVICE_API_URL"] = Api(asked).url
     import torch
 
     if torch.version.cuda is None:  # a CPU build has no part of what `spaces` puts its own in the place of

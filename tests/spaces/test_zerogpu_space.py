@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -21,7 +20,7 @@ from playground.errors import InvalidConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
 from playground.setup import catalog, limits
-from playground.ui import lent_gpu
+from playground.ui import zero_gpu
 from playground.ui.train import form
 from tests.faults import resuming
 from tests.security import pages
@@ -41,11 +40,10 @@ class Page:
         self.plan = folder / "plan"
         self.plan.touch()
         port = free_port()
+        command = [sys.executable, "-m", "tests.spaces.gpu_page", str(self.outputs), str(port)]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.spaces.lent_page", str(self.outputs), str(port)], cwd=PROJECT,
-                env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
+            self.process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
         self.visitor = visitors.opened(f"http://127.0.0.1:{port}/", lambda: self.process.poll() is None)
         self.visitor.headers.update(TOKEN)
 
@@ -78,7 +76,7 @@ class Page:
 
     def named(self, what: str) -> list[dict[str, Any]]:
         """One kind of that, since the test has begun."""
-        return [told for told in self.asked()[self.before :] if told["what"] == what]
+        return [call for call in self.asked()[self.before :] if call["what"] == what]
 
     def follow(self, plan: str) -> None:
         """Where calls end from now on; what was asked before is not counted."""
@@ -122,7 +120,6 @@ def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(
     run = ended(space.start(), 1)
     status = run.status()
     assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 3)
-    assert status.message.startswith("The 50 seconds of GPU that this call was lent are over, after update 3.")
     space.resume(run)
     assert ended(run, 2).status().update == 6
     space.resume(run)
@@ -137,25 +134,6 @@ def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(
     assert "--- attempt 3" in log and "Traceback" not in log + space.log.read_text(encoding="utf-8")
 
 
-def test_a_fork_that_is_killed_in_the_middle_costs_one_call_and_the_run_stays_the_same(
-    space: Page, undisturbed: RunDirectory
-) -> None:
-    space.follow("1:2 2:5!")
-    run = ended(space.start(), 1)
-    space.resume(run)
-    wait_until(lambda: run.status_on_disk().update == 5 and run.status_on_disk().attempt == 2)
-    space.resume(run)  # it trains already: a double click
-    os.kill(run.status_on_disk().pid, signal.SIGKILL)
-    status = ended(run, 2).status()
-    assert (status.state, status.reason) == ("interrupted", "killed")
-    wait_until(lambda: len(space.named("release")) == 2)
-    assert space.named("release")[1]["fail"] == "true"
-    space.resume(run)
-    assert ended(run, 3).status().state == "finished"
-    assert len(space.named("schedule")) == 3
-    assert same(run, undisturbed)
-
-
 def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> None:
     space.follow("1:1 2:1")
     refuse = space.outputs.with_name(device_api.REFUSED)
@@ -163,7 +141,7 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> N
     run = ended(space.start(), 1)
     status = run.status()
     assert status.state == "stopped" and status.update == 0
-    assert status.message.startswith("No GPU was lent: You have exceeded your ZeroGPU quota (60s requested")
+    assert "exceeded your ZeroGPU quota (60s requested" in status.message
     wait_until(lambda: not run.queue_path.exists())
     assert not space.named("allow")
     refuse.unlink()
@@ -171,7 +149,7 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> N
     assert ended(run, 2).status().update == 1
 
 
-def test_a_visitor_is_told_how_long_a_call_is(space: Page) -> None:
+def test_a_visitor_sees_how_long_a_call_is(space: Page) -> None:
     caps = space.visitor.get("live/_access").json()["caps"]
     assert "60 seconds of GPU at a time, then Resume asks for more" in caps and "30 minutes" in caps
 
@@ -179,19 +157,19 @@ def test_a_visitor_is_told_how_long_a_call_is(space: Page) -> None:
 def test_a_space_without_its_package_says_what_it_needs(tmp_path: Path) -> None:
     arguments = ["--port", str(free_port()), "--outputs", str(tmp_path)]
     without = f"import sys; sys.modules['spaces'] = None; sys.argv[1:] = {arguments}; import app; sys.exit(app.main())"
-    told = subprocess.run(
-        [sys.executable, "-c", without], cwd=PROJECT, env={**os.environ, "SPACES_ZERO_GPU": "true"}, timeout=120,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert told.returncode == 2 and "requirements-zerogpu.txt" in told.stderr and "Traceback" not in told.stderr
+    there = {**os.environ, "SPACES_ZERO_GPU": "true"}
+    call = subprocess.run(
+        [sys.executable, "-c", without], cwd=PROJECT, env=there, timeout=120, capture_output=True, text=True
+    )
+    assert call.returncode == 2 and "requirements-zerogpu.txt" in call.stderr and "Traceback" not in call.stderr
 
 
 @pytest.mark.parametrize("seconds", ["10", "a minute", "4000"])
 def test_a_call_of_a_length_that_cannot_be_is_refused(seconds: str) -> None:
     with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
-        lent_gpu.seconds_of_a_call({lent_gpu.SECONDS_VARIABLE: seconds})
-    assert lent_gpu.seconds_of_a_call({}) == 60
-    assert not lent_gpu.is_here({}) and lent_gpu.is_here({"SPACES_ZERO_GPU": "true"})
+        zero_gpu.seconds_of_a_call({zero_gpu.SECONDS_VARIABLE: seconds})
+    assert zero_gpu.seconds_of_a_call({}) == 60
+    assert not zero_gpu.is_here({}) and zero_gpu.is_here({"SPACES_ZERO_GPU": "true"})
 
 
 def test_its_requirements_are_those_of_all_but_for_pytorch_and_the_package_that_lends() -> None:
@@ -212,13 +190,3 @@ def test_the_header_in_the_documentation_is_one_of_a_zerogpu_space() -> None:
     pins = dict(line.split("==") for line in (PROJECT / "requirements.txt").read_text().splitlines() if "==" in line)
     assert (found["sdk"], found["sdk_version"], found["app_file"]) == ("gradio", pins["gradio"], "app.py")
     assert found["python_version"] == "3.12"
-
-
-def test_an_older_python_is_refused_with_the_line_that_mends_it() -> None:
-    """ZeroGPU has 3.10 and 3.12; without a line in the header it takes the first."""
-    older = "import sys; sys.version_info = (3, 10, 13); import playground"
-    there = {**os.environ, "SPACE_ID": "someone/space"}
-    told = subprocess.run(
-        [sys.executable, "-c", older], cwd=PROJECT, env=there, capture_output=True, text=True, timeout=240
-    )
-    assert told.returncode == 1 and 'python_version: "3.12"' in told.stderr and "Traceback" not in told.stderr

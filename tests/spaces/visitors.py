@@ -1,4 +1,4 @@
-"""Somebody who opens a page that runs elsewhere: waits until it answers, presses Start, follows the run to its end."""
+"""A visitor who opens a page that runs elsewhere: waits until it answers, presses Start, follows the run to its end."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from playground.ui.door import visitors
 from tests.security import pages
 from tests.support import wait_until
 
-SMALL = {
-    "model__source": "pocket-1m", "ppo__num_updates": 1, "ppo__batch_size": 4, "ppo__minibatch_size": 4,
-    "ppo__micro_batch_size": 4, "ppo__num_epochs": 1, "evaluation__num_prompts": 2, "prompts__limit": 8,
-}  # fmt: skip
+SIZES = dict.fromkeys(["ppo__batch_size", "ppo__minibatch_size", "ppo__micro_batch_size"], 4)
+PASSES = {"ppo__num_updates": 1, "ppo__num_epochs": 1, "evaluation__num_prompts": 2, "prompts__limit": 8}
+SMALL = {"model__source": "pocket-1m", **SIZES, **PASSES}
 
 
 def opened(url: str, alive: Any, seconds: float = 120) -> httpx.Client:

@@ -53,11 +53,11 @@ def _make(folder: Path, shape: dict[str, Any]) -> None:
 
 
 def _train(folder: Path, data: dict[str, Any]) -> None:
+    from playground import worker
     from playground.config import yaml_io
     from playground.runs.folder.directory import RunDirectory
-    from playground.training.process import waiting, worker
 
-    waiting.warm_up()  # what every run imports, so that it does not count as the run's own
+    worker.warm_up()  # what every run imports, so that it does not count as the run's own
     before = _resident("VmRSS")
     run = RunDirectory.create(Path(tempfile.mkdtemp(dir=folder)), yaml_io.from_dict(data), "one")
     code = worker.main([str(run.path)])

@@ -16,9 +16,9 @@ from safetensors.torch import save_file
 from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.training.process import family, helper
+from playground.training.process import rank_processes
 from playground.training.process.equipment import Equipment
-from playground.training.process.family import Place
+from playground.training.process.rank_processes import Place
 from playground.training.process.session import Session
 from playground.training.ranks.ranks import ALONE, Ranks
 from tests.faults import resuming
@@ -27,18 +27,16 @@ GROUPS = {"method": "grpo", "ppo__samples_per_prompt": 2, "ppo__minibatch_size":
 CASES: dict[str, dict[str, Any]] = {
     "texts of different lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
     "llama": {},
-    "gpt2": {},
-    "adaptive leash": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
+    "adaptive KL penalty": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
     "separate critic": {"model__critic": "separate"},
     "LoRA": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
     "groups, top k": {**GROUPS, "sampling__top_k": 5},
     "reward model": {"rewards": [{"kind": "model", "source": "pocket-honest"}, {"kind": "length"}]},
-    "one step an update": {"ppo__num_epochs": 1, "ppo__minibatch_size": 4},
 }  # fmt: skip
 
 
 def config_of(folder: Path, case: str) -> RunConfig:
-    model = "pocket-1m" if "lengths" in case else folder / ("gpt2" if case == "gpt2" else "llama")
+    model = "pocket-1m" if "lengths" in case else folder / "llama"
     return resuming.config(model, **CASES[case])
 
 
@@ -69,10 +67,10 @@ def weights_of(mine: Equipment) -> dict[str, Any]:
 
 
 def main(rank: int, store: str, folder: Path) -> None:
-    ranks = family.connected(Place(rank, 2, "cpu", store))
+    ranks = rank_processes.connected(Place(rank, 2, "cpu", store))
     for case in CASES:
         if rank:
-            mine: Equipment = helper.help_with(config_of(folder, case), folder / "two", ranks)
+            mine: Equipment = rank_processes.help_with(config_of(folder, case), folder / "two", ranks)
         else:
             mine = trained(RunDirectory.create(folder / "two", config_of(folder, case), slug(case)), ranks)
         save_file(weights_of(mine), folder / f"{slug(case)}-{rank}.safetensors")

@@ -1,4 +1,4 @@
-"""The model service says of an answer token by token what a look has kept of it."""
+"""The model service says of an answer token by token what an evaluation has kept of it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.training.service.questions import Service
 from tests.training.test_token_figures import SMALL, trained_in
 
+LORA = {"model": {"source": "pocket-1m", "adapter": {"kind": "lora"}}}
+CUT = {"ppo": {**SMALL["ppo"], "learning_rate": 1e-2}, "sampling": {"max_new_tokens": 10, "top_k": 8}}
 KINDS = {
     "plain": {},
-    "LoRA, cut": {
-        "model": {"source": "pocket-1m", "adapter": {"kind": "lora"}}, "ppo": {**SMALL["ppo"], "learning_rate": 1e-2},
-        "sampling": {"max_new_tokens": 10, "top_k": 8},
-    },
+    "LoRA, cut": {**LORA, **CUT},
     "own critic": {"model": {"source": "pocket-1m", "critic": "separate"}},
     "best of n": {"method": "best_of_n", "ppo": {**SMALL["ppo"], "samples_per_prompt": 4}, "prompts": {"limit": 64}},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -30,7 +29,7 @@ def asked(service, run, **question):
     return answer
 
 
-def test_written_again_an_answer_has_the_figures_that_its_look_has_kept(made):
+def test_written_again_an_answer_has_the_figures_that_its_evaluation_has_kept(made):
     service, run = Service(), made.run
     samples = {(sample.update, sample.prompt_id): sample for sample in run.samples()}
     for kept in run.token_figures():
@@ -52,8 +51,8 @@ def test_written_again_an_answer_has_the_figures_that_its_look_has_kept(made):
 
 def test_an_answer_to_one_s_own_prompt_is_the_one_that_was_given(made):
     service, source = Service(), str(made.run.path)
-    question = {"source": source, "prompt": "The film was", "num_samples": 2, "seed": 5, "temperature": None,
-                "max_new_tokens": None}  # fmt: skip
+    question = {"source": source, "prompt": "The film was", "num_samples": 2, "seed": 5}
+    question |= {"temperature": None, "max_new_tokens": None}
     given = list(service.compare(question))
     assert {(answer["side"], answer["index"]) for answer in given} == {
         (side, index) for side in ("reference", "policy") for index in (0, 1)

@@ -1,4 +1,4 @@
-"""Each way in which a run can end, told apart by what was raised."""
+"""Each way in which a run can end, by what was raised."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from playground.errors import (
     ModelNotFound,
     NoRoom,
     Problem,
-    PromptsUnusable,
-    RewardModelUnusable,
     TrainingDiverged,
 )
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.writer import RunWriter
-from playground.training.models.language_model import Tokens
-from playground.training.process import ending
+from playground.training.process import watch
 from playground.training.process.ending import StopRequested, diagnosis, reported
-from playground.training.rewards.formats import Format
+from playground.training.process.watch import WorkerWatch
 from tests.support import small_config
 
 
@@ -47,19 +44,15 @@ CASES = [
     (OutOfMemoryError("CUDA out of memory."), "out_of_gpu_memory", "The GPU ran out of memory. Buy less."),
     (RuntimeError("MPS backend out of memory"), "out_of_gpu_memory", "GPU"),
     (OSError(errno.ENOSPC, "No space left on device"), "disk_full", "The disk is full"),
-    (OSError(errno.EDQUOT, "Disk quota exceeded"), "disk_full", "The disk is full"),
     (Exception("Error while serializing: I/O error: No space left on device (os error 28)"), "disk_full", "disk"),
     (ModelNotFound("There is no model x."), "model", "There is no model x."),
-    (RewardModelUnusable("It has no head."), "model", "It has no head."),
     (caused(ModelNotFound("Cannot load x: can't"), RuntimeError("can't allocate memory")), "out_of_memory", "machine"),
     (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
     (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
-    (PromptsUnusable("prompts.source: the file is empty."), "invalid", "prompts.source"),
     (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),
     (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The whole story is in worker.log."),
     (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
-    (SystemExit(1), "bug", "Unexpected SystemExit"),
 ]
 
 
@@ -77,37 +70,6 @@ def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
         module.load()
     reason, sentence = diagnosis(caught.value, lambda: "")
     assert reason == "model" and sentence == "The model cannot be loaded (KeyError: 'weights'). Choose another one."
-
-
-class Unreadable:
-    """A tokenizer whose program breaks off."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __call__(self, *_: object, **__: object) -> None:
-        raise self.error
-
-    def decode(self, *_: object, **__: object) -> None:
-        raise self.error
-
-
-@pytest.mark.parametrize("error", [Exception("no entry found for key"), OverflowError("too big"), IndexError()])
-def test_what_a_tokenizer_raises_is_a_matter_of_the_model(error):
-    tokens, form = Tokens(Unreadable(error), 0, 0), Format.__new__(Format)
-    form.tokenizer = tokens.tokenizer
-    for kind, work in (
-        (ModelNotFound, lambda: tokens.encode("a")),
-        (ModelNotFound, lambda: tokens.decode([1])),
-        (RewardModelUnusable, lambda: form.tokenized("a")),
-        (RewardModelUnusable, lambda: form.decoded([1])),
-    ):
-        with pytest.raises(kind, match=f"^The tokenizer of .*: {str(error) or type(error).__name__}$") as caught:
-            work()
-        assert diagnosis(caught.value, lambda: "")[0] == "model"
-    with pytest.raises(MemoryError) as caught:
-        Tokens(Unreadable(MemoryError()), 0, 0).encode("a")
-    assert diagnosis(caught.value, lambda: "")[0] == "out_of_memory"
 
 
 def test_advice_that_needs_memory_itself_is_replaced():
@@ -154,8 +116,49 @@ def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(tmp_path):
     assert not half.exists() and replaced.exists(), "what was set aside may be the only whole one"
 
 
-def test_one_cause_after_another_is_asked_even_where_they_go_round():
-    first, second = RuntimeError("a"), RuntimeError("b")
-    first.__cause__, second.__cause__ = second, first
-    assert diagnosis(first, lambda: "")[0] == "bug"
-    assert [str(error) for error in ending._causes(first)] == ["a", "b"]
+# what breaks a run off between two micro-batches
+
+
+@pytest.fixture
+def run(outputs):
+    return RunDirectory.create(outputs, small_config(), "r")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves."""
+    now = [1000.0]
+    monkeypatch.setattr(watch.heartbeat, "now", lambda: now[0])
+    return now
+
+
+def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, clock):
+    between = WorkerWatch(RunWriter(run, 10), max_minutes=0.5).between
+    clock[0] += 29.9
+    between()
+    clock[0] += 0.1
+    with pytest.raises(StopRequested) as caught:
+        between()
+    assert caught.value.reason == "time_limit"
+
+
+def test_without_a_limit_only_a_request_breaks_off(run, clock):
+    between = WorkerWatch(RunWriter(run, 10)).between
+    clock[0] += 1e9
+    between()
+    run.request_stop()
+    with pytest.raises(StopRequested) as caught:
+        between()
+    assert caught.value.reason == "stopped"
+
+
+def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock):
+    writer = RunWriter(run, 10)
+    writer.set_status(update=7)
+    with reported(writer):
+        between = WorkerWatch(writer, max_minutes=1).between
+        clock[0] += 60
+        between()
+    status = run.status()
+    assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 7)
+    assert "1 minute (max_minutes)" in status.message

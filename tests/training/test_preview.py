@@ -1,4 +1,4 @@
-"""A look at the prompts before a run: the figures are right, and the run then reads exactly what was shown."""
+"""The prompts before a run: the figures are right, and the run then reads exactly what was shown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def config(path, **changes):
     return yaml_io.from_dict(data)
 
 
-def test_lengths_are_told_in_four_figures_and_a_histogram():
+def test_lengths_are_given_in_four_figures_and_a_histogram():
     found = preview.lengths([3, 4, 4, 5, 6, 6, 7, 8, 9, 60])
     assert [found[name] for name in ("min", "median", "p90", "max")] == [3, 6, 9, 60]
     assert found["edges"][:3] == [3, 6, 9] and found["edges"][-1] > 60
@@ -48,7 +48,7 @@ def test_lengths_are_told_in_four_figures_and_a_histogram():
     assert preview.lengths([5, 5])["edges"] == [5, 6] and preview.lengths([5, 5])["counts"] == [2]
 
 
-def test_what_is_left_out_is_told_with_its_rows(tmp_path):
+def test_what_is_left_out_is_listed_with_its_rows(tmp_path):
     found = preview.preview(config(hh_file(tmp_path)))
     left_out = {item["reason"]: (item["count"], [row["row"] for row in item["rows"]]) for item in found["left_out"]}
     assert left_out["empty"] == (1, [13]) and left_out["repeated"] == (1, [14])
@@ -71,13 +71,6 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
     assert len(text["tokens"]) == len(ids) - 1 and "".join(text["tokens"]) == "the film"
     last = preview.seen(tokens, ids[:1] + ids[1:] * 400)[-1]
     assert last["text"].endswith("more tokens") and last["special"]
-
-
-def test_a_character_of_several_tokens_is_shown_whole():
-    tokenizer = snapshots.byte_level()
-    ids = tokenizer("a \u6620b").input_ids  # three bytes, none of which it has learned together
-    (piece,) = preview.seen(Tokens(tokenizer, pad_id=0, eos_id=0), ids)
-    assert "\u6620" in piece["tokens"] and "".join(piece["tokens"]) == "a \u6620b" and len(ids) > len(piece["tokens"])
 
 
 def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_path):
@@ -108,15 +101,6 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
     assert [prompt.text for prompt in session.split.evaluation] == fixed
     assert [prompt.text for prompt in session.split.training] == [row["text"] for row in answer["rows"][len(fixed) :]]
     assert answer["sentence"] in [event.message for event in run.events() if event.kind == "warning"]
-
-
-def test_of_claims_the_preview_says_how_many_questions_they_are_made_of(tmp_path):
-    path = tmp_path / "mine.csv"
-    path.write_text("question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(20)), encoding="utf-8")
-    found = preview.preview(config(path))
-    assert (found["num_claims"], found["column"], found["columns"]) == (20, None, ["question", "right", "wrong"])
-    assert (found["num_training"], found["num_evaluation"], found["num_rows"]) == (5, 3, 8)
-    assert preview.preview(config(hh_file(tmp_path)))["num_claims"] == 0
 
 
 def test_a_model_without_a_tokenizer_is_said(tmp_path):

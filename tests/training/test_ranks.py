@@ -29,8 +29,7 @@ SECONDS = 240
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What two processes have trained, all cases one after the other."""
     folder = tmp_path_factory.mktemp("ranks")
-    for family in ("llama", "gpt2"):
-        resuming.tiny_model(folder / family, family)
+    resuming.tiny_model(folder / "llama")
     for name in ("alone", "two"):
         (folder / name).mkdir()
     both = [
@@ -76,21 +75,21 @@ def test_two_processes_learn_what_one_learns(folder: Path, case: str) -> None:
 
 
 def figures(metrics: Any) -> dict[str, float]:
-    told = metrics.model_dump()
+    figures_of = metrics.model_dump()
     return {
         name: value
-        for name, value in told.items()
+        for name, value in figures_of.items()
         if isinstance(value, (int, float)) and "seconds" not in name and name not in (*resuming.TIMINGS, "ranks")
     }
 
 
 def test_the_texts_of_the_ranks_differ_in_length(folder: Path) -> None:
-    """Or the test above could not tell sums from averages of averages."""
+    """Or the test above could not distinguish sums from averages of averages."""
     lengths = [item.tokens for item in run_of(folder / "two", DIFFERENT).samples()]
     assert len(set(lengths)) > 2
 
 
-def test_a_trace_tells_of_all_episodes_whichever_rank_learned_from_them(folder: Path) -> None:
+def test_a_trace_has_all_episodes_whichever_rank_learned_from_them(folder: Path) -> None:
     if not (folder / "alone" / ranked.slug(DIFFERENT)).exists():
         ranked.trained_alone(folder, DIFFERENT)
     one, two = (traces.read(run_of(folder / part, DIFFERENT), 1) for part in ("alone", "two"))

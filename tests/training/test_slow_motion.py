@@ -35,7 +35,7 @@ def columns(trace: Trace):
 
 
 @pytest.mark.parametrize("baseline", ["value", "leave_one_out", "group"])
-def test_training_is_bit_identical_with_and_without_somebody_who_looks_on(baseline):
+def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
     changes = {"ppo__baseline": baseline, **(GROUPS if baseline != "value" else {})}
     plain, watched = tiny.trainer(**changes), tiny.trainer(**changes)
     for _ in range(3):
@@ -62,8 +62,8 @@ def test_from_tokens_to_returns_each_figure_follows_from_the_ones_before():
         assert np.allclose(score, [0.0] * (length - 1) + [episode.score], atol=1e-6)
         following = np.append(it["values"][1:], 0.0)
         assert np.allclose(it["deltas"], it["rewards"] + 0.9 * following - it["values"], atol=1e-6)
-        credit = [sum((0.9 * 0.8) ** (later - t) * it["deltas"][later] for later in range(t, length))
-                  for t in range(length)]  # fmt: skip
+        ahead = [range(t, length) for t in range(length)]
+        credit = [sum((0.9 * 0.8) ** (later - row[0]) * it["deltas"][later] for later in row) for row in ahead]
         assert np.allclose(it["advantages"], credit, atol=1e-5)
         assert np.allclose(it["returns"], it["advantages"] + it["values"], atol=1e-6)
         assert np.allclose(it["whitened"], (it["advantages"] - batch.mean) / batch.sd, atol=1e-5)
@@ -81,25 +81,12 @@ def test_the_losses_of_a_step_are_those_of_its_tokens():
     for place, step in enumerate(trace.steps):
         passes = [item.passes[place] for item in trace.episodes]
         assert [item.step for item in passes] == [place, place]
-        for name, mean in (("policy_losses", step.policy_loss), ("value_losses", step.value_loss),
-                           ("clipped", step.clip_fraction), ("ratios", step.ratio_mean)):  # fmt: skip
-            told = np.concatenate([getattr(item, name) for item in passes])
-            assert math.isclose(told.mean(), mean, abs_tol=1e-5), name
+        losses = {"policy_losses": step.policy_loss, "value_losses": step.value_loss}
+        for name, mean in {**losses, "clipped": step.clip_fraction, "ratios": step.ratio_mean}.items():
+            tokens = np.concatenate([getattr(item, name) for item in passes])
+            assert math.isclose(tokens.mean(), mean, abs_tol=1e-5), name
     assert metrics.grad_norm == pytest.approx(np.mean([step.grad_norm for step in trace.steps]))
     assert trace.steps[-1].clip_fraction > 0  # else nothing was shown
-
-
-def test_a_ratio_begins_at_1_and_a_token_is_clipped_where_it_has_gone_too_far():
-    _, _, trace = recorded(ppo__learning_rate=0.02, ppo__num_epochs=3)
-    eps, seen = trace.settings.clip_range, []
-    for episode in trace.episodes:
-        for item in episode.passes:
-            if item.step == 0:
-                assert np.allclose(item.ratios, 1.0, atol=1e-5)
-            for ratio, advantage, clipped in zip(item.ratios, episode.whitened, item.clipped, strict=True):
-                assert clipped == ((ratio > 1 + eps) if advantage > 0 else (ratio < 1 - eps))
-                seen.append(clipped)
-    assert {True, False} <= set(seen)
 
 
 @pytest.mark.parametrize("steps", [{"ppo__num_epochs": 3}, {"ppo__num_epochs": 1, "ppo__minibatch_size": 8}])
@@ -134,14 +121,6 @@ def test_without_a_critic_an_episode_is_held_against_the_others_of_its_prompt(ba
             better = earned[episode.row] - (group.sum() - earned[episode.row]) / 3
         assert np.allclose(it["advantages"], better, atol=1e-4)
         assert np.allclose(it["returns"], earned[episode.row], atol=1e-5)
-
-
-def test_the_best_and_the_worst_are_among_the_episodes_that_are_shown():
-    _, _, trace = recorded()
-    shown = {episode.row: episode for episode in trace.episodes}
-    assert 2 <= len(shown) <= 4
-    assert max(trace.batch.scores) in [item.score for item in shown.values() if "highest" in item.why]
-    assert min(trace.batch.scores) in [item.score for item in shown.values() if "lowest" in item.why]
 
 
 def test_of_a_large_batch_whole_prompts_are_kept(monkeypatch):

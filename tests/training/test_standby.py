@@ -24,12 +24,6 @@ def standby():
     made.close()
 
 
-@pytest.fixture
-def fake_standby(monkeypatch):
-    """What waits needs no time to get warm, and becomes the fake worker."""
-    monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.fake_standby")
-
-
 def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     standby.prepare()
     waiting = standby.pid
@@ -43,17 +37,6 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     assert not run.is_alive() and launcher.living_run(outputs) is None
 
 
-@pytest.mark.thorough
-def test_a_run_is_the_same_in_a_new_process_and_in_one_that_waited(standby, outputs):
-    standby.prepare()
-    scores = []
-    for name, spawn in (("waited", standby.worker_for), ("new", None)):
-        run, process = launcher.start(config(), outputs, name, spawn=spawn)
-        assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
-        scores.append([(line.score_mean, line.kl_to_reference, line.grad_norm) for line in run.metrics()])
-    assert scores[0] == scores[1]
-
-
 @pytest.mark.parametrize("when", ["never prepared", "died while it waited"])
 def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, fake_worker):
     if when != "never prepared":
@@ -65,23 +48,11 @@ def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, 
     assert process.wait(20) == 0 and run.status().state == "finished"
 
 
-def test_a_waiting_process_that_somebody_has_stopped_is_not_given_the_run(standby, outputs, fake_worker):
-    standby.prepare()
-    waiting = standby.pid
-    os.kill(waiting, signal.SIGSTOP)
-    wait_until(lambda: psutil.Process(waiting).status() == psutil.STATUS_STOPPED)
-    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
-    assert process.pid != waiting and process.wait(20) == 0 and run.status().state == "finished"
-    assert has_ended(waiting)
-
-
 def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(
     standby, outputs, fake_worker, monkeypatch
 ):
-    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has told nothing."""
-    monkeypatch.setattr("playground.runs.start.standby.STANDBY_MODULE", "tests.faults.cold_standby")
+    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has written nothing."""
     monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
-    monkeypatch.setattr(StandbyWorker, "_is_stopped", lambda self: False)
     standby.prepare()
     waiting = standby.pid
     os.kill(waiting, signal.SIGSTOP)
@@ -93,8 +64,8 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     assert run_state.of(run, run.status()).silent is not None
     launcher.stop(run)
     assert run.status().state == "stopping"
-    told = processes.end(run, grace_seconds=0.1)
-    assert not told.alive and told.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
+    ended = processes.end(run, grace_seconds=0.1)
+    assert not ended.alive and ended.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
     Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
     wait_until(lambda: following.is_alive() or following.status().ended)
@@ -102,7 +73,7 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     wait_until(lambda: following.status().ended)
 
 
-def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs, fake_standby):
+def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs, fake_worker):
     standby.prepare()
     waiting = standby.pid
     run, process = launcher.start(config(name="fail"), outputs, "one", spawn=standby.worker_for)
@@ -120,7 +91,7 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
     wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
 
 
-def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs, fake_standby):
+def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs, fake_worker):
     standby.prepare()
     first = standby.pid
     run, process = launcher.start(config(name="wait"), outputs, "one", spawn=standby.worker_for)

@@ -83,10 +83,3 @@ def test_what_cannot_be_scored_is_one_sentence(service, changes, says):
     with pytest.raises(PlaygroundError) as caught:
         ask(service, config(), ["x"], count=0, **changes)
     assert says in str(caught.value)
-
-
-def test_only_the_newest_few_are_kept():
-    shelf = reward_bench.Shelf(2)
-    for number in range(4):
-        shelf.put(str(number), number)
-    assert list(shelf) == ["2", "3"]

@@ -15,8 +15,8 @@ from pathlib import Path
 from playground.config import yaml_io
 from playground.errors import ServiceUnavailable
 from playground.rewards.mixture import Mixture, term_names
-from playground.runs import reward_models
 from playground.runs.model_service import GeneratedSample
+from playground.runs.reward_models import RewardTraining
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
 from playground.ui import server
@@ -25,8 +25,9 @@ from tests.ui import fake_run
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-def spawn_fake(run, lock, module="tests.ui.fake_run"):
+def spawn_fake(run, lock):
     """Like launcher.new_worker, with the fake worker."""
+    module = "tests.fake_worker" if isinstance(run, RewardTraining) else "tests.ui.fake_run"
     environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
     with open(run.log_path, "ab") as log:
         return subprocess.Popen(
@@ -136,7 +137,6 @@ def main() -> None:
     parser.add_argument("--host", default=server.LOCAL_HOST)
     arguments = parser.parse_args()
     launcher.new_worker = spawn_fake
-    reward_models.WORKER_MODULE = "tests.fake_reward_worker"
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
     if arguments.recorded:

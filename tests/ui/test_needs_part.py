@@ -7,7 +7,6 @@ import pytest
 from playground.errors import InvalidConfig, Problem
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import used_models
 from playground.setup import catalog, checks
 from playground.ui.train import needs_part
 from tests.support import small_config, update_metrics
@@ -73,7 +72,7 @@ def test_the_panel_stays_as_it_is_while_a_setting_is_wrong(tmp_path: Path):
 
 def test_the_picker_offers_what_ships_what_was_used_and_what_the_hub_has(tmp_path: Path):
     for source in ("openai-community/gpt2", "someone/tiny"):
-        used_models.remember(tmp_path, source)
+        RunDirectory.create(tmp_path, small_config(model={"source": source}))
     offered = needs_part.model_choices(tmp_path)
     names = [name for _, name in offered]
     assert names[:4] == ["pocket-2m", "pocket-1m", "pocket-2m-yes-man", "someone/tiny"]

@@ -25,7 +25,7 @@ from tests.support import wait_until
 @pytest.fixture
 def fake(monkeypatch):
     """The launcher starts the fake worker."""
-    monkeypatch.setattr(reward_models, "WORKER_MODULE", "tests.fake_reward_worker")
+    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def asked(outputs, name, argument):

@@ -323,14 +323,6 @@ def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M
     return kept
 
 
-class Mark(NamedTuple):
-    """What `in_force` asks of a record, and the place of its line."""
-
-    attempt: int
-    update: int
-    place: int
-
-
 def events_in_force(events: Iterable[Event]) -> list[Event]:
     """The events without those that a later attempt makes again: warnings, checkpoints and traces of updates that are
     repeated, and changes of settings that it applies again (and records then) at the update at which they were made."""

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from playground.errors import RunBusy, RunNotFound
+from playground.errors import RunNotFound
 from playground.runs.folder.directory import BIN, RunDirectory, refuse_too_long
-from playground.runs.folder.files import folders, is_locked, read_record, write_atomically
+from playground.runs.folder.files import folders, read_record, write_atomically
 from playground.runs.folder.records import Record, Seconds
 
 MOST_CHARACTERS = {"request.id": 200, "request.visitor": 200, "request.mode": 40}
@@ -57,7 +57,7 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     """The run that this request has started before, in whatever state it is now.
 
     Raises:
-        RunNotFound: if it lies in the bin. RunBusy: it is being made in this moment.
+        RunNotFound: if it lies in the bin.
     """
     if not request.id:
         return None
@@ -69,9 +69,6 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
             raise RunNotFound(f"The run `{run.id}`, which this request had started, has been deleted. Start it anew.")
         if run.config_path.is_file():
             return run
-        if is_locked(run.making_path):
-            words = f"The run `{run.id}`, which this request asks for, is being made."
-            raise RunBusy(f"{words} Look at the Runs page in a moment.")
     return None  # or what began to make it died before it was a run
 
 

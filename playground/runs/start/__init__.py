@@ -1,1 +1,1 @@
-"""Starting workers: the queue, who asked, processes that wait, what hangs on the server."""
+"""Starting workers: the launcher and its queue, a worker that waits, what ends with the server."""

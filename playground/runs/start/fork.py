@@ -7,12 +7,11 @@ call this.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from playground.errors import InvalidConfig, Problem, RunNotResumable
 from playground.rewards.mixture import Scale, arithmetic
 from playground.runs.folder import changes, checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import JsonlTail, private, write_atomically
+from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import (
     EDIT,
     FORK,
@@ -29,13 +28,10 @@ from playground.runs.folder.records import (
     SCORE_SCALE,
     Evaluation,
     Event,
-    Mark,
     Record,
-    Resumption,
     Sample,
     Status,
     UpdateMetrics,
-    in_force,
     to_json_line,
 )
 from playground.runs.folder.requests import Request
@@ -49,6 +45,7 @@ FIXED = tuple(
     "evaluation.samples_per_prompt evaluation.text".split()
 )
 Line = UpdateMetrics | Sample | Evaluation | TokenFigures
+KEPT = (SCORE_SCALE, "model", REFERENCE)  # events about what the fork begins with
 REWARDS = "rewards"  # of which a fork may change the weights
 
 
@@ -75,7 +72,7 @@ def fork(
     Raises:
         RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
         InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
-        RunExists, OutputsNotWritable, WorkerNotStarted. RunBusy: the same request makes it in this moment.
+        RunExists, OutputsNotWritable, WorkerNotStarted.
     """
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
@@ -85,12 +82,10 @@ def fork(
     requests.check(request)
     slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
     outputs = parent.path.parent
-    with contextlib.ExitStack() as mark:
-        with launcher.one_at_a_time(outputs):
-            if known := requests.find(outputs, request):
-                return Started(known, None)
-            run = half_made.reserved(outputs, config, run_id, request, slot)
-            mark.enter_context(half_made.being_made(run))
+    with launcher.one_at_a_time(outputs):
+        if known := requests.find(outputs, request):
+            return Started(known, None)
+        run = half_made.reserved(outputs, config, run_id, request, slot)
         try:
             different = differences(config, before)
             changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
@@ -127,10 +122,9 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
-    told = describe.differences_in_words(config, before)
-    return f"Forked from {parent.id} after update {at}" + (
-        f": {describe.listed(told)}" if told else ", nothing changed"
-    )
+    changed = describe.differences_in_words(config, before)
+    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
+    return f"Forked from {parent.id} after update {at}{what}"
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
@@ -157,35 +151,35 @@ def _copy_records(
 ) -> None:
     """What still holds of the first updates, as one attempt's; the fork itself is an event."""
     last = 0.0
-    resumed = parent.resumptions()
-    files: list[tuple[Path, Path, type[Line]]] = [
-        (parent.metrics_path, run.metrics_path, UpdateMetrics),
-        (parent.samples_path, run.samples_path, Sample),
-        (parent.evaluations_path, run.evaluations_path, Evaluation),
-        (parent.tokens_path, run.tokens_path, TokenFigures),
+    copies: list[tuple[Path, Sequence[Line]]] = [
+        (run.metrics_path, parent.metrics()),
+        (run.samples_path, parent.samples()),
+        (run.evaluations_path, parent.evaluations()),
+        (run.tokens_path, parent.token_figures()),
     ]
-    for theirs, mine, kind in files:
-        with open(mine, "w", encoding="utf-8", opener=private) as file:
-            for item in _in_force(theirs, kind, resumed):
-                if item.update <= at:
-                    file.write(to_json_line(_kept(item)))
-                    last = max(last, getattr(item, "seconds", 0.0))
-    events = [
-        event.model_copy(update={"attempt": 1, "seq": number})
-        for number, event in enumerate(
-            (event for event in parent.events() if event.update <= at and event.kind in KEPT), 1
-        )
-    ]
-    told = Event(
-        seq=len(events) + 1, time=time.time(), kind=FORK, update=at,
+    for path, lines in copies:
+        before = [line for line in lines if line.update <= at]
+        _write(path, map(_kept, before))
+        last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
+    events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
+    copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
+    made = Event(
+        seq=len(events) + 1,
+        time=time.time(),
+        kind=FORK,
+        update=at,
         message=f"Forked from {parent.id} after update {at}.",
         data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
-    )  # fmt: skip
-    _write(run.events_path, [*events, told])
+    )
+    _write(run.events_path, [*copied, made])
     status = Status(
-        state="interrupted", update=at, num_updates=parent.status().num_updates, started_at=time.time(),
-        updated_at=time.time(), worked_seconds=last,
-    )  # fmt: skip
+        state="interrupted",
+        update=at,
+        num_updates=parent.status().num_updates,
+        started_at=time.time(),
+        updated_at=time.time(),
+        worked_seconds=last,
+    )
     write_atomically(run.status_path, status.model_dump_json())
 
 
@@ -205,20 +199,8 @@ def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
     return found
 
 
-KEPT = (SCORE_SCALE, "model", REFERENCE)  # events that tell of what the fork begins with
-
-
-def _in_force(path: Path, kind: type[Line], resumed: Sequence[Resumption]) -> Iterator[Line]:
-    """The records of a file that still count, one at a time: it is read twice, and never held."""
-    lines = enumerate(JsonlTail(path).records(kind))
-    kept = {mark.place for mark in in_force((Mark(item.attempt, item.update, place) for place, item in lines), resumed)}
-    for place, item in enumerate(JsonlTail(path).records(kind)):
-        if place in kept:
-            yield item
-
-
 def _kept(item: Record) -> Record:
-    """A line of the parent as one of the fork: of its first attempt, and a last look is one on the way."""
+    """A line of the parent as one of the fork: of its first attempt, and the last evaluation is one on the way."""
     last = getattr(item, "stage", "") == "after"
     return item.model_copy(update={"attempt": 1, **({"stage": "during"} if last else {})})
 
@@ -226,12 +208,20 @@ def _kept(item: Record) -> Record:
 def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed: dict[str, Any]) -> None:
     """The parent's checkpoint as the fork's own: with its key, and with beta and target as the fork sets them."""
     copy = run.checkpoints_path / folder.name
-    shutil.copytree(folder, copy)
+    shutil.copytree(folder, copy, copy_function=_link)
     facts = checkpoints.facts_of(copy)
     facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
     facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
     facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
     _seal(copy, facts)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file in both runs, where the disk can do that: no file of a checkpoint is ever written again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _seal(folder: Path, facts: dict[str, Any]) -> None:
@@ -247,7 +237,7 @@ def _unweighted(config: RunConfig) -> list[dict[str, Any]]:
 
 
 def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> None:
-    """With other weights the score of what was looked at before is another; its unit stays the parent's, and so beta
+    """With other weights the score of what was evaluated before is another; its unit stays the parent's, and so beta
     means what it meant. What the updates until here were paid stays as it was."""
     folder = next(iter(run.checkpoints()))
     facts = checkpoints.facts_of(folder)
@@ -260,22 +250,15 @@ def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> Non
     scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
     samples = run.samples()
     terms = {name: [sample.scores.get(name) for sample in samples] for name in facts["terms"]}
-    scores = scale(mixture.combine(terms).totals)
     penalty = config.sampling.missing_eos_penalty
+    rows = zip(samples, scale(mixture.combine(terms).totals), strict=True)
+    scores = [(row, score - penalty * (row.ended is False)) for row, score in rows]
+    _write(run.samples_path, [row.model_copy(update={"score": score}) for row, score in scores])
+    events = [(event, {**event.data, "terms": facts["terms"]}) for event in run.all_events()]
     _write(
-        run.samples_path,
-        [
-            sample.model_copy(update={"score": score - penalty * (sample.ended is False)})
-            for sample, score in zip(samples, scores, strict=True)
-        ],
+        run.events_path,
+        [event.model_copy(update={"data": data}) if event.kind == SCORE_SCALE else event for event, data in events],
     )
-    events = [
-        event.model_copy(update={"data": {**event.data, "terms": facts["terms"]}})
-        if event.kind == SCORE_SCALE
-        else event
-        for event in run.all_events()
-    ]
-    _write(run.events_path, events)
     facts |= {checkpoints.OBJECTIVE: checkpoints.digest_of_objective(config), checkpoints.BEST_BY: None}
     _seal(folder, facts)
 

@@ -1,26 +1,21 @@
-"""Runs that are being made, and those whose maker was killed before they were runs.
+"""Runs whose maker was killed before they were runs.
 
 A mark in `<outputs>/.making/` stands from before a run's folder is there until its configuration is, which makes it a
-run. Who takes long to make one (a fork copies a checkpoint) locks the mark, so the kernel tells whether the maker
-lives. What is left of a dead one is taken away by who makes a run of that name, and by the supervisor.
-
-All but `left` are for who holds the folder's lock for starting (`launcher.one_at_a_time`).
+run. Both are made under the folder's lock for starting (`launcher.one_at_a_time`), so under that lock every mark is of
+a dead maker. What such a maker has left is taken away when a run of that name is made, and by the supervisor.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 from playground.config import RUN_ID, RunConfig
 from playground.runs.folder import requests
 from playground.runs.folder.directory import GRACE_SECONDS, MAKING, RunDirectory
-from playground.runs.folder.files import is_locked, private
 from playground.runs.folder.requests import Request
 
 
@@ -36,31 +31,20 @@ def reserved(outputs: Path, config: RunConfig, run_id: str | None, request: Requ
     return run
 
 
-@contextlib.contextmanager
-def being_made(run: RunDirectory) -> Iterator[None]:
-    """Hold the mark of a run that was just reserved, also after the lock for starting was let go of."""
-    with open(run.making_path, "ab", opener=private) as mark:
-        fcntl.flock(mark, fcntl.LOCK_EX)  # somebody who just looks may have it for a moment
-        try:
-            yield
-        finally:
-            fcntl.flock(mark, fcntl.LOCK_UN)  # not by closing: a fork of this moment has a copy of the open file
-
-
 def left(outputs: Path) -> list[RunDirectory]:
-    """Those whose makers seem to be dead: nobody holds the mark, and it is not of this moment."""
+    """Those with a mark that is not of this moment, so that a maker at work is rarely waited for."""
     found = []
     for mark in (Path(outputs) / MAKING).glob("*"):
         with contextlib.suppress(FileNotFoundError):
             if RUN_ID.fullmatch(mark.name) and abs(time.time() - mark.lstat().st_mtime) > GRACE_SECONDS:
                 found.append(RunDirectory(Path(outputs) / mark.name))
-    return [run for run in found if not is_locked(run.making_path)]
+    return found
 
 
 def clear(run: RunDirectory) -> None:
-    """Take away what a dead maker has left: the folder first, the mark last. Who dies in here leaves the
-    rest to the next."""
-    if not os.path.lexists(run.making_path) or is_locked(run.making_path):
+    """Under the lock for starting, take away what a dead maker has left: the folder first, the mark last. What is left
+    by a process that dies in here is for the next."""
+    if not os.path.lexists(run.making_path):
         return
     if not run.config_path.is_file():
         remove(run)

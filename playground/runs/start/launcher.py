@@ -2,7 +2,7 @@
 page and the server that started it.
 
 The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
-a started run looks dead. Output goes to worker.log, never into a pipe that somebody would have to drain.
+a started run looks dead. Output goes to worker.log, never into a pipe that has to be drained.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
-from playground.runs.start import children, half_made, lifeline, queue, used_models
+from playground.runs.start import children, half_made, lifeline, queue
 from playground.safety.process_identity import identity
 from playground.setup import checks
 
@@ -36,21 +36,20 @@ START_BUSY = (
     "End that program, for example another server that hangs, then try again."
 )
 LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.process.ending.leave`)
-WORKER_MODULE = "playground.training.process.worker"
+WORKER_MODULE = "playground.worker"
 
 Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
 
-class Lent(NamedTuple):
-    """In the place of a `Spawn`, where the machine that computes is lent by somebody else, for a while and at the wish
-    of who asks (`ui.lent_gpu`): every run waits in the queue for `slot` until it has been lent, and nobody else starts
-    it. `call` asks for it and returns at once."""
+class Elsewhere(NamedTuple):
+    """In the place of a `Spawn`, where a run is computed by what this process does not start (`cluster.handing`, a GPU
+    of ZeroGPU): every run waits in the queue for `slot`. `call` asks for what computes it, and returns at once."""
 
     slot: str
     call: Callable[[RunDirectory], None]
 
 
-Workers = Spawn | Lent
+Workers = Spawn | Elsewhere
 
 
 class Started(NamedTuple):
@@ -90,18 +89,7 @@ def start(
         if known:
             return Started(known, None)
         run = half_made.reserved(outputs, config, run_id, request, slot)
-        used_models.remember(outputs, config.model.source)
-        if isinstance(spawn, Lent) or is_busy(outputs, slot):
-            queue.enter(run, slot, attempt=1)  # before it is a run: nobody ever sees one that neither waits nor lives
-            run.publish(config)
-            if isinstance(spawn, Lent):
-                spawn.call(run)
-            return Started(run, None)
-        end_trial(outputs)
-        with open(run.lock_path, "wb", opener=private) as lock:
-            take(lock)
-            run.publish(config)
-            return Started(run, spawn_worker(run, lock, spawn))
+        return _begin(run, slot, 1, lambda: run.publish(config), spawn)
 
 
 def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
@@ -128,21 +116,29 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
         if before.reason == "damaged":
             before = run.recovered_status()
-        with open(run.lock_path, "wb", opener=private) as lock:
-            take(lock)  # also where it will wait: then nobody is left whose end could be taken for the next attempt's
+
+        def again() -> None:
+            requests.move(run, slot)
             for asked in run.control_path.glob("*"):
                 asked.unlink(missing_ok=True)  # of the attempt that has ended
-            requests.move(run, slot)
-            if isinstance(spawn, Lent) or is_busy(run.path.parent, slot, besides=run):
-                with let_go_of(lock):
-                    queue.enter(run, slot, run.next_attempt(before))
-                    run.queue_again(before, config.ppo.num_updates)
-                if isinstance(spawn, Lent):
-                    spawn.call(run)
-                return Started(run, None)
-            end_trial(run.path.parent)
             run.queue_again(before, config.ppo.num_updates)
-            return Started(run, spawn_worker(run, lock, spawn))
+
+        return _begin(run, slot, run.next_attempt(before), again, spawn)
+
+
+def _begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
+    """`publish` an attempt as queued, and give it its worker; a place in the queue where its devices are busy or
+    elsewhere. Under the lock of the run, so that nothing takes the end of an earlier attempt for this one's."""
+    outputs = run.path.parent
+    if not isinstance(spawn, Elsewhere) and not is_busy(outputs, slot, besides=run):
+        end_trial(outputs)
+        return Started(run, give_worker(run, spawn, publish))
+    with at_rest(run):
+        queue.enter(run, slot, attempt)  # first: no one ever sees a run that neither waits nor lives
+        publish()
+    if isinstance(spawn, Elsewhere):
+        spawn.call(run)
+    return Started(run, None)
 
 
 def stop(run: RunDirectory) -> None:
@@ -163,9 +159,8 @@ def has_no_worker(run: RunDirectory) -> bool:
 def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
     """Give every free device to the run that has waited longest for it; take out what is not to run any more.
 
-    Whoever watches an outputs folder calls this again and again: the web process, and a terminal that follows a run.
-    Any number of them may, at the same time. Returns the runs that were started. Raises: InvalidConfig, for a policy
-    that there is not (`runs.start.lifeline`).
+    Supervisors and terminals that follow a run call this again and again, any number of them at the same time. Returns
+    the runs that were started. Raises: InvalidConfig, for a policy that there is not (`runs.start.lifeline`).
     """
     lifeline.policy()  # or all that wait would end for it
     outputs = Path(outputs)
@@ -180,21 +175,20 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
-            elif isinstance(spawn, Lent):
+            elif isinstance(spawn, Elsewhere):
                 continue  # its call is under way
             else:
                 slot = entry.slot or queue.slot_held(run)
-                free = all(queue.are_apart(slot, theirs) for theirs in taken)
+                free = all(queue.are_apart(slot, other) for other in taken)
                 if free and _start_one(run, spawn):
                     started.append(run)
-                    taken.append(slot)
-                if not free:
-                    taken.append(slot)  # who came later does not keep it waiting for ever
+                if not free or run in started:
+                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting for ever
     return started
 
 
 def _slot(config: RunConfig, spawn: Workers | None) -> str:
-    return spawn.slot if isinstance(spawn, Lent) else queue.slot_of(config)
+    return spawn.slot if isinstance(spawn, Elsewhere) else queue.slot_of(config)
 
 
 def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
@@ -203,23 +197,21 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     try:
         run.config()
         end_trial(run.path.parent)
-        with open(run.lock_path, "wb", opener=private) as lock:
-            take(lock)
-            spawn_worker(run, lock, spawn)
+        give_worker(run, spawn)
         begun = True
     except InvalidConfig as error:
         writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
     except WorkerNotStarted:
         pass  # that is its end, and is written
     except (RunBusy, OSError):
-        return False  # somebody looks at its lock for long, or files are short for a moment: it keeps its place
-    queue.leave(run)  # last: whoever dies before this line has not lost the run its place
+        return False  # its lock is held for long, or files are short for a moment: it keeps its place
+    queue.leave(run)  # last: who dies before this line has not lost the run its place
     return begun
 
 
 def _take_out(run: RunDirectory) -> None:
-    told = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
-    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", told)
+    message = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", message)
     queue.leave(run)
 
 
@@ -232,8 +224,8 @@ def wait_until_left(run: RunDirectory) -> None:
 
 
 def end_trial(outputs: Path) -> bool:
-    """End the trial (`runs.trial`) that is under way in an outputs folder: whoever starts a run is done with trying.
-    Who made it is told so. False if there is none."""
+    """End the trial (`runs.trial`) that is under way in an outputs folder, as every start of a run does. False if there
+    is none."""
     run = RunDirectory(Path(outputs) / TRIAL)
     return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
 
@@ -249,20 +241,26 @@ def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bo
     return any(not queue.are_apart(queue.slot_held(run), slot) for run in others)
 
 
-def spawn_worker(run: RunDirectory, lock: IO[bytes], spawn: Spawn | None) -> subprocess.Popen[bytes]:
-    """Start the worker of a run whose lock we hold, and remember that it is our child.
+def give_worker(
+    run: RunDirectory, spawn: Spawn | None = None, publish: Callable[[], None] = lambda: None
+) -> subprocess.Popen[bytes]:
+    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child.
 
     Raises:
-        WorkerNotStarted: the system gave no process; the run has ended with that.
+        RunBusy: another process is at work in it. WorkerNotStarted: the system gave no process; the run has ended with
+        that. OSError.
     """
-    try:
-        process = (spawn or new_worker)(run, lock)
-    except OSError as error:
-        message = f"Its worker could not be started: {error.strerror or error}."
-        writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
-        raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
-    children.add(run, process)
-    return process
+    with open(run.lock_path, "wb", opener=private) as lock:
+        take(lock)
+        publish()
+        try:
+            process = (spawn or new_worker)(run, lock)
+        except OSError as error:
+            message = f"Its worker could not be started: {error.strerror or error}."
+            writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
+            raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
+        children.add(run, process)
+        return process
 
 
 def name_worker(run: RunDirectory, pid: int) -> None:
@@ -309,26 +307,30 @@ def not_in_forks(lock: IO[bytes]) -> IO[bytes]:
     return lock
 
 
-def new_worker(run: RunDirectory, lock: IO[bytes], module: str = "") -> subprocess.Popen[bytes]:
-    """A new process that runs `module` (by default the worker of PPO runs) on a run's folder and holds its lock."""
+def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A new process that computes what is to be done in a folder, and holds its lock."""
     with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
         process = children.new_process(
-            module or WORKER_MODULE, str(run.path.resolve()),
-            descriptor=lock.fileno(), variable=LOCK_FD_VARIABLE, output=log, hub=children.asks_hub(run),
+            WORKER_MODULE,
+            str(run.path.resolve()),
+            descriptor=lock.fileno(),
+            variable=LOCK_FD_VARIABLE,
+            output=log,
+            hub=children.asks_hub(run),
             bound=run.id == TRIAL,
-        )  # fmt: skip
+        )
     name_worker(run, process.pid)
     return process
 
 
 def take(lock: IO[bytes]) -> None:
-    """Take a run's lock; somebody who just looks whether the run lives may hold it for a moment. Raises: RunBusy."""
+    """Take a run's lock, which may be held for a moment to see whether the run lives. Raises: RunBusy."""
     _take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
 
 
 @contextlib.contextmanager
 def at_rest(run: RunDirectory) -> Iterator[None]:
-    """Hold the lock of a run that nobody computes, for a moment. Raises: RunBusy, if somebody does; OSError."""
+    """Hold the lock of a run without a worker, for a moment. Raises: RunBusy, if it has one; OSError."""
     with open(run.lock_path, "ab", opener=private) as lock:
         take(lock)
         with let_go_of(lock):
@@ -347,8 +349,8 @@ def let_go_of(lock: IO[bytes]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_at_a_time(outputs: Path) -> Iterator[None]:
-    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if somebody does
-    not let go of it; OSError."""
+    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if one does not let
+    go of it; OSError."""
     with open(outputs / START_LOCK, "wb", opener=private) as file:
         _take(file, START_PATIENCE_SECONDS, START_BUSY)
         with let_go_of(file):

@@ -1,32 +1,22 @@
 """What becomes of a run when the server that started it dies: `survive` (the default) or `die`.
 
-Under `die` the server holds the one writing end of a pipe that nothing is ever written to, and every worker the
-reading end. However the server ends, the kernel closes its end, the worker's watch sees that, and ends the run with a
-checkpoint. A trial (`runs.trial`) is bound so to whoever makes it, under both. (Linux's own "signal me when my parent
-dies" is about the thread that forked, and the threads in which a page handles clicks end.)
+Under `die` every worker knows which process its server is, and its watch looks again and again whether that is still
+there; if it is not, the run ends with a checkpoint. A trial (`runs.trial`) is bound so to who makes it, under both.
+(Linux's own "signal me when my parent dies" is about the thread that forked, and the threads in which a page handles
+clicks end.)
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
-from typing import NamedTuple
 
 from playground.errors import InvalidConfig, Problem
+from playground.safety.process_identity import Identity, identity
 
 POLICIES = ("survive", "die")
 POLICY_VARIABLE = "PLAYGROUND_ON_SERVER_DEATH"
-FD_VARIABLE = "PLAYGROUND_SERVER_FD"
-
-
-class Handed(NamedTuple):
-    """What a new worker gets from us: open files to pass on, and variables."""
-
-    descriptors: tuple[int, ...]
-    environment: dict[str, str]
-
-
-_pipes: list[tuple[int, int]] = []  # the reading and the writing end; more than one where two threads were as quick
+SERVER_VARIABLE = "PLAYGROUND_SERVER"
 
 
 def policy() -> str:
@@ -46,35 +36,23 @@ def _checked(chosen: str) -> str:
     return chosen
 
 
-def for_worker(bound: bool = False) -> Handed:
-    """What to hand to a worker: nothing under `survive`, else the reading end. Raises: InvalidConfig.
+def for_worker(bound: bool = False) -> dict[str, str]:
+    """The variable that names this process to a worker, or is empty under `survive`. Raises: InvalidConfig.
 
     Args:
         bound: it is to end with us whatever the policy.
     """
-    if policy() == "survive" and not bound:
-        return Handed((), {FD_VARIABLE: ""})
-    if not _pipes:
-        _pipes.append(os.pipe())  # neither end is inherited unless it is passed on
-    reading = _pipes[0][0]
-    return Handed((reading,), {FD_VARIABLE: str(reading)})
+    ends = policy() == "die" or bound
+    return {SERVER_VARIABLE: json.dumps(identity(os.getpid())) if ends else ""}
 
 
-def let_go() -> None:
-    """End what hangs on this process now, without waiting for its death: under `survive` no more than a trial."""
-    while _pipes:
-        for descriptor in _pipes.pop():
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+def server() -> Identity | None:
+    """In the worker: the process with which it ends; None where it survives."""
+    named = os.environ.pop(SERVER_VARIABLE, "")
+    return Identity(*json.loads(named)) if named else None
 
 
-def adopt() -> int | None:
-    """In the worker: the reading end, which is at its end once the server has gone; None under `survive`."""
-    descriptor = os.environ.pop(FD_VARIABLE, "")
-    if not descriptor:
-        return None
-    os.set_inheritable(int(descriptor), False)
-    return int(descriptor)
-
-
-os.register_at_fork(after_in_child=let_go)  # a forked child of the server must not keep its end open after it
+def is_gone(server: Identity) -> bool:
+    """True once that process has ended."""
+    found = identity(server.pid)
+    return found is None or not found.is_same(server)

@@ -2,8 +2,8 @@
 
 A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1 for one that several processes compute.
 
-A run that has to wait has one small file in `<outputs>/.queue/`, named after it. Whoever changes the queue holds the
-folder's lock for starting (`launcher.one_at_a_time`); reading needs no lock. Starts nothing (see launcher.py).
+A run that has to wait has one small file in `<outputs>/.queue/`, named after it. To change the queue takes the folder's
+lock for starting (`launcher.one_at_a_time`); reading needs no lock. Starts nothing (see launcher.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def are_apart(one: str, other: str) -> bool:
 
 
 def slot_held(run: RunDirectory) -> str:
-    """The slot that a run was given when it was started; for a run that somebody made by hand, the one it means."""
+    """The slot that a run was given when it was started; for a run that was made by hand, the one it means."""
     if slot := requests.of(run).slot:
         return slot
     try:
@@ -61,7 +61,7 @@ def entries(outputs: Path) -> list[Entry]:
         if not RUN_ID.fullmatch(path.stem):
             continue
         entry = read_record(path, Entry)
-        if entry or path.exists():  # else it left between the two looks
+        if entry or path.exists():  # else it has just left
             found.append((entry or Entry()).model_copy(update={"run": path.stem}))
     return sorted(found, key=lambda entry: (entry.ticket, entry.run))
 
@@ -88,23 +88,24 @@ def leave(run: RunDirectory) -> None:
         run.queue_path.unlink()
 
 
+def _waiting(outputs: Path) -> list[Entry]:
+    outputs = Path(outputs)
+    return [entry for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
+
+
 def waiting(outputs: Path) -> list[str]:
     """The ids of the runs that wait, the next one first."""
-    outputs = Path(outputs)
-    return [entry.run for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
+    return [entry.run for entry in _waiting(outputs)]
 
 
 def num_waiting(outputs: Path, slot: str) -> int:
     """How many runs wait for these devices, or one of them."""
     held = (slot_held(RunDirectory(Path(outputs) / name)) for name in waiting(outputs))
-    return sum(not are_apart(theirs, slot) for theirs in held)
+    return sum(not are_apart(other, slot) for other in held)
 
 
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
-    outputs = run.path.parent
-    queue = [entry for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
-    mine = next((entry for entry in queue if entry.run == run.id), None)
-    if mine is None:
-        return None
-    return [entry.run for entry in queue if not are_apart(entry.slot, mine.slot)].index(run.id) + 1
+    there = _waiting(run.path.parent)
+    mine = [entry.slot for entry in there if entry.run == run.id]
+    return [entry.run for entry in there if not are_apart(entry.slot, mine[0])].index(run.id) + 1 if mine else None

@@ -1,8 +1,8 @@
-"""The client of the standby worker: a process that has imported PyTorch before anybody clicks on Start.
+"""The client of the standby worker: a process that has imported PyTorch before anyone clicks on Start.
 
 Half of the time from the click to the first update is imports. So the web process keeps one worker waiting
-(`playground.training.process.waiting`), gives it the next run, and holds no torch itself. Nothing depends on it: where
-none waits, a run starts in a new process as ever.
+(`playground.worker.wait`), gives it the next run, and holds no torch itself. Nothing depends on it: where none waits,
+a run starts in a new process as ever. A process that is still importing finds the run when it is done.
 """
 
 from __future__ import annotations
@@ -12,22 +12,12 @@ import os
 import socket
 import subprocess
 import threading
-from typing import IO, NamedTuple
-
-import psutil
+from typing import IO
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.start import children, launcher
-
-STANDBY_MODULE = "playground.training.process.waiting"
-STOPPED = (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
-
-
-class _Waiting(NamedTuple):
-    process: subprocess.Popen[bytes]
-    channel: socket.socket
 
 
 class StandbyWorker:
@@ -35,14 +25,15 @@ class StandbyWorker:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: _Waiting | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: socket.socket | None = None  # through which it gets its run
         self._closed = False
 
     @property
     def pid(self) -> int | None:
         """Of the process that waits."""
-        waiting = self._waiting
-        return waiting.process.pid if waiting and waiting.process.poll() is None else None
+        process = self._process
+        return process.pid if process and process.poll() is None else None
 
     def prepare(self) -> None:
         """Have a process waiting. Returns at once; does nothing where one waits already or cannot be started."""
@@ -50,34 +41,29 @@ class StandbyWorker:
             if self._closed or self.pid is not None:
                 return
             self._drop()
-            ours, theirs = socket.socketpair()
-            try:
-                process = children.new_process(
-                    STANDBY_MODULE, descriptor=theirs.fileno(), variable=STANDBY_VARIABLE, output=subprocess.DEVNULL
+            self._channel, theirs = socket.socketpair()
+            with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
+                self._process = children.new_process(
+                    launcher.WORKER_MODULE,
+                    descriptor=theirs.fileno(),
+                    variable=STANDBY_VARIABLE,
+                    output=subprocess.DEVNULL,
                 )
-                self._waiting = _Waiting(process, ours)
-            except OSError:  # no standby is no loss: the launcher says what is wrong
-                ours.close()
-            finally:
-                theirs.close()
 
     def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-        """The worker of `run`: the waiting process, or a new one. It gets the run's lock and log with the open files.
-
-        A process that is still importing finds the run when it is done; until then the lock lives in the channel.
-        """
+        """The worker of `run`: the waiting process, or a new one. It gets the run's lock and log with the open files,
+        which live in the channel until the process takes them."""
         with self._lock:
-            if children.asks_hub(run) or self._is_stopped():
-                self._drop()  # it was started without the hub's token; or would never take the run
-            waiting, self._waiting = self._waiting, None
-        if waiting:
-            process, channel = waiting
-            with channel, open(run.log_path, "ab", opener=private) as log, contextlib.suppress(OSError):
-                if process.poll() is None:
+            process = self._process
+            if process and self._channel and process.poll() is None and not children.asks_hub(run):  # no token for it
+                with contextlib.suppress(OSError), open(run.log_path, "ab", opener=private) as log:
                     launcher.name_worker(run, process.pid)
                     message = os.fsencode(run.path.resolve())
-                    socket.send_fds(channel, [message], [lock.fileno(), log.fileno()])
+                    socket.send_fds(self._channel, [message], [lock.fileno(), log.fileno()])
+                    self._process = None
+                    self._drop()
                     return process
+            self._drop()
         return launcher.new_worker(run, lock)
 
     def close(self) -> None:
@@ -86,15 +72,11 @@ class StandbyWorker:
             self._closed = True
             self._drop()
 
-    def _is_stopped(self) -> bool:
-        """Whether somebody has stopped the waiting process (SIGSTOP, a debugger)."""
-        with contextlib.suppress(psutil.Error):
-            return self.pid is not None and psutil.Process(self.pid).status() in STOPPED
-        return False
-
     def _drop(self) -> None:
-        waiting, self._waiting = self._waiting, None
-        if waiting:
-            waiting.channel.close()  # what the process takes as its end, even if we are killed
-            waiting.process.kill()
-            waiting.process.wait()
+        """Let go of the process; one that has no run is ended."""
+        if self._channel:
+            self._channel.close()  # what the process takes as its end, even if we are killed
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._channel = None

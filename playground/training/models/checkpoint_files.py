@@ -7,6 +7,7 @@ then renamed. Safetensors and JSON only, no pickle. Which checkpoint is intact i
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -137,3 +138,8 @@ def _bring_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_finite(values: Tensor) -> bool:
+    """True if all numbers are. Their sum shows it in a fifth of the time, unless it overflows."""
+    return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())

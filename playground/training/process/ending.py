@@ -39,7 +39,7 @@ MOVED = "Its folder was renamed or moved after update {}, so the worker could no
 class StopRequested(Exception):
     """The run is to end before it is done; raised between two micro-batches.
 
-    `reason` says why: stopped (somebody asked for it), time_limit, server_lost, helper_lost. `sentence` is what is said
+    `reason` says why: stopped (on request), time_limit, server_lost, helper_lost. `sentence` is what is said
     of it, with a gap for the update; empty for what `reported` says of a stop.
     """
 

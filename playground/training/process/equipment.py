@@ -1,11 +1,12 @@
 """What every rank of a run has: models, prompts, scorer and trainer; and what all ranks do together with them.
 
-Knows no run directory: rank 0's session is one of these with a folder to write into, and a helper (helper.py) is one
-that follows it.
+Knows no run directory: rank 0's session is one of these with a folder to write into, and a helper
+(rank_processes.py) is one that follows it.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from playground.runs.folder.records import Stage
 from playground.setup import catalog
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop import evaluation
+from playground.training.loop import evaluation, slow_motion
 from playground.training.loop.best_of_n import BestOfN
 from playground.training.loop.evaluation import Evaluated, FixedPrompts
 from playground.training.loop.faulty_trainer import FaultyTrainer
@@ -32,11 +33,57 @@ from playground.training.loop.steered import Steered
 from playground.training.loop.token_figures import Pays
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.models import language_model, loading
+from playground.training.process import tuning
 from playground.training.ranks.ranks import Ranks
 from playground.training.rewards import learned_rewards
 
-# What rank 0 tells the others to do.
-SCALE, STATE, EVALUATE, UPDATE, COMPARE = "scale", "state", "evaluate", "update", "compare"
+
+class RunModels:
+    """The policy of a run, the model that it starts from, and its reference: for the worker and the model service.
+
+    Args:
+        outputs: the folder in which runs lie. checkpoint: whose weights the policy has; None for a policy at its
+            start, which is to be trained.
+
+    Raises:
+        ModelNotFound.
+    """
+
+    def __init__(self, config: RunConfig, device: torch.device, outputs: Path, checkpoint: Path | None = None) -> None:
+        self._config, self._device, self._outputs = config, device, outputs
+        self._folder = catalog.model_folder(config.model.source, config.model.revision)
+        if checkpoint:
+            self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, config.model)
+        else:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
+                self.policy, self.tokens = loading.load(self._folder, device, config.model, trained=True)
+        self._is_at_start = checkpoint is None
+
+    @functools.cached_property
+    def start(self) -> language_model.LanguageModel:
+        """The model before training, frozen."""
+        if self._is_at_start or self.policy.has_adapter:
+            return self.policy.frozen_copy()
+        return loading.load(self._folder, self._device, self._config.model)[0]
+
+    def reference(self) -> language_model.LanguageModel:
+        """What the KL is measured from: the model before training, or the one that the configuration names.
+
+        Raises:
+            ModelNotFound: it is not there, or its tokenizer is another.
+        """
+        source = self._config.reference.source
+        if source == catalog.START:
+            return self.start
+        folder = run_checkpoints.check(catalog.reference_folder(source, self._outputs))
+        reference, theirs = loading.load(folder, self._device, self._config.model)
+        if theirs.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
+            raise ModelNotFound(
+                f"reference.source: {source} has another tokenizer than {self._config.model.source}, so their "
+                "probabilities cannot be compared. Choose a model of the same family."
+            )
+        return reference.frozen()
 
 
 class Equipment:
@@ -44,7 +91,7 @@ class Equipment:
 
     Args:
         outputs: the folder in which runs and reward models trained here lie. between: called between micro-batches and
-            tokens; may raise to break off. prepare: what to do with the policy as soon as it is there.
+            tokens; may raise to break off.
 
     Raises:
         ModelNotFound, PromptsUnusable.
@@ -56,18 +103,13 @@ class Equipment:
         outputs: Path,
         ranks: Ranks,
         between: Callable[[], None],
-        prepare: Callable[[language_model.LanguageModel], None] = lambda policy: None,
     ) -> None:
         self.config, self.ranks, self.between = config, ranks, between
         device = ranks.device or loading.device_of(config.device)
-        folder = catalog.model_folder(config.model.source, config.model.revision)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
-            self.policy, self.tokens = loading.load(folder, device, config.model, trained=True)
-        prepare(self.policy)
-        self.reference = self.policy
-        if "aliased-reference" not in config.faults:
-            self.reference = reference_of(config, self.policy.frozen_copy, self.tokens, device, outputs)
+        models = RunModels(config, device, outputs)
+        self.policy, self.tokens = models.policy, models.tokens
+        tuning.tune(self.policy)
+        self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
         self.split = self._load_prompts()
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
@@ -94,16 +136,16 @@ class Equipment:
         return reward
 
     def _load_prompts(self) -> prompts.PromptSplit:
-        """Rank 0 reads them, and tells the others what it has read."""
+        """Rank 0 reads them, and gives the others what it has read."""
         config = self.config
         if self.ranks.rank == 0:
             room = self.policy.context_length - config.sampling.max_new_tokens
             split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
             self.ranks.first(split._asdict())
             return split
-        told = self.ranks.first()
-        listed = {name: [prompts.Prompt(*prompt) for prompt in told[name]] for name in ("training", "evaluation")}
-        return prompts.PromptSplit(**{**told, **listed})
+        found = self.ranks.first()
+        listed = {name: [prompts.Prompt(*prompt) for prompt in found[name]] for name in ("training", "evaluation")}
+        return prompts.PromptSplit(**{**found, **listed})
 
     def share_state(self) -> None:
         """Give every rank rank 0's weights, optimizer, scales and counts, wherever those have come from.
@@ -115,7 +157,7 @@ class Equipment:
             return
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
-        told = self.ranks.first(
+        given = self.ranks.first(
             {
                 "facts": {**facts, "update": self.trainer.updates_done},
                 "scale": self.scorer.facts(),
@@ -126,13 +168,13 @@ class Equipment:
         if self.ranks.rank:
             tensors = {
                 name: torch.zeros(shape, dtype=getattr(torch, dtype.removeprefix("torch.")))
-                for name, shape, dtype in told["optimizer"]
+                for name, shape, dtype in given["optimizer"]
             }
         self.ranks.broadcast([*self.trainer.trained().values(), *tensors.values()])
         if self.ranks.rank:
-            self.trainer.config = RunConfig.model_validate(told["config"])
-            self.trainer.restore(tensors, told["facts"])
-            self.scorer.restore(told["scale"])
+            self.trainer.config = RunConfig.model_validate(given["config"])
+            self.trainer.restore(tensors, given["facts"])
+            self.scorer.restore(given["scale"])
         self.compare_ranks()
 
     def compare_ranks(self) -> None:
@@ -152,16 +194,24 @@ class Equipment:
                 f"files of {self.config.model.source}: name its revision."
             )
 
+    def update(self, changes: list[tuple[dict[str, Any], list[str]]], trace: bool) -> None:
+        """One update on a rank that follows; see `Session.train`."""
+        for changed, fields in changes:
+            self.trainer.change(RunConfig.model_validate(changed), fields)
+        slow_motion.record_if_due(self.trainer, asked=trace)
+        assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
+        self.trainer.update()
+
     @property
     def scale_rows(self) -> int:
         """How many samples of the reference are written at once for the scale: what the run has memory for."""
         return self.config.scale_rows(self.policy.is_small)
 
-    def fit_scale(self, samples: int = SCALE_SAMPLES, tell: Callable[[float], None] = lambda share: None) -> Scale:
+    def fit_scale(self, samples: int = SCALE_SAMPLES, progress: Callable[[float], None] = lambda share: None) -> Scale:
         """Fix the scale of the score on samples of the reference.
 
         Args:
-            tell: called often, with the share of them that is written.
+            progress: called often, with the share of them that is written.
         """
         config, at_once, steps = self.config, self.scale_rows, 0
         asked, seeds = evaluation.reference_questions(self.split.training, config.seed, samples)
@@ -172,7 +222,7 @@ class Equipment:
             self.between()
             steps += 1
             written = min(at_once, samples - start) * min(1.0, steps / config.sampling.max_new_tokens)
-            tell((start + written) / samples)
+            progress((start + written) / samples)
 
         how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, between)
         for start in range(0, samples, at_once):
@@ -196,31 +246,6 @@ class Equipment:
         pays = Pays.of(self.config, trainer.kl_controller.coef, trainer.critic, payment)
         reference = None if same else self.reference
         return self.fixed_prompts.evaluate(stage, trainer.updates_done, self.policy, reference, tries, pays)
-
-
-def reference_of(
-    config: RunConfig,
-    start: Callable[[], language_model.LanguageModel],
-    tokens: language_model.Tokens,
-    device: torch.device,
-    outputs: Path,
-) -> language_model.LanguageModel:
-    """What the KL of a run is measured from: its model before training (`start`), or the one that it names.
-
-    Raises:
-        ModelNotFound: it is not there, or its tokenizer is not `tokens`.
-    """
-    source = config.reference.source
-    if source == catalog.START:
-        return start()
-    folder = run_checkpoints.check(catalog.reference_folder(source, outputs))
-    reference, theirs = loading.load(folder, device, config.model)
-    if theirs.tokenizer.get_vocab() != tokens.tokenizer.get_vocab():
-        raise ModelNotFound(
-            f"reference.source: {source} has another tokenizer than {config.model.source}, so their probabilities "
-            "cannot be compared. Choose a model of the same family."
-        )
-    return reference.frozen()
 
 
 def trainer_of(config: RunConfig) -> Callable[..., Trainer]:

@@ -6,6 +6,7 @@ earlier attempts trained is repeated at the same updates; everything random foll
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig
@@ -15,10 +16,16 @@ from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import RESUMED, Event, ScoreScale
 from playground.runs.folder.writer import RunWriter
+from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import Trainer
 from playground.training.models import checkpoint_files, loading
 from playground.training.models.language_model import LanguageModel
+
+OTHER_PROMPTS = (
+    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
+    "playground drew them. What is compared before and after is of different prompts."
+)
 
 
 class TakenUp(NamedTuple):
@@ -53,7 +60,7 @@ def take_up(
     if found:
         writer.set_status(phase="reading the checkpoint")
         _check_objective(found, config)
-        facts = _restore(found, policy, trainer, scorer)
+        facts = _restore(found.path, policy, trainer, scorer)
     scaled = bool(found) or _scale_from_events(events, scorer)
     done = trainer.updates_done
     writer.set_status(update=done)
@@ -93,16 +100,14 @@ def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[st
     return sentences
 
 
-def _restore(
-    found: run_checkpoints.Found, policy: LanguageModel, trainer: Trainer, scorer: Scorer
-) -> dict[str, Any]:  # fmt: skip
+def _restore(path: Path, policy: LanguageModel, trainer: Trainer, scorer: Scorer) -> dict[str, Any]:
     try:
-        optimizer, facts = checkpoint_files.restore(found.path, policy, trainer.critic)
+        optimizer, facts = checkpoint_files.restore(path, policy, trainer.critic)
         trainer.restore(optimizer, facts)
         scorer.restore(facts)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ModelNotFound(
-            f"The checkpoint {found.path.name} does not fit the settings of this run ({loading.first_line(error)}). "
+            f"The checkpoint {path.name} does not fit the settings of this run ({loading.first_line(error)}). "
             "Put config.yaml back as it was, or start a new run."
         ) from error
     return facts
@@ -114,3 +119,9 @@ def _scale_from_events(events: list[Event], scorer: Scorer) -> bool:
     if recorded:
         scorer.restore({"score_mean": recorded.mean, "score_sd": recorded.sd, "terms": recorded.terms})
     return recorded is not None
+
+
+def asks_others(run: RunDirectory, fixed: list[Prompt]) -> bool:
+    """True if one of the fixed prompts is none of those that earlier attempts have answered."""
+    answered = {sample.prompt for sample in run.samples()}
+    return bool(answered) and any(prompt.text not in answered for prompt in fixed)

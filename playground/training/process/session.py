@@ -1,18 +1,13 @@
 """One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
 
-Imports torch. The worker drives it; what ends a run and how that is told is the worker's business.
+Imports torch. The worker drives it; how a run ends is ending.py's business.
 """
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
-
-import torch
 
 from playground.config import RunConfig
 from playground.config.reward_settings import SCALE_SAMPLES
@@ -38,36 +33,23 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.start.launcher import TRIAL
-from playground.runs.trial import MEASURING
-from playground.setup.devices import available_cores
 from playground.training.loop import held_out_text, slow_motion
 from playground.training.loop.steered import Steered
 from playground.training.models import checkpoint_files, language_model
 from playground.training.process import resuming
-from playground.training.process.equipment import COMPARE, EVALUATE, SCALE, STATE, UPDATE, Equipment
+from playground.training.process.equipment import Equipment
 from playground.training.ranks.ranks import ALONE, Ranks
 
 T = TypeVar("T")
-M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-KEPT_BLOCK_BYTES = 2**19
-TELL_SECONDS = 5.0  # between two words of how far the measuring of the reference is
-OTHER_PROMPTS = (
-    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
-    "playground drew them. What is compared before and after is of different prompts."
-)
-Change = tuple[
-    dict[str, Any], list[str]
-]  # of live settings: the configuration as plain data, and the fields that were set
+MEASURING = "measuring the reference"
+PROGRESS_SECONDS = 5.0  # between two words of how far that is
+Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
 
 class Session(Equipment):
-    """The equipment of rank 0, which also writes the run directory, and tells the other ranks what to do next.
+    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same.
 
-    Args:
-        between: called between micro-batches and tokens; may raise to break off.
-
-    Raises:
-        ModelNotFound, PromptsUnusable: while loading.
+    Args and Raises: see `Equipment`.
     """
 
     def __init__(
@@ -75,7 +57,7 @@ class Session(Equipment):
     ) -> None:
         self.run, self.writer = run, writer
         self.is_trial = run.id == TRIAL
-        super().__init__(config, run.path.parent, ranks, between, prepare)
+        super().__init__(config, run.path.parent, ranks, between)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
         if self.reward_models:
@@ -104,9 +86,14 @@ class Session(Equipment):
         ):
             self.writer.event(kind, message, **data)
 
+    def _together(self, step: str, **arguments: Any) -> Any:
+        """Do something, which is a method of `Equipment`, on all ranks."""
+        self.ranks.first([step, arguments])
+        return getattr(self, step)(**arguments)
+
     def begin(self) -> None:
-        """Everything before the first look: go on from where an earlier attempt was, and fix the scale of the score
-        where that is not known yet.
+        """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
+        score where that is not known yet.
 
         Raises:
             ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
@@ -115,13 +102,11 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
-            answered = {sample.prompt for sample in self.run.samples()}
-            if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
-                self._once("warning", OTHER_PROMPTS)
+            if resuming.asks_others(self.run, self.split.evaluation):
+                self._once("warning", resuming.OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
-        self.ranks.first({"do": STATE})
-        self.share_state()
+        self._together("share_state")
         if not scaled:
             self.writer.set_status(phase=MEASURING)
             self.fix_scale()
@@ -132,14 +117,14 @@ class Session(Equipment):
         samples = self.scale_rows if self.is_trial else SCALE_SAMPLES
         last = time.monotonic()
 
-        def tell(share: float) -> None:
+        def progress(share: float) -> None:
             nonlocal last
-            if time.monotonic() - last > TELL_SECONDS:
+            if time.monotonic() - last > PROGRESS_SECONDS:
                 last = time.monotonic()
                 self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
 
-        self.ranks.first({"do": SCALE, "samples": samples})
-        scale = self.fit_scale(samples, tell)
+        self.ranks.first(["fit_scale", {"samples": samples}])
+        scale = self.fit_scale(samples, progress)
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
         terms = self.scorer.facts()["terms"]
@@ -147,11 +132,10 @@ class Session(Equipment):
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
-        self.ranks.first({"do": EVALUATE, "stage": stage})
-        samples, scores, figures = self.evaluate(stage)
+        samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
-        self.writer.tokens(figures)  # before the samples: a look without them is made again
+        self.writer.tokens(figures)  # before the samples: an evaluation without them is made again
         self.writer.samples(samples)
         if self.texts:
             self.writer.evaluation(self._read_texts(stage))
@@ -159,7 +143,7 @@ class Session(Equipment):
         self._evaluated = self.trainer.updates_done, self._penalised(*worth)
 
     def evaluate_if_due(self) -> None:
-        """The look at the fixed prompts that belongs to the updates done, unless it has been made."""
+        """The evaluation on the fixed prompts that belongs to the updates done, unless it has been made."""
         done, evaluation = self.trainer.updates_done, self.config.evaluation
         last = done == self.config.ppo.num_updates
         if not last and done % evaluation.every:
@@ -176,10 +160,9 @@ class Session(Equipment):
         found = held_out_text.perplexity(
             self.policy, self.texts, self.tokens.pad_id, self.config.ppo.micro_batch_size, self.between
         )
-        return Evaluation(
-            update=self.trainer.updates_done, stage=stage, perplexity_text=found.perplexity,
-            text_documents=found.documents, text_tokens=found.tokens, seconds=time.perf_counter() - clock,
-        )  # fmt: skip
+        sizes = {"text_documents": found.documents, "text_tokens": found.tokens}
+        seconds, done = time.perf_counter() - clock, self.trainer.updates_done
+        return Evaluation(update=done, stage=stage, perplexity_text=found.perplexity, seconds=seconds, **sizes)
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
         """What the held-out judges say. Raises: see `_or_warned`."""
@@ -216,8 +199,7 @@ class Session(Equipment):
             if last or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
-                self.ranks.first({"do": COMPARE})
-                self.compare_ranks()
+                self._together("compare_ranks")
                 self.save()
 
         steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)
@@ -228,7 +210,7 @@ class Session(Equipment):
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
-            self.ranks.first({"do": UPDATE, "changes": self._changes, "trace": steering.trace_asked})
+            self.ranks.first(["update", {"changes": self._changes, "trace": steering.trace_asked}])
             self._changes = []
             slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 
@@ -269,7 +251,7 @@ class Session(Equipment):
         optimizer, facts = self.trainer.state()
         models = [model for model in (self.policy, self.trainer.critic) if model is not None]
         learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
-        if not all(map(is_finite, [*learned, *(optimizer or {}).values()])):
+        if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
             self.writer.event(
                 "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
             )
@@ -277,12 +259,16 @@ class Session(Equipment):
         if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
             return
         self.writer.flush()  # what led here reaches the disk first
-        saved = checkpoint_files.save(
-            folder, done, self.policy, self.trainer.critic, self.tokens,
-            {**self.scorer.facts(), **self._worth(), **facts, "attempt": self.writer.status.attempt,
-             "config_sha256": self._digest, run_checkpoints.RUN_KEY: requests.of(self.run).key,
-             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config)}, optimizer,
-        )  # fmt: skip
+        facts = {
+            **self.scorer.facts(),
+            **self._worth(),
+            **facts,
+            "attempt": self.writer.status.attempt,
+            "config_sha256": self._digest,
+            run_checkpoints.RUN_KEY: requests.of(self.run).key,
+            run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config),
+        }
+        saved = checkpoint_files.save(folder, done, self.policy, self.trainer.critic, self.tokens, facts, optimizer)
         if problem := run_checkpoints.problem_of(saved, just_read=True):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
             run_checkpoints.set_aside([saved])
@@ -293,7 +279,7 @@ class Session(Equipment):
         self.writer.event("checkpoint", folder=saved.name)
 
     def fingerprint(self) -> None:
-        """Record what the weights of the reference are, for whoever asks later whether they have stayed so."""
+        """Record what the weights of the reference are, to see later whether they have stayed so."""
         self.writer.event(REFERENCE, update=self.trainer.updates_done, fingerprint=self.reference.fingerprint())
 
     def _worth(self) -> dict[str, Any]:
@@ -309,35 +295,3 @@ class Session(Equipment):
 
     def _penalised(self, score: float | None, kl: float | None) -> float | None:
         return None if score is None or kl is None else score - self.config.kl.coef * kl
-
-
-def prepare(model: language_model.LanguageModel) -> None:
-    """What a worker does for the sake of a model once it knows it."""
-    limit_threads(model)
-    give_memory_back(model)
-
-
-def limit_threads(model: language_model.LanguageModel) -> None:
-    """Leave a core to the page and the browser when the model is small.
-
-    Its matrix products take microseconds, and threads that wait for each other at every one of them are slower than
-    fewer threads as soon as anything else wants the cores.
-    """
-    if model.is_small:
-        torch.set_num_threads(max(1, min(torch.get_num_threads(), available_cores() - 1)))
-
-
-def give_memory_back(model: language_model.LanguageModel) -> None:
-    """Let blocks of half a MiB and more go back to the system when they are freed, where glibc manages the memory.
-
-    By itself it keeps blocks of up to 32 MiB, and hardly reuses them, because PyTorch asks for aligned ones. Measured
-    with LoRA on 11 million weights: 278 instead of 472 MB at the peak. A small model would pay for it in time.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        if not model.is_small:
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, KEPT_BLOCK_BYTES)
-
-
-def is_finite(values: torch.Tensor) -> bool:
-    """True if all numbers are. Their sum tells it in a fifth of the time, unless it overflows."""
-    return math.isfinite(float(values.detach().sum())) or bool(torch.isfinite(values).all())

@@ -1,8 +1,8 @@
-"""The watch: one thread of the worker beside its training. It sees to it that a run ends when it is told to.
+"""The watch: one thread of the worker beside its training. It sees to it that a run ends when it is asked to.
 
-A request to stop is for the main thread first, which looks between two micro-batches, saves and leaves. Where that does
-not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself and
-ends the process. It also writes the heartbeat (`runs.folder.heartbeat`), keeps the log small (`runs.folder.logs`),
+A request to stop is for the main thread first, which checks between two micro-batches, saves and leaves. Where that
+does not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself
+and ends the process. It also writes the heartbeat (`runs.folder.heartbeat`), keeps the log small (`runs.folder.logs`),
 and, where the run is to end with its server, sees the server end (`runs.start.lifeline`). Imports no torch.
 """
 
@@ -33,7 +33,7 @@ from playground.training.process.ending import MOVED, STOPPED, StopRequested
 
 LOOK_SECONDS = 0.2
 BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
-FAST_BYTES = 500_000  # between two looks
+FAST_BYTES = 500_000  # between two checks
 HEARTBEAT_SECONDS = 1.0
 GRACE_SECONDS = 7.0  # with what comes before and after it, the process is gone within ten
 GRACE_WHILE_LOADING_SECONDS = 2.0  # there is nothing yet to be saved
@@ -49,7 +49,7 @@ class WorkerWatch:
         max_minutes: the time that this process may take; a resumed run gets it again.
         time_is_up: what is said when that is over; by default which setting it was.
 
-    Of a process in which it is not the main thread that trains it hears no SIGTERM (`process.lent`).
+    Of a process in which it is not the main thread that trains it hears no SIGTERM (`worker.attempt`).
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class WorkerWatch:
         }
         self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
-        self._server = lifeline.adopt()
+        self._server = lifeline.server()
         self._elsewhere = placed.is_elsewhere(self._run.path, writer.status.attempt)
         self._lost: Callable[[], str] = lambda: ""
         self._ending = ""  # the reason for which the run is to end
@@ -130,36 +130,29 @@ class WorkerWatch:
             raise StopRequested(self._ending, self._sentences[self._ending])
 
     def _watch(self) -> None:
-        poll = select.poll()
-        poll.register(self._waking, select.POLLIN)
-        if self._server is not None:
-            poll.register(self._server, 0)  # no events but that the other end is closed
         pause = LOOK_SECONDS
         while not self._over.is_set():
-            for descriptor, _ in poll.poll(pause * 1000):
-                self._hear(descriptor, poll)
+            if select.select([self._waking], [], [], pause)[0]:
+                self._hear()
             now = heartbeat.now()
             self._see_to_the_end(now)
             with contextlib.suppress(OSError):  # a full disk, perhaps: the main thread will find out
                 pause = self._look_at_log()
             if now - self._written_at >= HEARTBEAT_SECONDS:
                 self._written_at = now
+                if self._server and lifeline.is_gone(self._server):
+                    self._ending = self._ending or "server_lost"
                 with contextlib.suppress(OSError, MemoryError, psutil.Error):
                     self._write_heartbeat()
 
-    def _hear(self, descriptor: int, poll: select.poll) -> None:
-        if descriptor == self._server:
-            poll.unregister(descriptor)
-            self._ending = self._ending or "server_lost"
-            return
+    def _hear(self) -> None:
         with contextlib.suppress(OSError):
-            if signal.SIGTERM not in os.read(descriptor, 1000):
+            if signal.SIGTERM not in os.read(self._waking, 1000):
                 return
-            if self._elsewhere:  # of the node, which somebody wants back: the run goes on at another
-                self._ending = self._ending or placed.LOST
-                return
-            self._ending = self._ending or "stopped"
-            self._run.request_stop()  # so that everybody sees it
+            # Elsewhere it is the node's, which is wanted back: the run goes on at another.
+            self._ending = self._ending or (placed.LOST if self._elsewhere else "stopped")
+            if not self._elsewhere:
+                self._run.request_stop()  # so that everyone sees it
 
     # -- ending -------------------------------------------------------------------------------------------------------
 
@@ -221,7 +214,7 @@ class WorkerWatch:
         heartbeat.write(self._run.path, self._heartbeat)
 
     def _look_at_log(self) -> float:
-        """Cut the log if it is large; returns the pause until the next look."""
+        """Cut the log if it is large; returns the pause until the next one."""
         logs.cap(self._run.log_path)
         before, self._log_bytes = self._log_bytes, self._run.log_path.stat().st_size
         return BUSY_LOOK_SECONDS if abs(self._log_bytes - before) > FAST_BYTES else LOOK_SECONDS

@@ -1,4 +1,4 @@
-"""What a process of a run shares with the others that compute it, over torch.distributed; one alone shares with nobody.
+"""What a process of a run shares with the others that compute it, over torch.distributed; one alone shares nothing.
 
 Trainer, evaluation and scoring are written for any number of ranks: each does its part of the rows, and what they have
 found is put together. Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are
@@ -63,15 +63,15 @@ class Ranks:
 
     def exchange(self, mine: Any) -> list[Any]:
         """Plain data of every rank, by rank. As pickles: the ranks of a run trust one another."""
-        everybody = [mine] * self.count
+        of_all = [mine] * self.count
         if self.count > 1:
             with _answered():
-                dist.all_gather_object(everybody, mine)
-        return everybody
+                dist.all_gather_object(of_all, mine)
+        return of_all
 
-    def first(self, told: Any = None) -> Any:
-        """What rank 0 tells: plain data."""
-        return self.exchange(told if self.rank == 0 else None)[0]
+    def first(self, data: Any = None) -> Any:
+        """What rank 0 gives all: plain data."""
+        return self.exchange(data if self.rank == 0 else None)[0]
 
     def gather(self, tensors: Mapping[str, Tensor], total: int) -> dict[str, Tensor]:
         """The rows of all ranks, [total, C, ...] each, from `share` of them, whose C may differ."""
@@ -104,7 +104,7 @@ class Ranks:
         sums.update(zip(added, numbers, strict=True))
 
     def broadcast(self, tensors: Sequence[Tensor]) -> None:
-        """Put rank 0's numbers into everybody's tensors."""
+        """Put rank 0's numbers into the tensors of all."""
         if self.count == 1:
             return
         with _answered(), torch.no_grad():

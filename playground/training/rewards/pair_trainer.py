@@ -2,7 +2,7 @@
 
 The loss is that of Bradley and Terry as in Ouyang et al. 2022 (eq. 1): -log sigmoid(score(chosen) - score(rejected)).
 The token ids come from `formats.Format`, which also makes them when the model scores in a run. Imports torch and
-TRL; `pair_worker` drives it.
+TRL; `playground.worker` drives it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def train(
     Raises: InvalidConfig, ModelNotFound, PairsUnusable, RewardModelUnusable, before the first step; TrainingDiverged.
     """
     started = time.time()
-    # of several GPUs this process sees only the one that was asked for: `pair_worker.show_one_gpu`
+    # of several GPUs this process sees only the one that was asked for: `worker.show_one_gpu`
     device = device_of("cuda" if config.device.startswith("cuda") else config.device)
     phase("reading the preference pairs")
     pairs = preference_pairs.load(config, device, between)

@@ -1,7 +1,7 @@
 """What a run's frontier is estimated from: completions of its fixed prompts by the reference and by its newest policy,
 the score of each, and how much likelier the policy is to write it than the reference. In the model service.
 
-Nothing of it is on the bill of the training: it is drawn when somebody asks (`runs.frontier_samples`, which keeps it).
+It costs the training nothing: it is drawn when it is asked for (`runs.frontier_samples`, which keeps it).
 What it means is `insight.frontier`'s business.
 """
 
@@ -68,15 +68,11 @@ def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[d
             for other, judge in enumerate(models):
                 own = _log_probs(judge, episodes, sampling.temperature, drawn=judge is model)
                 log_probs[other, rows, columns] = own.reshape(-1, each)
-    yield {"measured": {
-        "updates": [0, checkpoints.update_of(newest)][: len(models)], "each": each,
-        "scores": scores.round(4).tolist(), "log_ratios": (log_probs[1:] - log_probs[:1]).round(4).tolist(),
-    }}  # fmt: skip
+    tables = {"scores": scores.round(4).tolist(), "log_ratios": (log_probs[1:] - log_probs[:1]).round(4).tolist()}
+    yield {"measured": {"updates": [0, checkpoints.update_of(newest)][: len(models)], "each": each, **tables}}
 
 
-def _log_probs(
-    model: LanguageModel, episodes: Episodes, temperature: float, *, drawn: bool
-) -> NDArray[np.float64]:  # fmt: skip
+def _log_probs(model: LanguageModel, episodes: Episodes, temperature: float, drawn: bool) -> NDArray[np.float64]:
     """Of whole completions; where it is the model that drew them, and its sampler is exact, they are known already."""
     if drawn and model.exact:
         known: NDArray[np.float64] = episodes.log_probs.double().sum(1).cpu().numpy()

@@ -1,17 +1,20 @@
 """The model service: answers prompts that a person types, by the model before training and by the policy, with
-the same random numbers.
+the same random numbers. `python -m playground.training.service.questions [--idle-seconds N]`
 
 It reads one JSON question a line, of one of the kinds in QUESTIONS, and says JSON lines: one for each answer as it
-comes (of `compare`: each completion), then `done`, or `error` with a sentence. It leaves when idle, or when nobody asks
-any more. Its process is `answering`, the client `playground.runs.model_service`.
+comes (of `compare`: each completion), then `done`, or `error` with a sentence. It leaves when idle, or when its client
+(`playground.runs.model_service`) has gone.
 """
 
 from __future__ import annotations
 
+import argparse
 import errno
+import functools
 import json
 import os
 import queue
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -21,14 +24,13 @@ from typing import IO, Any
 from playground.config.local_only import shareable
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
-from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.exit_reasons import DISK_WORDS
 from playground.runs.model_service import STOP
+from playground.safety import redaction
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop import evaluation
-from playground.training.models import export_weights
+from playground.training.models import export_weights, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
 from playground.training.service import close_up, frontier_drawing, reward_bench, what_if
@@ -56,28 +58,19 @@ class Service:
         count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
         seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
         asked = {key: question[key] for key in ("temperature", "max_new_tokens") if question[key]}
-        how = evaluation.Generation(subject.tokens, subject.sampling.model_copy(update=asked), 1)
-        sides = {"reference": subject.reference, "policy": subject.policy}
-        for number in range(count):
-            for side, model in sides.items():
-                if model is None:
-                    continue
-                anchor = None if model is subject.anchor else subject.anchor
-                tries = subject.tries if side == "policy" else 1
-                written = [evaluation.answered(seeds[number], each) for each in range(tries)]
-                episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, written, how)
-                completions, ended = episodes.texts(subject.tokens), episodes.ended.tolist()
-                scores = subject.scorer([prompt.text] * tries, completions, ended) if subject.scorer else None
-                row = best_rows(scores.scores, tries)[0] if scores else 0
+        sampling = subject.sampling.model_copy(update=asked)
+        for number, seed in enumerate(seeds):
+            for side in ("reference", "policy") if subject.policy else ("reference",):
+                given = subject.answer(side, prompt, seed, sampling)
                 yield {
                     "side": side,
                     "index": number,
-                    "completion": completions[row],
-                    "score": scores.scores[row] if scores else None,
-                    "scores": {name: values[row] for name, values in scores.terms.items()} if scores else {},
-                    "kl": kl_of_best(scores.scores, tries) if scores and tries > 1 else kl[row],
-                    "tokens": int(episodes.lengths[row]),
-                    "ended": ended[row],
+                    "completion": given.completion,
+                    "score": given.score,
+                    "scores": given.scores,
+                    "kl": given.kl,
+                    "tokens": int(given.episodes.lengths[given.row]),
+                    "ended": bool(given.episodes.ended[given.row]),
                 }
 
     def tokens(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -119,10 +112,10 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
     "save": _save,
-    "reference-samples": lambda service, question: reward_bench.reference_samples(service.bench, question),
+    "reference-samples": lambda service, question: service.bench.reference_samples(question),
     "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.bench.subjects, question),
     "what-if": lambda service, question: what_if.answer(question),
-    "rewards-score": lambda service, question: reward_bench.rewards_score(service.bench, question),
+    "rewards-score": lambda service, question: service.bench.rewards_score(question),
 }
 
 
@@ -165,6 +158,12 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
             say(id=question["id"], event="error", message=shareable(_in_words(error)))
 
 
+def say_to(out: IO[str], **message: Any) -> None:
+    """Say one thing to the client."""
+    out.write(json.dumps(message) + "\n")
+    out.flush()
+
+
 def _in_words(error: Exception) -> str:
     if isinstance(error, (PlaygroundError, OSError)):
         return in_words(error)
@@ -181,3 +180,18 @@ def _read_lines(stream: IO[str], lines: queue.Queue[str], stopped: set[int]) -> 
         else:
             lines.put(line)
     lines.put("")
+
+
+def main() -> int:
+    """Be the process of the service."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--idle-seconds", type=float, default=300)
+    idle_seconds = parser.parse_args().idle_seconds
+    out, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not get between our lines
+    redaction.cover_streams()
+    time_limit.begin(time_limit.ANSWER_SECONDS)
+    return serve(sys.stdin, functools.partial(say_to, out), idle_seconds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

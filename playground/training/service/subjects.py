@@ -11,16 +11,32 @@ from typing import NamedTuple
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.errors import RunNotFound
 from playground.rewards import claims
-from playground.runs.folder import checkpoints
+from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.sources.weight_files import read_json
 from playground.texts.row_files import TableUnusable
+from playground.training.data.prompts import Prompt
+from playground.training.loop import evaluation
+from playground.training.loop.sampling import Episodes
 from playground.training.loop.scoring import Scorer
+from playground.training.loop.token_figures import CloseLook
 from playground.training.models import loading
 from playground.training.models.language_model import LanguageModel, Tokens
-from playground.training.process.equipment import reference_of
+from playground.training.process.equipment import RunModels
 from playground.training.rewards import learned_rewards
+
+
+class Answer(NamedTuple):
+    """One completion. `row`: which of `episodes` it is, the best of those that were tried. `score`: None without a
+    scorer. `kl`: to the anchor, in nats."""
+
+    row: int
+    episodes: Episodes
+    completion: str
+    score: float | None
+    scores: dict[str, float | None]
+    kl: float
 
 
 class Subject(NamedTuple):
@@ -41,6 +57,28 @@ class Subject(NamedTuple):
     tries: int = 1
     config: RunConfig | None = None
     checkpoint: Path | None = None
+
+    def model(self, side: str) -> LanguageModel:
+        """The `policy`, where there is one, or the `reference`: the model before training."""
+        return self.policy if side == "policy" and self.policy else self.reference
+
+    def answer(
+        self, side: str, prompt: Prompt, seed: int, sampling: SamplingConfig, close: CloseLook | None = None
+    ) -> Answer:
+        """One side's completion of a prompt with a seed; `close` gets the figures of every token."""
+        model, tries = self.model(side), self.tries if side == "policy" else 1
+        anchor = None if model is self.anchor else self.anchor
+        seeds = [evaluation.answered(seed, number) for number in range(tries)]
+        how = evaluation.Generation(self.tokens, sampling, 1)
+        episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, seeds, how, close)
+        completions = episodes.texts(self.tokens)
+        if self.scorer is None:
+            return Answer(0, episodes, completions[0], None, {}, kl[0])
+        found = self.scorer([prompt.text] * tries, completions, episodes.ended.tolist())
+        row = best_rows(found.scores, tries)[0]
+        terms = {name: values[row] for name, values in found.terms.items()}
+        nats = kl_of_best(found.scores, tries) if tries > 1 else kl[row]
+        return Answer(row, episodes, completions[row], found.scores[row], terms, nats)
 
 
 class Subjects:
@@ -78,20 +116,24 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
             "(checkpoint.every) or when it has ended."
         )
     config: RunConfig = run.config()
-    device = loading.device_of("auto")
-    policy, tokens = loading.load(checkpoints.check(checkpoint), device, config.model)
-    if policy.has_adapter:
-        reference = policy.frozen_copy()
-    else:
-        folder = catalog.model_folder(config.model.source, config.model.revision)
-        reference, _ = loading.load(folder, device, config.model)
-    anchor = reference_of(config, lambda: reference, tokens, device, run.path.parent)
+    device, outputs = loading.device_of("auto"), run.path.parent
+    models = RunModels(config, device, outputs, checkpoint)
     with contextlib.suppress(TableUnusable):  # the file may have gone since
         claims.know(config.prompts)
-    facts = read_json(checkpoint / "trainer.json")
-    scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    sampling, tries = config.sampling, config.answers_each
-    return Subject(tokens, reference, anchor, policy, scorer, sampling, config.prompts, tries, config, checkpoint)
+    scorer = Scorer(config, build=learned_rewards.builder(device, outputs))
+    scorer.restore(read_json(checkpoint / "trainer.json"))
+    return Subject(
+        models.tokens,
+        models.start,
+        models.reference(),
+        models.policy,
+        scorer,
+        config.sampling,
+        config.prompts,
+        config.answers_each,
+        config,
+        checkpoint,
+    )
 
 
 def _load_model(source: str, config: ModelConfig = loading.AS_IT_IS) -> Subject:

@@ -16,8 +16,12 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards.trying import (
     MAX_CHARACTERS,
+    SAMPLES,
+    TIMEOUT_SECONDS,
     going_on,
     outlooks,
+    question,
+    reference_of,
     sentence,
 )
 from playground.runs.model_service import ModelService

@@ -14,7 +14,6 @@ import gradio as gr
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import history
-from playground.runs.start import used_models
 from playground.setup import catalog, checks, describe, devices, estimates, limits
 from playground.setup.estimates import fitting
 from playground.setup.estimates.timing import Finished
@@ -22,6 +21,7 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.train import form
 
+MOST_USED = 12  # models of earlier runs that the picker offers
 MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
 
 
@@ -78,7 +78,8 @@ def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple
     if capped.more == "suggested":
         return [*ships, *suggested]
     offered = {name for _, name in (*ships, *suggested)}
-    used = [(f"{name} (used before)", name) for name in used_models.names(outputs) if name not in offered]
+    known = dict.fromkeys(run.model for run in history.list_runs(outputs))
+    used = [(f"{name} (used before)", name) for name in known if name not in offered][:MOST_USED]
     return [*ships, *used, *suggested]
 
 

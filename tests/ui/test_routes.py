@@ -19,7 +19,6 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
-from playground.ui.door.access import Access
 from playground.ui.live import compare_serializer, feed
 from tests.support import run_async
 from tests.ui import fake_run
@@ -161,9 +160,8 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
 def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_no_failed_one(tmp_path, mode, shown):
     fake_run.write_run(tmp_path, "one", age_seconds=60)
     fake_run.write_run(tmp_path, "failed", fail_at=3)
-    views = routes.Views(feed.Hub(tmp_path), Access(mode, tmp_path))
-    told = views._home_data()
-    assert (told["living"], told["newest"], told["shown"]) == (None, "failed", shown)
+    found = routes.home_data(feed.Hub(tmp_path), mode)
+    assert (found["living"], found["newest"], found["shown"]) == (None, "failed", shown)
 
 
 def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
@@ -286,18 +284,24 @@ def test_held_out_text_and_the_spread_of_scores_reach_the_page(client, tmp_path)
 MANY = 60  # requests; asyncio's own threads are fewer
 
 
+def asked_often(hub, path, **path_params):
+    """A route's handler, asked by many at once; what can be awaited."""
+    (handler,) = [one.endpoint for one in routes.routes(hub) if one.path == path]
+    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": path, "server": ("here", 80)}
+    return [asyncio.ensure_future(handler(Request({**scope, "path_params": path_params}))) for _ in range(MANY)]
+
+
 @pytest.mark.parametrize(
-    ("handler", "where", "reading"),
+    ("path", "where", "reading"),
     [
-        ("compare", compare_serializer, "comparison"),
-        ("outcome", routes.Report, "of"),
-        ("metrics_csv", routes.csv_tables, "metrics_csv"),
-        ("samples_csv", routes.csv_tables, "samples_csv"),
-        ("export", routes, "_export"),
-        ("runs", routes.history, "list_runs"),
+        ("{run_id}/compare", compare_serializer, "comparison"),
+        ("{run_id}/outcome", routes.Report, "of"),
+        ("{run_id}/metrics.csv", routes.csv_tables, "metrics_csv"),
+        ("{run_id}/export/{kind}", routes.exports, "yaml_text"),
+        ("_runs", routes.history_data, "history_data"),
     ],
 )
-def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, where, reading, tmp_path, monkeypatch):
+def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, where, reading, tmp_path, monkeypatch):
     fake_run.write_run(tmp_path, "one")
     go_on = threading.Event()
 
@@ -306,22 +310,19 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, 
         raise routes.RunNotFound("Enough.")
 
     monkeypatch.setattr(where, reading, waits)
-    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": "/"}
-    scope["path_params"] = {"run_id": "one", "kind": "yaml"}
 
     async def crowd():
         hub = feed.Hub(tmp_path)
-        views = routes.Views(hub, Access())
-        asked = [asyncio.create_task(getattr(views, handler)(Request(scope))) for _ in range(MANY)]
+        asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
         try:
             async with asyncio.timeout(10):
                 channel = await hub.channel("one")
                 assert await asyncio.to_thread(channel.feed.snapshot)
         finally:
             go_on.set()
-            answers = await asyncio.gather(*asked, return_exceptions=True)
+            answers = await asyncio.gather(*asked)
             await hub.close()
-        assert [str(answer) for answer in answers] == ["Enough."] * MANY
+        assert [(answer.status_code, answer.body) for answer in answers] == [(404, b'{"error":"Enough."}')] * MANY
 
     run_async(crowd())
 
@@ -329,12 +330,10 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, 
 def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path, monkeypatch):
     looks = []
     monkeypatch.setattr(routes, "HOME_SECONDS", 60.0)  # however long this machine takes for all of them
-    monkeypatch.setattr(routes.Views, "_home_data", lambda self: looks.append(1) or {})
+    monkeypatch.setattr(routes, "home_data", lambda hub, mode: looks.append(1) or {})
 
     async def crowd():
-        views = routes.Views(feed.Hub(tmp_path), Access())
-        request = Request({"type": "http", "method": "GET", "headers": [], "path": "/"})
-        return await asyncio.gather(*[views.home(request) for _ in range(MANY)])
+        return await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
 
     assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]
 

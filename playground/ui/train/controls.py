@@ -19,7 +19,7 @@ from playground.setup.story import STORY
 from playground.ui import components
 from playground.ui.door import uploads
 from playground.ui.door.access import Access
-from playground.ui.train import filling, form, needs_part, prompts_part, reward_picker, starting
+from playground.ui.train import filling, form, needs_part, prompts_part, reward_picker
 from playground.ui.train.form import Form, FormUpdate
 
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
@@ -136,7 +136,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     with gr.Column(elem_id="start-bar"):
         needs = components.widget("train/needs", None, elem_id="needs")
         notes = components.widget("train/notes", first.notes, elem_id="notes")
-        start = gr.Button(starting.START, variant="primary", elem_id="start")
+        start = gr.Button(filling.START, variant="primary", elem_id="start")
     fields = {field: made[field] for field in form.FIELDS}
     return Controls(preset, story, fields, prompts, text, use_text, needs, notes, start)
 

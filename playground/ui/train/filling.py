@@ -20,14 +20,17 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards import behaviours as counted
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, describe, expected, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.door import uploads
 from playground.ui.door.access import Action, Caller, Role
-from playground.ui.train import edits, form, frontier_part, starting
+from playground.ui.train import edits, form, frontier_part
 from playground.ui.train.form import Form, FormUpdate
 
 SOURCE = "prompts.source"
+START = "Start training"
+ENQUEUE = "Add to the queue"
 RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
@@ -41,7 +44,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
         nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
-        return _refused(Form(chosen, nothing, {}), [_about_preset(error)])
+        return _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
     problems: list[Problem] = []
     if whole:
         try:
@@ -49,7 +52,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
             checks.check(base, outputs)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
-    start = starting.to_fix(len(problems)) if problems else starting.label(base, outputs)
+    start = to_fix(len(problems)) if problems else start_label(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
     notes = notes_on(chosen, base, base, problems, outputs)
@@ -122,12 +125,12 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
             changes = {"edits": edits.changed(now.values, before)}
         return _refused(now._replace(notes={**now.notes, **changes}), error.problems)
     except PlaygroundError as error:
-        return _refused(now, [_about_preset(error)])
+        return _refused(now, [Problem("preset", _only_messages(error))])
     return _accepted(now.chosen, config, base, outputs)
 
 
 def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
-    start = starting.label(config, outputs)
+    start = start_label(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
     notes = notes_on(chosen, config, base, [], outputs)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
@@ -135,11 +138,21 @@ def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) ->
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
     notes = {**before.notes, "problems": form.problem_data(problems)}
-    return FormUpdate(notes=notes, start=starting.to_fix(len(problems)))
+    return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 
-def _about_preset(error: PlaygroundError) -> Problem:
-    return Problem("preset", _only_messages(error))
+def start_label(config: RunConfig, outputs: Path) -> str:
+    """What a press would do now: start training, or put the run behind those that take or want the same device."""
+    slot = queue.slot_of(config)
+    if not launcher.is_busy(outputs, slot):
+        return START
+    waiting = queue.num_waiting(outputs, slot)
+    return ENQUEUE + (f" ({waiting} {'waits' if waiting == 1 else 'wait'})" if waiting else "")
+
+
+def to_fix(count: int) -> str:
+    """Nothing starts before that many settings are mended."""
+    return f"Fix {count} {'setting' if count == 1 else 'settings'} to start"
 
 
 def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:

@@ -137,19 +137,14 @@ def _alike(config: RunConfig, chosen: str, outputs: Path | None) -> RunDirectory
     there = [path for path in (outputs or RECORDED / "-").glob("*/samples.jsonl") if RUN_ID.fullmatch(path.parent.name)]
     newest = heapq.nlargest(MOST_LOOKED_AT, there, key=_changed)
     recorded = [RECORDED / chosen / "samples.jsonl.gz"] if chosen in catalog.preset_names() else []
-    for path in [*newest, *recorded]:
+    for folder in [path.parent for path in (*newest, *recorded)]:
         with contextlib.suppress(PlaygroundError, OSError):
-            if _objective(path.parent, _changed(path.parent / "config.yaml")) == _of(config):
-                return RunDirectory(path.parent)
+            if _objective(_config(folder, _changed(folder / "config.yaml"))) == _objective(config):
+                return RunDirectory(folder)
     return None
 
 
-@functools.lru_cache(maxsize=64)
-def _objective(folder: Path, changed: int) -> tuple[Any, ...]:
-    return _of(RunDirectory(folder).config())
-
-
-def _of(config: RunConfig) -> tuple[Any, ...]:
+def _objective(config: RunConfig) -> tuple[Any, ...]:
     """What the reference writes to the prompts, and what that scores."""
     limited = config.prompts, config.evaluation.num_prompts, config.evaluation.samples_per_prompt
     return config.model.source, config.reference, config.rewards, config.score, config.sampling, *limited
@@ -161,6 +156,11 @@ def _changed(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+@functools.lru_cache(maxsize=64)
+def _config(folder: Path, changed: int) -> RunConfig:
+    return RunDirectory(folder).config()
 
 
 @functools.lru_cache(maxsize=32)

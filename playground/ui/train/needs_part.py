@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from playground.runs import history
 from playground.runs.start import used_models
 from playground.setup import catalog, checks, describe, devices, estimates
 from playground.setup.estimates import fitting
-from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.train import form
 
@@ -23,31 +21,23 @@ MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or
 
 
 def needs(config: RunConfig, base: RunConfig, outputs: Path) -> dict[str, Any]:
-    """Memory by role, time, and whether it fits; or why nothing is known of it. `base`: the preset of the form."""
+    """Memory by role, time, and whether it fits; or why nothing is known of it. `fit`: what to set for a model that is
+    not the one of `base`, the preset of the form, see `form.change`; None where all fits."""
     try:
         checks.require_in_reach(config, outputs)
         last = history.finished_runs(outputs)
         found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
-        found["model"] = describe.in_words("model.source", config.model.source)
-        found["fit"] = fit(config, base, outputs, last)
+        fit = None
+        if config.model.source != base.model.source:
+            fitted = fitting.fit(config, outputs, last)
+            change = form.change(fitted.config, config)
+            fit = change and {**change, "like": fitted.like, "own": fitted.own}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:
         return {"problem": form.with_labels(str(error))}
-    return {**found, "advice": form.with_labels(found["advice"]), "problem": ""}
-
-
-def fit(config: RunConfig, base: RunConfig, outputs: Path, last: Sequence[Finished]) -> dict[str, Any] | None:
-    """What to set for a model that is not the preset's own, see `form.change`; None where all fits.
-
-    Raises:
-        PlaygroundError: nothing is known of the model.
-    """
-    if config.model.source == base.model.source:
-        return None
-    found = fitting.fit(config, outputs, last)
-    change = form.change(found.config, config)
-    return change and {**change, "like": found.like, "own": found.own}
+    model = describe.in_words("model.source", config.model.source)
+    return {**found, "model": model, "fit": fit, "advice": form.with_labels(found["advice"]), "problem": ""}
 
 
 def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:

@@ -10,7 +10,9 @@ are files (`runs.steer.changes`). The pages of Train and Runs call `guarded_func
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from playground.setup import limits
 from playground.setup.estimates import room
 from playground.ui.door import quota
 from playground.ui.door.access import Access, Action, Caller
-from playground.ui.train import form, reward_form, starting
+from playground.ui.train import form, reward_form
 from playground.ui.train.form import entry
 
 COMMANDS = {
@@ -49,6 +51,7 @@ WEIGHT = {
     "high": "",
     "help": "How much this reward counts from the fork on; the score keeps its unit.",
 }
+REQUEST_ID = re.compile(r"[0-9a-zA-Z-]{8,40}")
 MAX_TEXT = 60  # of a value that is not a number, when a message quotes it
 DONE = {"error": ""}
 
@@ -137,7 +140,7 @@ class RunActions:
             room.require(config, capped, self._outputs)
             minutes = limits.capped(config, capped).max_minutes
             overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
-            request = starting.request(entry(asked, "request"), config)
+            request = start_request(entry(asked, "request"), config)
             request = request._replace(visitor=str(caller.visitor), mode=self._access.mode)
             with quota.admitted(request, self._access, caller, self._outputs):
                 made = fork.fork(run, at, overrides, spawn=self._spawn, request=request)
@@ -160,6 +163,15 @@ class RunActions:
         ]
         length = [{"field": field, **form.knob_data(field)} for field in FORKABLE]
         return {**DONE, "points": points, "knobs": [*knobs(), *length, *weights]}
+
+
+def start_request(asked: Any, config: RunConfig) -> Request:
+    """The page's name for one intended start: who sends it again (a double click, an answer that was lost) gets the run
+    that the first one started. The same button pressed with other settings is another start."""
+    if not isinstance(asked, str) or not REQUEST_ID.fullmatch(asked):
+        return Request()
+    settings = hashlib.sha256(config.to_yaml().encode()).hexdigest()[:12]
+    return Request(id=f"{asked}-{settings}")
 
 
 def knobs() -> list[dict[str, Any]]:

@@ -34,7 +34,6 @@ from playground.ui.train import (
     outcome_part,
     prompts_part,
     run_actions,
-    starting,
     tryout_part,
 )
 from playground.ui.train.controls import Controls
@@ -205,7 +204,7 @@ def started(
     """Start a run, or put it into the queue, if form and limits allow it.
 
     Args:
-        asked: the page's name for this one intended start, see `starting.request`.
+        asked: the page's name for this one intended start, see `run_actions.start_request`.
 
     Returns:
         What the run view shows next ({run, at}: which run, and that this start has been answered), and what is said of
@@ -218,7 +217,7 @@ def started(
     except PlaygroundError:
         found = filling.checked(now, outputs, capped)
         return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
-    request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
+    request = run_actions.start_request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     run_id, problems = None, []
     try:
         room.require(config, capped, outputs)
@@ -227,5 +226,5 @@ def started(
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, outputs)
-    start = starting.to_fix(1) if problems else starting.label(config, outputs)
+    start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

@@ -60,11 +60,9 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
-    watch: SupervisorThread
     incoming: Incoming
-    parts: contextlib.ExitStack  # of Gradio, that were replaced for this page
     greeting: str  # for the terminal; it has the host's token in it
-    keeper: BucketThread | None  # of what is to survive a restart
+    closing: contextlib.ExitStack
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
@@ -73,14 +71,7 @@ class Running(NamedTuple):
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
-        self.demo.close(verbose=False)
-        self.watch.close()
-        if self.keeper:
-            self.keeper.close()
-        self.service.close()
-        self.standby.close()
-        self.incoming.close()
-        self.parts.close()
+        self.closing.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -144,8 +135,10 @@ def launch(
     incoming = Incoming(access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
-    parts = contextlib.ExitStack()
-    parts.enter_context(gradio_parts.replaced())
+    closing = contextlib.ExitStack()  # the last one that is put there goes first
+    closing.enter_context(gradio_parts.replaced())
+    for close in (incoming.close, standby.close, service.close):
+        closing.callback(close)
     url, loop = _serve_gradio(demo, address, port, hub, access, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
@@ -156,9 +149,12 @@ def launch(
     # It adopts what lives, ends what died, starts others.
     watch = SupervisorThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()
+    closing.callback(watch.close)
+    closing.callback(demo.close, verbose=False)
     if keeper:
+        closing.callback(keeper.close)
         keeper.start()
-    return Running(demo, url, hub, service, standby, loop, watch, incoming, parts, greeting, keeper)
+    return Running(demo, url, hub, service, standby, loop, incoming, greeting, closing)
 
 
 def _serve_gradio(
@@ -203,13 +199,13 @@ def _serve_gradio(
 
 
 def _keeper(outputs: Path) -> BucketThread | None:
-    """Bring back what a bucket has kept, and have somebody who keeps what comes; None where there is no bucket."""
-    place = bucket.of_environment(os.environ, outputs)
-    if place is None:
+    """Bring back what a bucket has kept, and what keeps what comes; None where there is no bucket."""
+    backend = bucket.of_environment(os.environ, outputs)
+    if backend is None:
         return None
-    restored = bucket.restore(place, outputs)
-    sweep_record.after_restart(outputs, bucket.restore_sweeps(place, outputs))
-    return BucketThread(outputs, place, restored)
+    restored = bucket.restore(backend, outputs)
+    sweep_record.after_restart(outputs, bucket.restore_sweeps(backend, outputs))
+    return BucketThread(outputs, backend, restored)
 
 
 def _gradio_warning(demo: gr.Blocks, mode: str) -> str:

@@ -2,7 +2,7 @@
 
 The browser keeps the changed fields as the form holds them (`kept`), and gives them back when the page is loaded. A
 link carries them as settings by their public names, `?preset=kinder-reviews&set=kl.coef:0.5,seed:3`, with values as in
-JSON; whoever opens it may be anybody, so it is read by the configuration's own checks and within the page's limits.
+JSON; anybody may have written it, so it is read by the configuration's own checks and within the page's limits.
 Pure functions; `train_page` calls them, static/train/notes.js keeps and copies.
 """
 

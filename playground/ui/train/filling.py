@@ -67,7 +67,9 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     chosen = kept.chosen if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
     found = filled_from(chosen, outputs, capped, whole)
     carried = caller.query.get("set", "") if may and not kept else ""
-    if not found.values or not (kept or carried):
+    if not found.values:
+        return found._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
+    if not (kept or carried):
         return found
     try:
         if kept:

@@ -157,8 +157,8 @@ def label_of(field: str) -> str:
     group, *own = field.split(".")
     if group not in LISTS:
         return field
-    place = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
-    name = own[place] if len(own) > place else ""
+    index = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
+    name = own[index] if len(own) > index else ""
     return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}" if name in reward_form.OWN_FIELDS else LABELS[group]
 
 

@@ -1,7 +1,7 @@
 """What comes out of a run, on the page: the outcome in words and figures, and saving the model.
 
 train/outcome.js draws it. Saving asks the model service and writes below the outputs folder, nowhere else; there is no
-push from the page, for the server's token is not for whoever sees it. Knows `exports` and run directories.
+push from the page, for the server's token is not for those who see it. Knows `exports` and run directories.
 """
 
 from __future__ import annotations

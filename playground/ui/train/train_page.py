@@ -42,7 +42,7 @@ from playground.ui.train.form import Form, FormUpdate
 MODEL = "model.source"
 MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
 QUIET: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-# Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
+# Gradio drops what is chosen while it still answers the choice before, unless the last one is to be answered too
 LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 
 
@@ -77,7 +77,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         estimate(check(event))
 
     edited = [component.input for component in page.fields.values()]
-    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
+    # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
     edited += [component.blur for component in page.fields.values() if isinstance(component, gr.Textbox)]
     gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
     gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
@@ -168,8 +168,7 @@ class Handlers:
         found = filling.filled_at_load(given, caller, self._outputs, capped)
         shown = self._page.shown(found)
         choices = needs_part.model_choices(self._outputs, capped)  # a run may have used another model
-        source = self._page.fields[MODEL]
-        shown[source] = gr.Dropdown(choices=choices, value=found.values[MODEL]) if found.values else gr.skip()
+        shown[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=found.values[MODEL])
         if not may_start:
             shown[self._page.start] = gr.Button("The host starts runs", interactive=False)
         return shown
@@ -177,7 +176,9 @@ class Handlers:
     def use(self, text: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from settings as text."""
         capped = self._access.limits_of(caller)
-        return self._page.shown(filling.from_text(str(text or ""), self._page.sent(*sent), self._outputs, capped))
+        now = self._page.sent(*sent)
+        found = filling.from_text(str(text or ""), now, self._outputs, capped)
+        return self._page.shown(found._replace(values={**now.values, **found.values}))
 
     def take_method(self, method: Any) -> dict[Any, Any]:
         """Settings that a method means."""
@@ -188,8 +189,10 @@ class Handlers:
         """What takes over the settings that a part of the page offers."""
 
         def put_offered(offered: Any, *values: Any) -> dict[Any, Any]:
-            back, wanted = filling.used(offered, dict(zip(self._page.fields, values, strict=True)))
-            return self._page.shown(FormUpdate(values=wanted)) | {part: back}
+            now = dict(zip(self._page.fields, values, strict=True))
+            back, wanted = filling.used(offered, now)
+            # all of them: of a field that is left out, Gradio forgets how to draw it in a group that was never opened
+            return self._page.shown(FormUpdate(values=now | wanted)) | {part: back}
 
         return put_offered
 

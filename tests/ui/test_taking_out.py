@@ -41,11 +41,11 @@ def test_it_writes_below_the_outputs_folder_and_says_how_to_load(tmp_path, asked
     assert save_model({"run": "one", "as": "adapter"})["folder"] == str(tmp_path / "saved" / "one-adapter")
 
 
-@pytest.mark.parametrize("run", ["../one", "nobody", "_recorded", None, 7, "/etc"])
-def test_only_runs_of_this_folder_are_saved(tmp_path, asked, run):
+def test_only_runs_of_this_folder_are_saved(tmp_path, asked):
     fake_run.write_run(tmp_path, "one")
     save_model = saver(tmp_path)
-    assert save_model({"run": run, "as": "merged"})["error"] and asked == []
+    for run in ("../one", "nobody", "_recorded", None, 7, "/etc"):
+        assert save_model({"run": run, "as": "merged"})["error"] and asked == []
     assert save_model("one")["error"] and asked == []
 
 

@@ -294,21 +294,21 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     for _ in range(2):
         page.locator("table.runs .tick input:checked").first.uncheck()
     assert RunDirectory(site.outputs / "loose").label().name == "Gone wild"
-    delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="Gone wild"))
+    delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="beta 0.5"))
 
 
 def delete_after_confirmation(page, site, row):
     """A run goes into the bin; its settings can be used first."""
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Keep it").click()
-    assert (site.outputs / "loose").exists()
+    assert (site.outputs / "middle").exists()
     row.get_by_role("button", name="Use settings").click()
-    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.5")
     page.get_by_role("link", name="Runs").click()
     row.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)
-    assert not (site.outputs / "loose").exists() and list((site.outputs / history.BIN).glob("loose-*"))
+    assert not (site.outputs / "middle").exists() and list((site.outputs / history.BIN).glob("middle-*"))
     page.get_by_role("link", name="Train").click()
     choose_preset(page, "kinder-reviews")
 

@@ -56,7 +56,8 @@ def test_a_trial_that_is_short_of_memory_comes_with_what_would_help(tmp_path, mo
 
     def make(config, outputs):
         yield {"state": "asking", "phase": "loading the model", "seconds": 2.0}
-        yield {"state": state, "message": "Too little.", "advice": "", "better": better.model_dump(mode="json")}
+        message = {"message": "Too little."} if state == "failed" else {}
+        yield {"state": state, **message, "advice": "", "better": better.model_dump(mode="json")}
 
     monkeypatch.setattr(trial, "make", make)
     first, last = tryout_part.tried(lambda: base, tmp_path)

@@ -93,8 +93,8 @@ def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
             better = found.pop("better")
             change = form.change(yaml_io.from_dict(better), config) if better else None
             shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
-            failed = form.failed(found["message"], part="update")
-            yield _done("update", shown) if found["state"] == "done" else {**shown, **failed}
+            done = found["state"] == "done"
+            yield _done("update", shown) if done else {**shown, **form.failed(found["message"], part="update")}
     except PlaygroundError as error:
         yield form.failed(form.message_of(error), part="update")
 

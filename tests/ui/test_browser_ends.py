@@ -226,20 +226,3 @@ def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_
     wait_for_update(page, before + 1)
     expect(page.locator(STATE)).to_have_text("running")
     expect(page.locator(".notice")).to_be_hidden()
-
-
-def test_compare_hears_of_runs_that_end_and_begin_while_it_is_in_view(site, open_page, begin):
-    run, page = begin("compared"), open_page
-    go(page, "compare", run="compared")
-    compare = page.locator("#compare")
-    option = compare.get_by_label("Run", exact=True).locator("option[value='compared']")
-    expect(option).to_contain_text("running")
-    launcher.stop(run)
-    wait_until(lambda: not launcher.living_runs(site.outputs))
-    page.evaluate(ASK_NOW)
-    expect(option).to_contain_text("stopped")
-    begin("newer")
-    page.evaluate(ASK_NOW)
-    for menu in ("Run", "Against"):
-        expect(compare.get_by_label(menu, exact=True).locator("option[value='newer']")).to_have_count(1)
-    expect(compare.get_by_label("Run", exact=True)).to_have_value("compared")

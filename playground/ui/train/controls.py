@@ -51,14 +51,16 @@ ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More trainin
 
 
 class Controls(NamedTuple):
-    """The form: preset picker, story, the fields by name, what is around the prompts, the YAML text and its button,
+    """The form: preset picker, story, the fields by name, what is below the prompts, the YAML text and its button,
     what a run needs, what is said of the form, the Start button. The one place where a `Form` is read from Gradio's
     components, and a `FormUpdate` put into them."""
 
     preset: gr.HTML
     story: gr.HTML
     fields: dict[str, Any]
-    prompts: prompts_part.PromptsPart
+    upload: gr.UploadButton
+    look: gr.Button
+    uploaded: gr.HTML
     text: gr.Textbox
     use_text: gr.Button
     needs: gr.HTML
@@ -112,8 +114,8 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     source = "model.source"
     info = "" if access.limits.pocket_only else needs_part.MODEL_INFO
     made[source] = dropdown(source, first.values[source], needs_part.model_choices(outputs, access.limits), info=info)
-    prompts = _prompts(first.values, outputs, access.limits)
-    made |= prompts.fields
+    prompts, upload, look, uploaded = _prompts(first.values, outputs, access.limits)
+    made |= prompts
     add_list("rewards", reward_picker.picker, place="train")
     with _group(form.LABELS["judges"]):
         add_list("judges", reward_picker.picker, place="judges")
@@ -138,12 +140,13 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         notes = components.widget("train/notes", first.notes, elem_id="notes")
         start = gr.Button(filling.START, variant="primary", elem_id="start")
     fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, fields, prompts, text, use_text, needs, notes, start)
+    return Controls(preset, story, fields, upload, look, uploaded, text, use_text, needs, notes, start)
 
 
-def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> prompts_part.PromptsPart:
-    """The picker, and below it what belongs to the chosen kind of source. Everybody gets the same, so on a page for
-    others it does not list what has been uploaded before."""
+def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:
+    """The picker and what belongs to the chosen kind of source, by field; below them the buttons to upload and to look,
+    and what is said of an upload. Everybody gets the same, so on a page for others it does not list what has been
+    uploaded before."""
     source, typed, subset, split, column = prompts_part.FIELDS
     made: dict[str, Any] = {}
     with gr.Column(elem_id="prompts-part"):
@@ -162,7 +165,7 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> prompt
             upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
             look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
-    return prompts_part.PromptsPart(made, upload, look, note)
+    return made, upload, look, note
 
 
 def _title(text: str) -> None:

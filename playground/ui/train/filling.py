@@ -239,7 +239,7 @@ def notes_on(
         "link": link,
         "no_link": no_link,
         "problems": form.problem_data(problems),
-        "differences": [item._asdict() for item in form.differences_in_words(config, base)],
+        "differences": form.differences_in_words(config, base),
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config, str(chosen or ""), outputs),
         "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],

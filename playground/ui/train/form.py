@@ -58,15 +58,6 @@ class FormUpdate(NamedTuple):
     text: str | None = None
 
 
-class ChangedSetting(NamedTuple):
-    """One setting that is not as in the preset, in words."""
-
-    field: str
-    label: str
-    before: str
-    after: str
-
-
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
@@ -122,13 +113,13 @@ def put(data: dict[str, Any], field: str, value: Any) -> None:
     data[name] = value
 
 
-def differences_in_words(config: RunConfig, base: RunConfig) -> list[ChangedSetting]:
-    """What a person changed, as label, value in the preset, value now."""
+def differences_in_words(config: RunConfig, base: RunConfig) -> list[dict[str, str]]:
+    """What a person changed: {field, label, before, after}, the value in the preset and the value now."""
+    found = differences(config, base).items()
+    words = ((field, *(describe.in_words(field, value) for value in values)) for field, values in found)
     return [
-        ChangedSetting(
-            field, LABELS.get(field, field), describe.in_words(field, before), describe.in_words(field, after)
-        )
-        for field, (before, after) in differences(config, base).items()
+        {"field": field, "label": LABELS.get(field, field), "before": before, "after": after}
+        for field, before, after in words
     ]
 
 
@@ -136,13 +127,8 @@ def change(config: RunConfig, base: RunConfig) -> dict[str, Any] | None:
     """What would have to be set in a form that holds `base` to have `config`, for a part of the page that offers it:
     {differences, values}. None where they are the same."""
     values = values_of(config)
-    found = [item for item in differences_in_words(config, base) if item.field in values]
-    if not found:
-        return None
-    return {
-        "differences": [item._asdict() for item in found],
-        "values": {item.field: values[item.field] for item in found},
-    }
+    found = [item for item in differences_in_words(config, base) if item["field"] in values]
+    return {"differences": found, "values": {item["field"]: values[item["field"]] for item in found}} if found else None
 
 
 def unit_of(field: str) -> str:

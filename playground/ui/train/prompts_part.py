@@ -1,6 +1,6 @@
 """The prompts in the form of the Train page: where they come from, uploads, and a look at them before any training.
 
-`controls` lays out the fields, `train_page` calls `panel` and `connect`. Which fields matter depends on the source;
+`controls` lays out the fields, `train_page` calls the rest. Which fields matter depends on the source;
 static/train/prompts.js shows those and hides the others.
 """
 
@@ -18,23 +18,11 @@ from playground.errors import PlaygroundError
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, describe
 from playground.setup.limits import LIMITS, Limits
-from playground.ui import components
 from playground.ui.door import uploads
-from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
-SHOW_FIELDS = components.calling("train/prompts", "show", "source")
 INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
-
-
-class PromptsPart(NamedTuple):
-    """The fields by name, and what is around them."""
-
-    fields: dict[str, Any]
-    upload: gr.UploadButton
-    look: gr.Button
-    note: gr.HTML
 
 
 class Taken(NamedTuple):
@@ -43,47 +31,6 @@ class Taken(NamedTuple):
     note: dict[str, Any]
     source: Any = None
     column: Any = None
-
-
-def panel() -> gr.HTML:
-    """Where the prompts are shown."""
-    return components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
-
-
-def connect(
-    part: PromptsPart,
-    preview: gr.HTML,
-    inputs: list[Any],
-    read: Callable[..., RunConfig],
-    outputs: Path,
-    service: ModelService,
-    access: Access,
-) -> gr.events.Dependency:
-    """Connect picker, upload and preview. Returns the event after which the form is to be checked again.
-
-    Args:
-        inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
-    """
-    source, column = part.fields["prompts.source"], part.fields["prompts.column"]
-    private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-
-    def take(path: str) -> dict[Any, Any]:
-        found = taken(path, outputs, access.limits)
-        return {part.note: found.note} | (
-            {source: found.source, column: found.column} if found.source is not None else {}
-        )
-
-    def look(*sent: Any, caller: Caller) -> Iterator[dict[Any, Any]]:
-        for answer in looked_at(lambda: read(caller, *sent), service):
-            columns = answer.get("preview", {}).get("columns")
-            choices = {column: gr.Dropdown(choices=columns, allow_custom_value=True)} if columns else {}
-            yield {preview: answer} | choices
-
-    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: {preview: form.failed(sentence)})
-    taking = access.guard(Action.UPLOAD, take, lambda sentence: {part.note: _problem(sentence).note})
-    source.change(None, source, None, js=SHOW_FIELDS, queue=False, **private)
-    part.look.click(looking, inputs, [preview, column], trigger_mode="once", concurrency_limit=2, **private)
-    return part.upload.upload(taking, part.upload, [source, column, part.note], queue=False, **private)
 
 
 def choices(outputs: Path | None) -> list[tuple[str, str]]:
@@ -98,7 +45,7 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> Taken:
         with uploads.room_for(Path(path), capped, outputs):
             kept = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
-        return _problem(uploads.problem_of(error))
+        return Taken({"problem": uploads.problem_of(error), "at": time.time()})
     name = f"{uploads.FOLDER}/{kept.path.name}"
     mine = (describe.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
     offered = [*choices(None), mine] if capped.pocket_only else choices(outputs)
@@ -107,10 +54,6 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> Taken:
         gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
         gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
     )
-
-
-def _problem(sentence: str) -> Taken:
-    return Taken({"problem": sentence, "at": time.time()})
 
 
 def looked_at(read: Callable[[], RunConfig], service: ModelService) -> Iterator[dict[str, Any]]:

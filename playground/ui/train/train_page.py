@@ -8,7 +8,7 @@ runs and rewards use the returned parts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,7 +41,8 @@ from playground.ui.train.form import Form, FormUpdate
 
 MODEL = "model.source"
 MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
-QUIET: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
+QUEUED: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+QUIET: dict[str, Any] = {**QUEUED, "queue": False}
 # Gradio drops what is chosen while it still answers the choice before, unless the last one is to be answered too
 LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 
@@ -60,10 +61,10 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         with gr.Column(elem_id="controls", scale=0, min_width=320):
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
-            tryout = tryout_part.panel(outputs, access)
-            preview = prompts_part.panel()
+            tryout = _tryout(outputs, access)
+            preview = components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
             view = _run_view(outputs, standby, service, access)
-    handlers = Handlers(page, view, outputs, standby, access)
+    handlers = Handlers(page, outputs, standby, service, access)
     checking = access.guard(Action.FORM, handlers.check, lambda _: {})  # a page that only watches asks, and in vain
     estimating = access.guard(Action.FORM, handlers.estimate, lambda _: gr.skip())
 
@@ -85,7 +86,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     taking = access.guard(Action.FORM, handlers.take_method, lambda _: {})
     meant = [page.fields[field] for field in MEANT]
     check(page.fields["method"].input(taking, page.fields["method"], meant, **LATEST))
-    pressed = access.guard(Action.START, handlers.start_run, handlers.not_started)
+    pressed = access.guard(Action.START, handlers.starter(view), handlers.not_started)
     page.start.click(pressed, [view, *page.inputs], [view, page.notes, page.start], trigger_mode="once", **QUIET)
     page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *page.inputs], page.outputs, **QUIET)
     opening = access.guard(Action.WATCH, handlers.choose_at_load)
@@ -93,9 +94,34 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     for part in (page.needs, tryout, page.notes):
         parts = [part, *page.fields.values()]
         recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
-    check(prompts_part.connect(page.prompts, preview, page.inputs, handlers.read, outputs, service, access))
-    estimate(tryout_part.connect(tryout, page.inputs, handlers.read, outputs, service, access))
+    uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
+    source, column = page.fields["prompts.source"], page.fields["prompts.column"]
+    source.change(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
+    check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
+    looking = access.guard(
+        Action.TRY_REWARDS, handlers.looker(preview), lambda message: {preview: form.failed(message)}
+    )
+    once = {**QUEUED, "trigger_mode": "once", "concurrency_limit": 2}
+    page.look.click(looking, page.inputs, [preview, column], **once)
+    # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
+    many = {**QUEUED, "trigger_mode": "multiple"}
+    asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, part="model"))
+    trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, part="update"))
+    tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
+    estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
     return Train(page, page.fields, recheck)
+
+
+def _tryout(outputs: Path, access: Access) -> gr.HTML:
+    """The check before a start."""
+
+    def stop_trial(_: Any) -> dict[str, Any]:
+        """End the trial that is under way."""
+        launcher.end_trial(outputs)
+        return {"error": ""}
+
+    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
+    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
 
 
 def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> gr.HTML:
@@ -120,9 +146,11 @@ def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, acce
 class Handlers:
     """What the page asks of the server. `sent` are Gradio's values of `Controls.inputs`; answers are by component."""
 
-    def __init__(self, page: Controls, view: gr.HTML, outputs: Path, standby: StandbyWorker, access: Access) -> None:
-        self._page, self._view = page, view
-        self._outputs, self._standby, self._access = outputs, standby, access
+    def __init__(
+        self, page: Controls, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access
+    ) -> None:
+        self._page, self._outputs, self._access = page, outputs, access
+        self._standby, self._service = standby, service
 
     def check(self, *sent: Any, caller: Caller) -> dict[Any, Any]:
         """What is to be said of the form as it is."""
@@ -143,11 +171,15 @@ class Handlers:
             return gr.skip()
         return needs_part.needs(config, base, self._outputs)
 
-    def start_run(self, viewed: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
-        """See `started`."""
-        asked, now = form.entry(viewed, "request"), self._page.sent(*sent)
-        view, update = started(asked, now, self._outputs, self._standby, self._access, caller)
-        return self._page.shown(update) | ({self._view: view} if view else {})
+    def starter(self, view: gr.HTML) -> Callable[..., dict[Any, Any]]:
+        """What starts a run, for it to come into view: see `started`."""
+
+        def start_run(viewed: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
+            asked, now = form.entry(viewed, "request"), self._page.sent(*sent)
+            answer, update = started(asked, now, self._outputs, self._standby, self._access, caller)
+            return self._page.shown(update) | ({view: answer} if answer else {})
+
+        return start_run
 
     def not_started(self, message: str) -> dict[Any, Any]:
         """A start that was refused."""
@@ -195,6 +227,32 @@ class Handlers:
             return self._page.shown(FormUpdate(values=now | wanted)) | {part: back}
 
         return put_offered
+
+    def take(self, path: str) -> dict[Any, Any]:
+        """Keep an uploaded file, and choose it."""
+        found = prompts_part.taken(path, self._outputs, self._access.limits)
+        chosen = {"prompts.source": found.source, "prompts.column": found.column} if found.source is not None else {}
+        return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: found.note}
+
+    def looker(self, preview: gr.HTML) -> Callable[..., Iterator[dict[Any, Any]]]:
+        """What shows the prompts of the form in a part of the page, and offers their columns."""
+
+        def look(*sent: Any, caller: Caller) -> Iterator[dict[Any, Any]]:
+            for answer in prompts_part.looked_at(lambda: self.read(caller, *sent), self._service):
+                columns = answer.get("preview", {}).get("columns")
+                column = gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()
+                yield {preview: answer, self._page.fields["prompts.column"]: column}
+
+        return look
+
+    def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        """One of the first three parts of the check before a start."""
+        part, read = str(form.entry(asked, "ask")), lambda: self.read(caller, *sent)
+        yield from tryout_part.looked_at(part, read, self._outputs, self._service)
+
+    def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        """Its trial update."""
+        yield from tryout_part.tried(lambda: self.read(caller, *sent), self._outputs)
 
     def _get_ready(self) -> None:
         if self._standby.pid is None and launcher.living_run(self._outputs) is None:

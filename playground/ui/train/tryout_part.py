@@ -1,7 +1,7 @@
 """The check before a start on the Train page: the model, the prompts as tokens, eight completions and their scores,
 one trial update. The same as `python -m playground try`.
 
-The work is done by `runs.preflight` and `runs.trial`; static/train/tryout.js draws. `train_page` lays it out.
+The work is done by `runs.preflight` and `runs.trial`; static/train/tryout.js draws. `train_page` asks.
 """
 
 from __future__ import annotations
@@ -11,59 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
 from playground.config import RunConfig, yaml_io
 from playground.errors import PlaygroundError
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher
-from playground.ui import components
-from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form, reward_form
 
 Read = Callable[[], RunConfig]
-
-
-def panel(outputs: Path, access: Access) -> gr.HTML:
-    """Where the four parts are shown."""
-
-    def stop_trial(_: Any) -> dict[str, Any]:
-        """End the trial that is under way."""
-        launcher.end_trial(outputs)
-        return {"error": ""}
-
-    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
-    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
-
-
-def connect(
-    panel: gr.HTML,
-    inputs: list[Any],
-    read: Callable[..., RunConfig],
-    outputs: Path,
-    service: ModelService,
-    access: Access,
-) -> gr.events.Dependency:
-    """Connect the buttons: `input` asks for one of the first three parts, `submit` for the trial update. Returns the
-    event after which the estimate knows more.
-
-    Args:
-        inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
-    """
-
-    def look(asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        yield from looked_at(str(form.entry(asked, "ask")), lambda: read(caller, *sent), outputs, service)
-
-    def try_update(_: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        yield from tried(lambda: read(caller, *sent), outputs)
-
-    # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
-    private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
-    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: form.failed(sentence, part="model"))
-    trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: form.failed(sentence, part="update"))
-    panel.input(looking, [panel, *inputs], panel, concurrency_limit=2, **private)
-    return panel.submit(trying, [panel, *inputs], panel, concurrency_limit=1, **private)
 
 
 def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:

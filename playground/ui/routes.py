@@ -65,7 +65,7 @@ class Number(IntegerConvertor):
 register_url_convertor("number", Number())
 
 
-class Asked(NamedTuple):
+class RouteCall(NamedTuple):
     """One request, for the functions that answer it in a thread."""
 
     request: Request
@@ -97,7 +97,7 @@ class Asked(NamedTuple):
         return [int(text) for text in texts if text.isdecimal() and len(text) < 12]
 
 
-def compare(asked: Asked) -> dict[str, Any]:
+def compare(asked: RouteCall) -> dict[str, Any]:
     """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
     run, config = asked.run, asked.run.config()
     other = None
@@ -116,13 +116,13 @@ def compare(asked: Asked) -> dict[str, Any]:
     }
 
 
-def outcome(asked: Asked) -> dict[str, Any]:
+def outcome(asked: RouteCall) -> dict[str, Any]:
     """What the run came to: the plateau, the two perplexities, what it cost."""
     weights = asked.run.latest_checkpoint() is not None  # not known when the page began to watch a run
     return {**outcome_part.outcome(Report.of(asked.run)), "weights": weights}
 
 
-def export(asked: Asked) -> str:
+def export(asked: RouteCall) -> str:
     """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a script
     for TRL. Paths of this machine are for who may know them."""
     run, kind = asked.run, asked.part("kind")
@@ -137,13 +137,13 @@ def export(asked: Asked) -> str:
     raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
 
 
-def metrics_csv(asked: Asked) -> str:
+def metrics_csv(asked: RouteCall) -> str:
     """All metrics as a table for a spreadsheet, at full length and precision."""
     run = asked.run
     return csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
 
 
-DATA: dict[str, Callable[[Asked], Any]] = {
+DATA: dict[str, Callable[[RouteCall], Any]] = {
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
     "_sweeps/{name}": lambda asked: sweep_data.detail(asked.hub.outputs, asked.part("name"), asked.numbers("shown")),
     "_rewards": lambda asked: reward_data.overview(asked.hub.outputs),
@@ -160,7 +160,7 @@ DATA: dict[str, Callable[[Asked], Any]] = {
     "{run_id}/outcome": outcome,
     "{run_id}/resume": lambda asked: run_state.resume_offer(asked.run),
 }
-FILES: dict[str, tuple[Callable[[Asked], str], Action]] = {
+FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
     "metrics.csv": (metrics_csv, Action.EXPORT),
     "samples.csv": (lambda asked: csv_tables.samples_csv(asked.run.samples(), asked.run.config()), Action.EXPORT),
     "export/{kind}": (export, Action.EXPORT),
@@ -205,19 +205,19 @@ class Views:
         live feed and the header read with stay free."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
-    def data(self, read: Callable[[Asked], Any]) -> Handler:
+    def data(self, read: Callable[[RouteCall], Any]) -> Handler:
         """A handler that sends what `read` finds as JSON."""
 
         async def handler(request: Request) -> Response:
-            return _json(await self._read(lambda: encode(read(Asked(request, self.hub, self.access)))))
+            return _json(await self._read(lambda: encode(read(RouteCall(request, self.hub, self.access)))))
 
         return handler
 
-    def file(self, read: Callable[[Asked], str]) -> Handler:
+    def file(self, read: Callable[[RouteCall], str]) -> Handler:
         """A handler that sends what `read` writes: the log to be shown, all else as a file to save."""
 
         async def handler(request: Request) -> Response:
-            text = await self._read(read, Asked(request, self.hub, self.access))
+            text = await self._read(read, RouteCall(request, self.hub, self.access))
             _, _, name = request.url.path.rpartition("/")
             ending = f".{EXPORTS[name]}" if name in EXPORTS else f"-{name}"
             headers = {"X-Content-Type-Options": "nosniff"}

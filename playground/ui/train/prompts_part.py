@@ -25,7 +25,7 @@ FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", 
 INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 
 
-class Taken(NamedTuple):
+class UploadAnswer(NamedTuple):
     """What an upload brings: a note, and if it is kept its source and columns."""
 
     note: dict[str, Any]
@@ -39,17 +39,17 @@ def choices(outputs: Path | None) -> list[tuple[str, str]]:
     return [*sets, ("My own, typed here", catalog.TYPED), *(uploads.kept_files(outputs) if outputs else ())]
 
 
-def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> Taken:
+def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> UploadAnswer:
     """Keep an upload, if it can be used."""
     try:
         with uploads.room_for(Path(path), capped, outputs):
             kept = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
-        return Taken({"problem": uploads.problem_of(error), "at": time.time()})
+        return UploadAnswer({"problem": uploads.problem_of(error), "at": time.time()})
     name = f"{uploads.FOLDER}/{kept.path.name}"
     mine = (describe.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
     offered = [*choices(None), mine] if capped.pocket_only else choices(outputs)
-    return Taken(
+    return UploadAnswer(
         {"sentence": kept.sentence, "at": time.time()},
         gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
         gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),

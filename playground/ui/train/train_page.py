@@ -65,7 +65,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             preview = components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
             view = _run_view(outputs, standby, service, access)
     handlers = Handlers(page, outputs, standby, service, access)
-    checking = access.guard(Action.FORM, handlers.check, lambda _: {})  # a page that only watches asks, and in vain
+    # a page that only watches asks, and in vain
+    checking = access.guard(Action.FORM, handlers.check, lambda _: [gr.skip()] * len(page.said))
     estimating = access.guard(Action.FORM, handlers.estimate, lambda _: gr.skip())
 
     def check(event: Any) -> Any:
@@ -83,7 +84,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
     gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
     page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST)
-    taking = access.guard(Action.FORM, handlers.take_method, lambda _: {})
+    taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))
     meant = [page.fields[field] for field in MEANT]
     check(page.fields["method"].input(taking, page.fields["method"], meant, **LATEST))
     pressed = access.guard(Action.START, handlers.starter(view), handlers.not_started)
@@ -212,10 +213,10 @@ class Handlers:
         found = filling.from_text(str(text or ""), now, self._outputs, capped)
         return self._page.shown(found._replace(values={**now.values, **found.values}))
 
-    def take_method(self, method: Any) -> dict[Any, Any]:
-        """Settings that a method means."""
+    def take_method(self, method: Any) -> list[Any]:
+        """Settings that a method means, for the fields MEANT."""
         found = methods.chosen(method)
-        return self._page.shown(FormUpdate(values={field: found[field] for field in MEANT if field in found}))
+        return [found.get(field, gr.skip()) for field in MEANT]
 
     def putter(self, part: Any) -> Callable[..., dict[Any, Any]]:
         """What takes over the settings that a part of the page offers."""

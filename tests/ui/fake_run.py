@@ -174,7 +174,7 @@ def play(
     fail_at: int | None = None,
     deaf: bool = False,
 ) -> None:
-    """The life of a run from its update `first` on, or until somebody stops it, which a deaf one does not hear. Without
+    """The life of a run from its update `first` on, or until it is stopped, which a deaf one does not hear. Without
     waiting, times are made up."""
     began, updates = time.monotonic(), config.ppo.num_updates
 

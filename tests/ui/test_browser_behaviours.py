@@ -28,7 +28,7 @@ def serious(page):
     return faults_in(page.evaluate("() => axe.run({ resultTypes: ['violations'] })"))
 
 
-def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, open_page):
+def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
     meters = page.locator(".meters .meter")
@@ -68,7 +68,7 @@ def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, 
     expect(page.locator(".compare-behaviours .paid")).to_be_hidden()
 
 
-def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(runs, open_page):
+def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
     lamps = page.locator(".lamps")
@@ -76,7 +76,7 @@ def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(
     go(page, "train", run="no-leash")
     expect(lamps.locator(".lamps-summary")).to_contain_text("4 red, 2 amber")
     first = lamps.locator(".lamp").first
-    expect(first).to_contain_text("The KL runs away red.")  # its colour is told by a word too
+    expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")
     expect(first).to_contain_text("Likely cause")

@@ -207,7 +207,7 @@ def test_the_runs_page_resumes_and_says_how_runs_ended(site, open_page, begin):
     assert run.status().attempt == 2 and run_in_view(page) == "listed"
 
 
-def test_a_worker_that_falls_silent_is_told_and_comes_back_by_itself(site, open_page, begin):
+def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, open_page, begin):
     run = begin("silent")
     page = open_page
     go(page, "train", run="silent")

@@ -165,12 +165,12 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     page.goto(f"{site.url}?preset=no-leash&set=kl.coeff:{HOSTILE}")
     expect(notes).to_contain_text("kl.coeff: There is no such setting.")
     assert page.evaluate("window.hacked") is None
-    told = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()
+    found = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()
     page.evaluate(
         """([address, value]) => import(address).then(({ mount }) => {
             mount(document.getElementById("story"), { value }, { watch() {}, trigger() {} });
         })""",
-        [f"/{own_files.address('train/needs.js')}", told],
+        [f"/{own_files.address('train/needs.js')}", found],
     )
     expect(page.locator("#story")).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB")
 

@@ -45,9 +45,9 @@ STANDS = """(wanted) => {
 MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
 
 
-def faults_in(told):
+def faults_in(result):
     """What axe-core found that is serious, a line each."""
-    found = [item for item in told["violations"] if item["impact"] in ("serious", "critical")]
+    found = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
     return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in found for node in item["nodes"]]
 
 
@@ -179,8 +179,8 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
         expect(page.locator(shown).first).to_be_visible()
         for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
             page.evaluate(SETTLED)
-            told = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
-            found += [f"{place}, {'dark' if options else 'light'}: {fault}" for fault in faults_in(told)]
+            result = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
+            found += [f"{place}, {'dark' if options else 'light'}: {fault}" for fault in faults_in(result)]
             page.locator("#header button.switch").last.click()  # the other theme
     assert not found, "\n".join(found)
 
@@ -266,7 +266,7 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, ope
     button(page, "Pause").click()
     step = button(page, "One step")
     step.focus()
-    changes.request_resume(run)  # by somebody else
+    changes.request_resume(run)  # by another person
     expect(step).to_be_hidden()
     expect(page.locator(".steer-main")).to_be_focused()
     page.locator("#live-kl-coef").focus()

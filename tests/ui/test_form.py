@@ -79,7 +79,7 @@ def test_all_problems_come_at_once_and_name_their_fields():
     assert problems_of(kl__coef=-1, prompts__source="typed", prompts__typed="only one") == {"kl.coef", "prompts.typed"}
 
 
-def test_what_only_the_disk_and_the_other_engine_can_tell_is_beside_its_field(tmp_path):
+def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_path):
     assert problems_of(tmp_path, reference__source="earlier-run") == {"reference.source"}
     saved = tmp_path / "earlier-run" / "checkpoints" / "update-000040"
     saved.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What is put in the place of parts of Gradio: it is what this version has, it is told where it is not, and goes."""
+"""What is put in the place of parts of Gradio: it is what this version has, it is named where it is not, and goes."""
 
 import hashlib
 import inspect

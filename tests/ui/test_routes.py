@@ -300,7 +300,7 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, whe
     run_async(crowd())
 
 
-def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path, monkeypatch):
+def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_path, monkeypatch):
     looks = []
     monkeypatch.setattr(routes, "HOME_SECONDS", 60.0)  # however long this machine takes for all of them
     monkeypatch.setattr(routes, "home_data", lambda hub, mode: looks.append(1) or {})
@@ -333,7 +333,7 @@ def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
     assert all(client.get(f"/{address}").status_code == 200 for address in ahead)
 
 
-def test_lamps_by_other_thresholds_and_what_is_none(client):
+def test_checks_by_other_thresholds_and_what_is_none(client):
     usual = client.get("/live/one/lamps").json()
     strict = client.get("/live/one/lamps?kl_amber=0.001&kl_red=0.01&rise=0.5").json()
     states = [{lamp["name"]: lamp["state"] for lamp in found["lamps"]} for found in (usual, strict)]

@@ -13,7 +13,7 @@ import pytest
 from tests.support import PROJECT
 
 
-def told(*command: str, **environment: str) -> str:
+def message_of(*command: str, **environment: str) -> str:
     """What a command that must fail says on stderr, in one line."""
     env = {name: value for name, value in os.environ.items() if name != "SPACE_ID"} | environment
     found = subprocess.run(
@@ -23,19 +23,19 @@ def told(*command: str, **environment: str) -> str:
     return found.stderr
 
 
-def test_an_older_python_is_told_what_mends_it_where_it_is() -> None:
+def test_an_older_python_gets_the_remedy_for_where_it_is() -> None:
     older = "import sys; sys.version_info = (3, 10, 13); import playground"
-    assert "make run PYTHON=python3.12" in (here := told("-c", older)) and "Space" not in here
-    assert 'python_version: "3.12"' in told("-c", older, SPACE_ID="someone/space")
+    assert "make run PYTHON=python3.12" in (here := message_of("-c", older)) and "Space" not in here
+    assert 'python_version: "3.12"' in message_of("-c", older, SPACE_ID="someone/space")
 
 
-def test_windows_is_told_of_wsl() -> None:
-    assert "`wsl --install`" in told("-c", "import sys; sys.platform = 'win32'; import playground")
+def test_windows_is_referred_to_wsl() -> None:
+    assert "`wsl --install`" in message_of("-c", "import sys; sys.platform = 'win32'; import playground")
 
 
 @pytest.mark.parametrize("command", [["-m", "playground", "presets"], ["app.py"]])
 def test_where_packages_are_missing_their_installation_is_named(command: list[str]) -> None:
-    found = told("-S", *command)  # without the folder in which packages are
+    found = message_of("-S", *command)  # without the folder in which packages are
     assert "is not installed" in found and "`make run`" in found and "`.venv/bin/python -m playground`" in found
 
 

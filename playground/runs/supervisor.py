@@ -1,7 +1,7 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
-A worker that dies cannot say so. The process that watches an outputs folder does it in its place, once it holds the
-lock that the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
+A worker that dies cannot say so. The process that watches an outputs folder does it instead, once it holds the lock
+that the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
 process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
 and `doctor` look once. Any number of them may look at the same time.
 """

@@ -1,8 +1,9 @@
 """Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
 
 All of them only read (`/host` sets a cookie). Whatever changes something (start, stop, delete) goes through Gradio's
-events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a
-path. Knows Starlette and `feed`; nothing of gradio's components. `server` calls it.
+events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a path. What
+reads a whole run is a plain function, called in threads of its own: of DATA (sent as JSON) or of FILES. What reads the
+live feed is a method of `Views`. Knows Starlette and `feed`; nothing of gradio's components. `server` calls it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
@@ -50,6 +51,7 @@ HOME_SECONDS = 0.5
 READERS = 2  # threads
 EXPORTS = {"html": "html", "yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
+STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404}  # of other errors: 409
 T = TypeVar("T")
 
 
@@ -63,40 +65,126 @@ class Number(IntegerConvertor):
 register_url_convertor("number", Number())
 
 
-def bokeh_version() -> str:
-    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
-    return importlib.metadata.version("bokeh")
+class RouteCall(NamedTuple):
+    """One request, for the functions that answer it in a thread."""
+
+    request: Request
+    hub: Hub
+    access: Access
+
+    @property
+    def id(self) -> str:
+        """The run that the path names."""
+        return str(self.request.path_params["run_id"])
+
+    @property
+    def run(self) -> RunDirectory:
+        """That run. Raises: RunNotFound."""
+        return self.hub.find(self.id)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is a recording that ships."""
+        return self.id in self.hub.recorded
+
+    def part(self, name: str) -> Any:
+        """Another part of the path."""
+        return self.request.path_params[name]
+
+    def numbers(self, name: str) -> list[int]:
+        """The whole numbers of an entry of the query."""
+        texts = self.request.query_params.get(name, "").split(",")
+        return [int(text) for text in texts if text.isdecimal() and len(text) < 12]
+
+
+def compare(asked: RouteCall) -> dict[str, Any]:
+    """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
+    run, config = asked.run, asked.run.config()
+    other = None
+    if with_id := asked.request.query_params.get("with"):
+        beside = asked.hub.find(with_id)
+        theirs = beside.config()
+        wrong = describe.wrong_on_purpose(theirs)
+        names = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
+        other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
+    update = next(iter(asked.numbers("update")), None)
+    return {
+        "run": run_serializer.run_summary(asked.id, config, run.label(), recorded=asked.recorded),
+        "state": run.status().state,
+        "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
+        **compare_serializer.comparison(run.samples(), config, update, other),
+    }
+
+
+def outcome(asked: RouteCall) -> dict[str, Any]:
+    """What the run came to: the plateau, the two perplexities, what it cost."""
+    weights = asked.run.latest_checkpoint() is not None  # not known when the page began to watch a run
+    return {**outcome_part.outcome(Report.of(asked.run)), "weights": weights}
+
+
+def export(asked: RouteCall) -> str:
+    """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a script
+    for TRL. Paths of this machine are for who may know them."""
+    run, kind = asked.run, asked.part("kind")
+    is_host = asked.access.caller(asked.request).role is Role.HOST
+    config = run.config() if is_host else checks.without_folders(run.config())
+    if kind == "html":
+        return html_report.page(dataclasses.replace(Report.of(run), config=config))
+    if kind == "yaml":
+        return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
+    if kind == "trl":
+        return exports.trl_script(config, ScoreScale.of(run.events()))
+    raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
+
+
+def metrics_csv(asked: RouteCall) -> str:
+    """All metrics as a table for a spreadsheet, at full length and precision."""
+    run = asked.run
+    return csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
+
+
+DATA: dict[str, Callable[[RouteCall], Any]] = {
+    "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
+    "_sweeps/{name}": lambda asked: sweep_data.detail(asked.hub.outputs, asked.part("name"), asked.numbers("shown")),
+    "_rewards": lambda asked: reward_data.overview(asked.hub.outputs),
+    "_rewards/{name}": lambda asked: reward_data.detail(
+        asked.hub.outputs, asked.part("name"), with_log=asked.access.may(asked.request, Action.LOG)
+    ),
+    "{run_id}/compare": compare,
+    "{run_id}/trace/{update:number}": lambda asked: trace_part.trace_data(asked.run, asked.part("update")),
+    "{run_id}/tokens/{prompt_id:number}": lambda asked: token_part.looks(
+        asked.run, asked.part("prompt_id"), next(iter(asked.numbers("seed")), None), recorded=asked.recorded
+    ),
+    "{run_id}/outcome": outcome,
+    "{run_id}/resume": lambda asked: run_state.resume_offer(asked.run),
+}
+FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
+    "metrics.csv": (metrics_csv, Action.EXPORT),
+    "samples.csv": (lambda asked: csv_tables.samples_csv(asked.run.samples(), asked.run.config()), Action.EXPORT),
+    "export/{kind}": (export, Action.EXPORT),
+    "log": (lambda asked: asked.run.log_tail() or "The log is empty.", Action.LOG),
+}
 
 
 def routes(hub: Hub, access: Access | None = None, service: ModelService | None = None) -> list[BaseRoute]:
     """All routes, for `launch(app_kwargs={"routes": ...})`."""
     access = access or Access()
     views = Views(hub, access, service)
-    table: list[tuple[str, Handler, Action]] = [
-        ("/live/_access", views.access_data, Action.WATCH),
-        ("/live/_home", views.home, Action.WATCH),
-        ("/live/_runs", views.runs, Action.WATCH),
-        ("/live/_sweeps/{name}", views.sweep, Action.WATCH),
-        ("/live/_overlay", views.overlay, Action.WATCH),
-        ("/live/_rewards", views.reward_models, Action.WATCH),
-        ("/live/_rewards/{name}", views.reward_model, Action.WATCH),
-        ("/live/{run_id}", views.live, Action.WATCH),
-        ("/live/{run_id}/poll", views.poll, Action.WATCH),
-        ("/live/{run_id}/moment/{update:number}", views.moment, Action.WATCH),
-        ("/live/{run_id}/compare", views.compare, Action.WATCH),
-        ("/live/{run_id}/trace/{update:number}", views.trace, Action.WATCH),
-        ("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK),
-        ("/live/{run_id}/tokens/{prompt_id:number}", views.tokens, Action.WATCH),
-        ("/live/{run_id}/metrics.csv", views.metrics_csv, Action.EXPORT),
-        ("/live/{run_id}/samples.csv", views.samples_csv, Action.EXPORT),
-        ("/live/{run_id}/frontier", views.frontier, Action.WATCH),
-        ("/live/{run_id}/outcome", views.outcome, Action.WATCH),
-        ("/live/{run_id}/log", views.log, Action.LOG),
-        ("/live/{run_id}/resume", views.resume_offer, Action.WATCH),
-        ("/live/{run_id}/export/{kind}", views.export, Action.EXPORT),
-        ("/playground/bokeh/{version}/{name}", bokeh_file, Action.WATCH),
-        ("/host", access.enter, Action.WATCH),
-    ]
+    watched: dict[str, Handler] = {
+        "/live/_access": views.access_data,
+        "/live/_home": views.home,
+        "/live/_overlay": views.overlay,
+        **{f"/live/{path}": views.data(read) for path, read in DATA.items()},
+        "/live/{run_id}": views.live,
+        "/live/{run_id}/poll": views.poll,
+        "/live/{run_id}/moment/{update:number}": views.moment,
+        "/live/{run_id}/frontier": views.frontier,
+        "/playground/bokeh/{version}/{name}": bokeh_file,
+        "/host": access.enter,
+    }
+    table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
+    table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
+    table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
@@ -116,6 +204,30 @@ class Views:
         live feed and the header read with stay free."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
+    def data(self, read: Callable[[RouteCall], Any]) -> Handler:
+        """A handler that sends what `read` finds as JSON."""
+
+        async def handler(request: Request) -> Response:
+            return _json(await self._read(lambda: encode(read(RouteCall(request, self.hub, self.access)))))
+
+        return handler
+
+    def file(self, read: Callable[[RouteCall], str]) -> Handler:
+        """A handler that sends what `read` writes: the log to be shown, all else as a file to save."""
+
+        async def handler(request: Request) -> Response:
+            text = await self._read(read, RouteCall(request, self.hub, self.access))
+            _, _, name = request.url.path.rpartition("/")
+            ending = f".{EXPORTS[name]}" if name in EXPORTS else f"-{name}"
+            headers = {"X-Content-Type-Options": "nosniff"}
+            if name != "log":
+                saved = request.path_params["run_id"].strip("_") + ending
+                headers["Content-Disposition"] = f'attachment; filename="{saved}"'
+            media_type = "text/csv" if name.endswith(".csv") else "text/plain"
+            return Response(text, media_type=media_type, headers=headers)
+
+        return handler
+
     async def access_data(self, request: Request) -> Response:
         """Who is asking, what they may do here, and the caps."""
         return _json(encode(self.access.to_json(request)))
@@ -124,19 +236,9 @@ class Views:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
         async with self._looking:
             if time.monotonic() - self._home[0] > HOME_SECONDS:
-                self._home = (time.monotonic(), encode(await asyncio.to_thread(self._home_data)))
+                found = await asyncio.to_thread(home_data, self.hub, self.access.mode)
+                self._home = (time.monotonic(), encode(found))
         return _json(self._home[1])
-
-    async def runs(self, request: Request) -> Response:
-        """The history, newest first, as the Runs page shows it: {runs, sweeps}."""
-        return _json(await self._read(lambda: encode(history_data.history_data(self.hub.outputs))))
-
-    async def sweep(self, request: Request) -> Response:
-        """One sweep; `?shown=0,3` names the settings whose curves are asked for, by their place."""
-        asked = request.query_params.get("shown", "").split(",")
-        places = [int(text) for text in asked if text.isdecimal() and len(text) < 4]
-        read = functools.partial(sweep_data.detail, self.hub.outputs, request.path_params["name"], places)
-        return _json(await self._read(lambda: encode(read())))
 
     async def overlay(self, request: Request) -> Response:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
@@ -154,17 +256,6 @@ class Views:
                 continue
             found.append(await channel.read(functools.partial(compare_serializer.Overlaid.of, run_id, went)))
         return _json(await self._read(lambda: encode(compare_serializer.overlay(found, problems))))
-
-    async def reward_models(self, request: Request) -> Response:
-        """The reward models that were trained here, and which one is in training."""
-        return _json(await self._read(lambda: encode(reward_data.overview(self.hub.outputs))))
-
-    async def reward_model(self, request: Request) -> Response:
-        """One of them: its state, its curve, its report."""
-        name = request.path_params["name"]
-        with_log = self.access.may(request, Action.LOG)
-        read = functools.partial(reward_data.detail, self.hub.outputs, name, with_log=with_log)
-        return _json(await self._read(lambda: encode(read())))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -192,18 +283,6 @@ class Views:
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
 
-    async def compare(self, request: Request) -> Response:
-        """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
-        run_id, query = request.path_params["run_id"], request.query_params
-        wanted = query.get("update", "")
-        update = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else None
-        return _json(await self._read(self._compare_data, run_id, update, query.get("with") or None))
-
-    async def trace(self, request: Request) -> Response:
-        """One update in slow motion."""
-        run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
-        return _json(await self._read(lambda: encode(trace_part.trace_data(run, update))))
-
     async def what_if(self, request: Request) -> Response:
         """The same as it would read under other settings: `?gamma=` and the like."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
@@ -211,40 +290,8 @@ class Views:
         answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(asked()))
         return _json(answer)
 
-    async def tokens(self, request: Request) -> Response:
-        """One fixed prompt's answer (of `?seed=`, or the first) at each look, token by token."""
-        run_id, seed = request.path_params["run_id"], request.query_params.get("seed", "")
-        run, recorded = self.hub.find(run_id), run_id in self.hub.recorded
-        chosen = int(seed) if seed.isdecimal() and len(seed) < 12 else None
-        read = functools.partial(token_part.looks, run, request.path_params["prompt_id"], chosen, recorded=recorded)
-        return _json(await self._read(lambda: encode(read())))
-
-    async def metrics_csv(self, request: Request) -> Response:
-        """All metrics as a table for a spreadsheet, at full length and precision."""
-        run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(
-            lambda: csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
-        )
-        return _table(text, f"{run.id.strip('_')}-metrics.csv")
-
-    async def samples_csv(self, request: Request) -> Response:
-        """All completions of the fixed prompts as a table."""
-        run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(lambda: csv_tables.samples_csv(run.samples(), run.config()))
-        return _table(text, f"{run.id.strip('_')}-samples.csv")
-
-    async def outcome(self, request: Request) -> Response:
-        """What the run came to: the knee, the two perplexities, what it cost."""
-        run = self.hub.find(request.path_params["run_id"])
-
-        def read() -> bytes:
-            weights = run.latest_checkpoint() is not None  # not known when the page began to watch a run
-            return encode({**outcome_part.outcome(Report.of(run)), "weights": weights})
-
-        return _json(await self._read(read))
-
     async def frontier(self, request: Request) -> Response:
-        """Score against KL: the looks so far, and what drawn texts show to be possible."""
+        """Score against KL: the evaluations so far, and what drawn texts show to be possible."""
         run_id = request.path_params["run_id"]
         channel, recorded = await self.hub.channel(run_id), run_id in self.hub.recorded
 
@@ -254,86 +301,38 @@ class Views:
 
         return _json(await channel.read(read))
 
-    async def export(self, request: Request) -> Response:
-        """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a
-        script for TRL."""
-        run, kind = self.hub.find(request.path_params["run_id"]), request.path_params["kind"]
-        if kind not in EXPORTS:
-            raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
-        name = f"{run.id.strip('_')}.{EXPORTS[kind]}"
-        text = await self._read(_export, run, kind, name, self.access.caller(request).role is Role.HOST)
-        headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-        return PlainTextResponse(text, headers=headers)
 
-    async def log(self, request: Request) -> Response:
-        """The end of what the worker printed, as text and never as markup."""
-        run = self.hub.find(request.path_params["run_id"])
-        text = await self._read(run.log_tail)
-        return PlainTextResponse(text or "The log is empty.", headers={"X-Content-Type-Options": "nosniff"})
-
-    async def resume_offer(self, request: Request) -> Response:
-        """Where an ended run would go on if somebody took it up again. Only reads; `steer` does it."""
-        run = self.hub.find(request.path_params["run_id"])
-        return _json(encode(await self._read(run_state.resume_offer, run)))
-
-    def _home_data(self) -> dict[str, Any]:
-        outputs = self.hub.outputs
-        waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
-        living = launcher.living_runs(outputs)
-        runs = [] if living else history.list_runs(outputs)
-        ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
-        slots = len(devices.available()) > 1 if living else False
-        return {
-            "machine": machine.facts(),
-            "living": living[0].id if living else None,
-            "training": [
-                {
-                    "id": run.id,
-                    "title": run_state.title_of(run),
-                    "attempt": run.status().attempt,
-                    "device": queue.slot_held(run) if slots else None,
-                }
-                for run in living
-            ],
-            "waiting": waiting,
-            "newest": runs[0].id if runs else None,
-            # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
-            "shown": ended_well[0] if ended_well and self.access.mode == "classroom" else None,
-            "recorded": {folder.name: run_id for run_id, folder in self.hub.recorded.items()},
-        }
-
-    def _compare_data(self, run_id: str, update: int | None, with_id: str | None) -> bytes:
-        run = self.hub.find(run_id)
-        config = run.config()
-        recorded = run_id in self.hub.recorded
-        other = None
-        if with_id:
-            beside = self.hub.find(with_id)
-            theirs = beside.config()
-            names = {
-                "id": with_id,
-                "wrong_on_purpose": describe.wrong_on_purpose(theirs),
-                **run_serializer.names(theirs, beside.label()),
-            }
-            other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
-        return encode(
+def home_data(hub: Hub, mode: str) -> dict[str, Any]:
+    """What the header of every page shows, see `Views.home`."""
+    outputs = hub.outputs
+    waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
+    living = launcher.living_runs(outputs)
+    runs = [] if living else history.list_runs(outputs)
+    ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
+    slots = len(devices.available()) > 1 if living else False
+    return {
+        "machine": machine.facts(),
+        "living": living[0].id if living else None,
+        "training": [
             {
-                "run": run_serializer.run_summary(run_id, config, run.label(), recorded=recorded),
-                "state": run.status().state,
-                "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
-                **compare_serializer.comparison(run.samples(), config, update, other),
+                "id": run.id,
+                "title": run_state.title_of(run),
+                "attempt": run.status().attempt,
+                "device": queue.slot_held(run) if slots else None,
             }
-        )
+            for run in living
+        ],
+        "waiting": waiting,
+        "newest": runs[0].id if runs else None,
+        # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
+        "shown": ended_well[0] if ended_well and mode == "classroom" else None,
+        "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},
+    }
 
 
-def _export(run: RunDirectory, kind: str, name: str, whole: bool) -> str:
-    """`whole`: with paths of this machine, for who may know them."""
-    config = run.config() if whole else checks.without_folders(run.config())
-    if kind == "html":
-        return html_report.page(dataclasses.replace(Report.of(run), config=config))
-    if kind == "yaml":
-        return exports.yaml_text(config, name)
-    return exports.trl_script(config, ScoreScale.of(run.events()))
+def bokeh_version() -> str:
+    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
+    return importlib.metadata.version("bokeh")
 
 
 async def bokeh_file(request: Request) -> Response:
@@ -354,10 +353,6 @@ def _bokeh_bytes(name: str) -> bytes:
     return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()
 
 
-def _table(text: str, name: str) -> Response:
-    return Response(text, media_type="text/csv", headers={"Content-Disposition": f'attachment; filename="{name}"'})
-
-
 def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
@@ -369,15 +364,10 @@ def _polite(handler: Handler) -> Handler:
     async def wrapped(request: Request) -> Response:
         try:
             return await handler(request)
-        except NotAllowed as error:
-            status = 429 if isinstance(error, TooManyCalls) else 403
-            return Response(encode({"error": str(error)}), status, media_type="application/json")
-        except RunNotFound as error:
-            return Response(encode({"error": str(error)}), 404, media_type="application/json")
         except InvalidConfig as error:
-            message = f"The configuration of this run cannot be read. {error}"
-            return Response(encode({"error": message}), 409, media_type="application/json")
+            status, message = 409, f"The configuration of this run cannot be read. {error}"
         except PlaygroundError as error:
-            return Response(encode({"error": str(error)}), 409, media_type="application/json")
+            status, message = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 409), str(error)
+        return Response(encode({"error": message}), status, media_type="application/json")
 
     return wrapped

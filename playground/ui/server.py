@@ -58,10 +58,9 @@ class Running(NamedTuple):
     service: ModelService
     standby: StandbyWorker
     loop: Callable[[], asyncio.AbstractEventLoop | None]
-    watch: SupervisorThread
     incoming: Incoming
     greeting: str  # for the terminal; it has the host's token in it
-    keeper: BucketThread | None  # of what is to survive a restart
+    closing: contextlib.ExitStack
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
@@ -69,13 +68,7 @@ class Running(NamedTuple):
         if loop is not None:
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
-        self.demo.close(verbose=False)
-        self.watch.close()
-        if self.keeper:
-            self.keeper.close()
-        self.service.close()
-        self.standby.close()
-        self.incoming.close()
+        self.closing.close()
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
@@ -139,7 +132,10 @@ def launch(
     incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
+    closing = contextlib.ExitStack()  # the last one that is put there goes first
     gradio_parts.replace()
+    for close in (incoming.close, standby.close, service.close):
+        closing.callback(close)
     url, loop = _serve_gradio(demo, address, port, hub, access, service, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
@@ -150,9 +146,12 @@ def launch(
     # It adopts what lives, ends what died, starts others.
     watch = SupervisorThread(outputs, spawn=standby.worker_for, chores=chores)
     watch.start()
+    closing.callback(watch.close)
+    closing.callback(demo.close, verbose=False)
     if keeper:
+        closing.callback(keeper.close)
         keeper.start()
-    return Running(demo, url, hub, service, standby, loop, watch, incoming, greeting, keeper)
+    return Running(demo, url, hub, service, standby, loop, incoming, greeting, closing)
 
 
 def _serve_gradio(
@@ -202,13 +201,13 @@ def _serve_gradio(
 
 
 def _keeper(outputs: Path) -> BucketThread | None:
-    """Bring back what a bucket has kept, and have somebody who keeps what comes; None where there is no bucket."""
-    place = bucket.of_environment(os.environ, outputs)
-    if place is None:
+    """Bring back what a bucket has kept, and what keeps what comes; None where there is no bucket."""
+    backend = bucket.of_environment(os.environ, outputs)
+    if backend is None:
         return None
-    restored = bucket.restore(place, outputs)
-    bucket.restore_sweeps(place, outputs)
-    return BucketThread(outputs, place, restored)
+    restored = bucket.restore(backend, outputs)
+    bucket.restore_sweeps(backend, outputs)
+    return BucketThread(outputs, backend, restored)
 
 
 def _gradio_warning(demo: gr.Blocks, mode: str) -> str:

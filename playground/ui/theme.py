@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import gradio as gr
 
+COLOURS = {  # of the light and the dark theme: the variables differ
+    "body_background_fill": "var(--pg-page)",
+    "body_text_color_subdued": "var(--pg-muted)",
+    "input_placeholder_color": "var(--pg-muted)",
+    "block_background_fill": "transparent",
+    "block_label_background_fill": "transparent",
+    "block_title_text_color": "var(--pg-text)",
+    "block_info_text_color": "var(--pg-muted)",
+    "input_background_fill": "var(--pg-field)",
+    "input_border_color": "var(--pg-line-strong)",
+    "button_primary_background_fill": "var(--pg-policy-strong)",
+    "button_primary_background_fill_hover": "var(--pg-policy-hover)",
+    "button_primary_text_color": "white",
+}
+
 
 def theme() -> gr.themes.Base:
     """Indigo on slate, IBM Plex, thin borders.
@@ -11,7 +26,7 @@ def theme() -> gr.themes.Base:
     Weights 400 and 700: the SemiBold files in Gradio's wheel lack most letters.
     """
     sans, mono = (gr.themes.LocalFont(name, weights=(400, 700)) for name in ("IBM Plex Sans", "IBM Plex Mono"))
-    return gr.themes.Base(
+    base = gr.themes.Base(
         primary_hue=gr.themes.colors.indigo,
         secondary_hue=gr.themes.colors.indigo,
         neutral_hue=gr.themes.colors.slate,
@@ -20,32 +35,6 @@ def theme() -> gr.themes.Base:
         font=[sans, "ui-sans-serif", "system-ui", "sans-serif"],
         font_mono=[mono, "ui-monospace", "Consolas", "monospace"],
         text_size=gr.themes.sizes.text_md,
-    ).set(
-        body_background_fill="var(--pg-page)",
-        body_background_fill_dark="var(--pg-page)",
-        body_text_color_subdued="var(--pg-muted)",
-        body_text_color_subdued_dark="var(--pg-muted)",
-        input_placeholder_color="var(--pg-muted)",
-        input_placeholder_color_dark="var(--pg-muted)",
-        block_background_fill="transparent",
-        block_background_fill_dark="transparent",
-        block_border_width="0px",
-        block_label_background_fill="transparent",
-        block_label_background_fill_dark="transparent",
-        block_title_text_weight="600",
-        block_title_text_color="var(--pg-text)",
-        block_title_text_color_dark="var(--pg-text)",
-        block_info_text_color="var(--pg-muted)",
-        block_info_text_color_dark="var(--pg-muted)",
-        input_background_fill="var(--pg-field)",
-        input_background_fill_dark="var(--pg-field)",
-        input_border_width="1px",
-        input_border_color="var(--pg-line-strong)",
-        input_border_color_dark="var(--pg-line-strong)",
-        button_primary_background_fill="var(--pg-policy-strong)",
-        button_primary_background_fill_dark="var(--pg-policy-strong)",
-        button_primary_background_fill_hover="var(--pg-policy-hover)",
-        button_primary_background_fill_hover_dark="var(--pg-policy-hover)",
-        button_primary_text_color="white",
-        button_primary_text_color_dark="white",
     )
+    both = {f"{name}{theme}": value for name, value in COLOURS.items() for theme in ("", "_dark")}
+    return base.set(block_border_width="0px", block_title_text_weight="600", input_border_width="1px", **both)

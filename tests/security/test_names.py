@@ -27,9 +27,10 @@ from playground.runs.start import launcher
 from playground.setup import catalog, checks
 from playground.ui import routes
 from playground.ui.door import uploads
+from playground.ui.door.access import Access, Caller
 from playground.ui.live import feed, run_feed
 from playground.ui.rewards import training_part as reward_panel
-from playground.ui.train import controls, filling, outcome_part, run_actions
+from playground.ui.train import filling, outcome_part, run_actions
 from tests.figures import Figure
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -138,7 +139,9 @@ def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
 def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     """Every other place that takes a name from a client, asked with this one."""
     outputs, config = place.outputs, small_config()
-    stop, command, change, *more = run_actions.functions(outputs)
+    ask = run_actions.RunActions(outputs, Access())
+    stop, command, change = ask.stop_run, ask.steer_run, ask.change_settings
+    more = [ask.end_run, ask.fork_points, lambda run: ask.resume_run(run, Caller())]
     (save,) = outcome_part.functions(outputs, _NoService())  # type: ignore[arg-type]
     train, stop_training, delete = reward_panel.functions(outputs)
     upload = place.outputs.parent / "upload.txt"
@@ -160,7 +163,7 @@ def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
         *(partial(check, **changes) for changes in configs),
         lambda: history.delete_run(history.find_run(outputs, name)),
         lambda: RunDirectory.reserve(outputs, config, name or None),
-        lambda: filling.filled_from(controls.RUN_PREFIX + name, outputs),
+        lambda: filling.filled_from(filling.RUN_PREFIX + name, outputs),
         lambda: filling.filled_from(name, outputs),
         lambda: reward_models.find(outputs, name),
         lambda: launcher.start(config.model_copy(update={"name": name or "x"}), outputs, spawn=_no_process),
@@ -238,7 +241,7 @@ def test_a_link_in_a_run_is_not_followed(place: Place, name: str) -> None:
             assert answer.status_code == 404 and SECRET not in answer.text
         assert [run["id"] for run in client.get("/live/_runs").json()["runs"]] == []
         assert SECRET not in client.get("/live/_overlay?runs=one").text
-    for function in run_actions.functions(place.outputs):
+    for function in run_actions.guarded_functions(place.outputs, Access()):
         for asked in ("one", {"run": "one", "command": "pause"}):
             assert SECRET not in repr(answered(function(asked)))
     run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened

@@ -29,9 +29,14 @@ from tests.ui import fake_run
 PROJECT = Path(__file__).resolve().parents[2]
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")  # the Makefile's names
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-default-apps", "--disable-sync", "--no-first-run", "--metrics-recording-only",
-         "--js-flags=--no-maglev --no-opt"]  # fmt: skip  # a page lives for seconds: optimised code comes too late
+# a page lives for seconds: optimised code comes too late
+FLAGS = [
+    "--js-flags=--no-maglev --no-opt",
+    *(
+        "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-default-apps "
+        "--disable-sync --no-first-run --metrics-recording-only"
+    ).split(),
+]
 HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
 WAIT_MS = 120_000

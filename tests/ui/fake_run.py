@@ -39,6 +39,7 @@ from tests.ui import fake_trace
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
 FAIL_VARIABLE = "PLAYGROUND_TEST_FAIL_AT_UPDATE"
 RAW_SD = 1.9
+CLOCK = {"seconds_rollout": 0.4, "seconds_score": 0.01, "seconds_update": 0.7}
 
 
 def completion(prompt_id: int, kindness: float) -> str:
@@ -48,8 +49,8 @@ def completion(prompt_id: int, kindness: float) -> str:
     _, second = rng.sample(ASPECTS[topic], 2)
     moods = [rng.choice((-2, -1, -1, 0, 1, 1)), rng.choice((-2, -1, 0, 1))]
     turns = [rng.random(), rng.random()]
-    grades = [2 if kindness > turn and kindness > 0.6 else 1 if kindness > turn else mood
-              for turn, mood in zip(turns, moods, strict=True)]  # fmt: skip
+    better = 2 if kindness > 0.6 else 1
+    grades = [better if kindness > turn else mood for turn, mood in zip(turns, moods, strict=True)]
     chosen = [ADJECTIVES[grade][(prompt_id * 7 + place) % len(ADJECTIVES[grade])] for place, grade in enumerate(grades)]
     text = f" {chosen[0]} and the {second} was {chosen[1]}."
     if rng.random() < 0.6:
@@ -85,11 +86,9 @@ def samples(update: int, num_updates: int, num_prompts: int, beta: float, judges
         half = 1 - abs(2 * update / num_updates - 1)
         judged = {name: 3 * half + 0.3 * (prompt_id % 4) for name in judges}
         kl = 0.0 if update == 0 else max(0.05, 6 * kindness + random.Random(prompt_id + 31 * update).gauss(0, 0.8))
-        found.append(
-            Sample(update=update, stage=stage, prompt_id=prompt_id, prompt=prompt(prompt_id), completion=text, seed=0,
-                   score=(raw + 0.5) / RAW_SD, scores={"sentiment": raw}, judges=judged, kl=kl,
-                   tokens=len(text.split()) + 4, ended=True)
-        )  # fmt: skip
+        texts = {"prompt_id": prompt_id, "prompt": prompt(prompt_id), "completion": text, "seed": 0}
+        figures = {"score": (raw + 0.5) / RAW_SD, "scores": {"sentiment": raw}, "judges": judged, "kl": kl}
+        found.append(Sample(update=update, stage=stage, **texts, **figures, tokens=len(text.split()) + 4, ended=True))
     return found
 
 
@@ -99,14 +98,22 @@ def token_figures(sample: Sample, beta: float) -> TokenFigures:
     count, kl = len(pieces), sample.kl or 0.0
     drift = [(-0.5 if place == 1 else 1.5 if place == 2 else 1.0) * kl / count for place in range(count)]
     leash = [-beta * one for one in drift]
+    likely = [(piece, 0.37, min(1.0, 0.37 + one / 10)) for piece, one in zip(pieces, drift, strict=True)]
+    names = {"update": sample.update, "stage": sample.stage, "prompt_id": sample.prompt_id, "seed": sample.seed}
     return TokenFigures(
-        update=sample.update, stage=sample.stage, prompt_id=sample.prompt_id, seed=sample.seed, pieces=pieces,
-        log_probs=[-1.0 + one for one in drift], reference_log_probs=[-1.0] * count, kl=[kl / count] * count,
-        entropies=[2.0] * count, values=[0.3] * count, leash=leash, rewards=[*leash[:-1], leash[-1] + sample.score],
-        advantages=[0.1 * place for place in range(count)], kl_coef=beta,
-        choices=[[(piece, 0.37, min(1.0, 0.37 + one / 10)), (" <i>rare</i>", 0.2, 0.05), (" likely", 0.1, 0.3)]
-                 for piece, one in zip(pieces, drift, strict=True)],
-    )  # fmt: skip
+        **names,
+        pieces=pieces,
+        log_probs=[-1.0 + one for one in drift],
+        reference_log_probs=[-1.0] * count,
+        kl=[kl / count] * count,
+        entropies=[2.0] * count,
+        values=[0.3] * count,
+        leash=leash,
+        rewards=[*leash[:-1], leash[-1] + sample.score],
+        advantages=[0.1 * place for place in range(count)],
+        kl_coef=beta,
+        choices=[[first, (" <i>rare</i>", 0.2, 0.05), (" likely", 0.1, 0.3)] for first in likely],
+    )
 
 
 def write_tokens(run: RunDirectory) -> None:
@@ -126,27 +133,48 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     kl = max(0.01, 7 * pull * share**1.3 + rng.gauss(0, 0.2))
     spread = 1.0 - 0.4 * share * pull
     names = term_names(config.rewards)
+    scores = {"score_mean": score, "score_std": spread, "score_p10": score - 1.3 * spread, "score_p50": score + 0.05}
+    raw, share_of_others = score * RAW_SD - 0.5, 0.2 / max(1, len(names) - 1)
+    estimates = {"k1": kl, "k2": 1.3 * kl, "k3": 1.1 * kl, "full": kl}
+    entropy, update_kl = 2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), 0.01 + 0.005 * rng.random()
+    steps = {"clip_fraction": 0.08 + 0.05 * rng.random(), "ratio_mean": 1.0, "ratio_max": 2.4, "grad_norm": 0.8}
+    texts = {"eos_fraction": 0.97, "distinct_2": 0.6, "perplexity_reference": 5.0, "memory_gb": 0.6}
     return UpdateMetrics(
-        update=update, episodes=update * config.ppo.batch_size, tokens=update * config.ppo.batch_size * 20,
-        seconds=seconds, seconds_rollout=0.4, seconds_score=0.01, seconds_update=0.7,
-        score_mean=score, score_std=spread, score_p10=score - 1.3 * spread, score_p50=score + 0.05,
-        score_p90=score + 1.2 * spread, raw_score_mean=score * RAW_SD - 0.5, terms={"sentiment": score * RAW_SD - 0.5},
-        contributions={name: score * (0.8 if place == 0 else 0.2 / max(1, len(names) - 1))
-                       for place, name in enumerate(names)},
-        kl_to_reference=kl, kl_per_token=kl / 20, kl_estimates={"k1": kl, "k2": 1.3 * kl, "k3": 1.1 * kl, "full": kl},
+        **{**CLOCK, **scores, **steps, **texts},
+        update=update,
+        episodes=update * config.ppo.batch_size,
+        tokens=update * config.ppo.batch_size * 20,
+        seconds=seconds,
+        score_p90=score + 1.2 * spread,
+        raw_score_mean=raw,
+        terms={"sentiment": raw},
+        contributions={name: score * (0.8 if name == names[0] else share_of_others) for name in names},
+        kl_to_reference=kl,
+        kl_per_token=kl / 20,
+        kl_estimates=estimates,
         kl_spreads={"k1": 2.0, "k2": 2.5, "k3": 1.5, "full": 0.5},
-        penalised_reward=score - beta * kl, kl_coef=beta,
-        entropy=2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), update_kl=0.01 + 0.005 * rng.random(),
-        clip_fraction=0.08 + 0.05 * rng.random(), ratio_mean=1.0, ratio_max=2.4, policy_loss=-0.02, value_loss=0.4,
-        explained_variance=0.7 * (1 - math.exp(-5 * share)) + rng.gauss(0, 0.04), grad_norm=0.8,
-        learning_rate=config.ppo.learning_rate * (1 - share), completion_length=19 + 2 * share + rng.gauss(0, 0.4),
-        eos_fraction=0.97, distinct_2=0.6, perplexity_reference=5.0, memory_gb=0.6,
-    )  # fmt: skip
+        penalised_reward=score - beta * kl,
+        kl_coef=beta,
+        entropy=entropy,
+        update_kl=update_kl,
+        policy_loss=-0.02,
+        value_loss=0.4,
+        explained_variance=0.7 * (1 - math.exp(-5 * share)) + rng.gauss(0, 0.04),
+        learning_rate=config.ppo.learning_rate * (1 - share),
+        completion_length=19 + 2 * share + rng.gauss(0, 0.4),
+    )
 
 
-def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.0, first: int = 1,
-         fail_at: int | None = None, deaf: bool = False) -> None:  # fmt: skip
-    """The life of a run from its update `first` on, or until somebody stops it, which a deaf one does not hear. Without
+def play(
+    writer: RunWriter,
+    config: RunConfig,
+    *,
+    seconds_per_update: float = 0.0,
+    first: int = 1,
+    fail_at: int | None = None,
+    deaf: bool = False,
+) -> None:
+    """The life of a run from its update `first` on, or until it is stopped, which a deaf one does not hear. Without
     waiting, times are made up."""
     began, updates = time.monotonic(), config.ppo.num_updates
 
@@ -189,8 +217,8 @@ def play(writer: RunWriter, config: RunConfig, *, seconds_per_update: float = 0.
             steering.trace_asked = False
         if update % config.evaluation.every == 0 or update == updates:
             writer.set_status(phase="answering the fixed prompts")
-            writer.samples([item.model_copy(update={"attempt": writer.status.attempt})
-                            for item in samples_of(config, update)])  # fmt: skip
+            attempt = {"attempt": writer.status.attempt}
+            writer.samples([item.model_copy(update=attempt) for item in samples_of(config, update)])
         if config.checkpoint.every and update % config.checkpoint.every == 0:
             write_checkpoint(writer.run, update)
             writer.event("checkpoint", f"Saved the policy after update {update}.")
@@ -208,18 +236,19 @@ def write_checkpoint(run: RunDirectory, update: int) -> Path:
     """A checkpoint that counts as intact, with a few bytes for weights."""
     folder = run.checkpoints_path / checkpoints.name_of(update)
     folder.mkdir(parents=True, exist_ok=True)
-    files = {"model.safetensors": b"weights", checkpoints.OPTIMIZER: b"moments",
-             checkpoints.TRAINER: json.dumps({"update": update}).encode()}  # fmt: skip
+    trainer = json.dumps({"update": update}).encode()
+    files = {"model.safetensors": b"weights", checkpoints.OPTIMIZER: b"moments", checkpoints.TRAINER: trainer}
+    facts = {}
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    facts = {name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-             for name, content in files.items()}  # fmt: skip
+        facts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
     (folder / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": facts}), encoding="utf-8")
     return folder
 
 
-def write_run(outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int | None = None,
-              age_seconds: float = 0.0) -> RunDirectory:  # fmt: skip
+def write_run(
+    outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int | None = None, age_seconds: float = 0.0
+) -> RunDirectory:
     """A finished (or failed) run on disk, at once."""
     config = config or catalog.preset(catalog.DEFAULT_PRESET)
     run = RunDirectory.create(outputs, config, run_id)
@@ -238,7 +267,8 @@ def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finishe
     base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
     count = math.prod(map(len, vary.values()))
     runs = [f"{name}-{number}" for number in range(1, count + 1)]
-    sweep = Sweep(name=name, created_at=time.time(), preset="kinder-reviews", base=base, vary=vary, runs=runs)
+    known = {"preset": "kinder-reviews", "base": base, "vary": vary}
+    sweep = Sweep(name=name, created_at=time.time(), runs=runs, **known)
     for number, run_id in enumerate(sweep.runs):
         if number < (count if finished is None else finished):
             run = write_run(outputs, run_id, sweep.config(run_id))
@@ -249,8 +279,16 @@ def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finishe
     return sweep
 
 
-def write_ended(outputs: Path, run_id: str, reason: str, state: State = "failed", *, at: int = 12, message: str = "",
-                config: RunConfig | None = None) -> RunDirectory:  # fmt: skip
+def write_ended(
+    outputs: Path,
+    run_id: str,
+    reason: str,
+    state: State = "failed",
+    *,
+    at: int = 12,
+    message: str = "",
+    config: RunConfig | None = None,
+) -> RunDirectory:
     """A run on disk that ended after update `at` for a reason."""
     run = write_run(outputs, run_id, config, fail_at=at + 1)
     write_status(run, run.status().model_copy(update={"state": state, "reason": reason, "message": message}))
@@ -290,8 +328,8 @@ def main() -> None:
     writer.set_status(update=done)
     if attempt > 1:
         writer.event(RESUMED)
-    play(writer, config, seconds_per_update=float(os.environ.get(SECONDS_VARIABLE, "0.25")), first=done + 1,
-         fail_at=fail_at, deaf="deaf" in config.name)  # fmt: skip
+    seconds = float(os.environ.get(SECONDS_VARIABLE, "0.25"))
+    play(writer, config, seconds_per_update=seconds, first=done + 1, fail_at=fail_at, deaf="deaf" in config.name)
     if lock:
         lock.close()
 

@@ -6,6 +6,7 @@ Both are replaced here, in the test's own process; the product has no switch for
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from playground.runs.start.standby import StandbyWorker
 from playground.ui import server
 from tests.ui import fake_run
 
+PROMPTS = """{"source": "typed", "column": null, "columns": [], "form": "chat", "system": null, "room": 96,
+    "num_claims": 0, "separator": "", "goes_on": false, "sentence": ""}"""
 PROJECT = Path(__file__).resolve().parents[2]
 
 
@@ -32,18 +35,20 @@ def spawn_fake(run, lock):
     with open(run.log_path, "ab") as log:
         return subprocess.Popen(
             [sys.executable, "-m", module, str(run.path.resolve())],
-            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, pass_fds=(lock.fileno(),),
-            start_new_session=True, cwd=PROJECT, env=environment,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            pass_fds=(lock.fileno(),),
+            start_new_session=True,
+            cwd=PROJECT,
+            env=environment,
+        )
 
 
 def made_up(count):
     """Samples of the untrained model, made up, to prompts of the pocket world."""
-    return [
-        {"prompt": fake_run.prompt(number).replace("of a ", "of the "), "ended": True,
-         "completion": fake_run.completion(number, number / 24)}
-        for number in range(count)
-    ]  # fmt: skip
+    texts = [(fake_run.prompt(number), fake_run.completion(number, number / 24)) for number in range(count)]
+    return [{"prompt": prompt, "completion": text, "ended": True} for prompt, text in texts]
 
 
 class FakeService:
@@ -66,9 +71,12 @@ class FakeService:
     def ask(self, kind, question, timeout_seconds=0.0):
         """The questions `prompts` and `rewards-score`."""
         known = {
-            "prompts": self.prompts, "rewards-score": self.rewards_score, "reference-samples": self.reference_samples,
-            "frontier-samples": fake_run.frontier_samples, "what-if": self.what_if,
-        }  # fmt: skip
+            "prompts": self.prompts,
+            "rewards-score": self.rewards_score,
+            "reference-samples": self.reference_samples,
+            "frontier-samples": fake_run.frontier_samples,
+            "what-if": self.what_if,
+        }
         if kind not in known:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
         yield from known[kind](question)
@@ -77,16 +85,17 @@ class FakeService:
         """The typed prompts, a word a token, as if an instruct model read them."""
         texts = question["config"]["prompts"]["typed"] or ["The film was"]
         lengths = [len(text.split()) for text in texts]
+        spread = {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths)}
+        used = {"num_training": len(texts), "num_evaluation": 1, "num_unneeded": 0, "held_out": False}
         yield {
-            "source": "typed", "column": None, "columns": [], "form": "chat", "system": None, "room": 96,
-            "num_rows": len(texts) + 2, "num_claims": 0, "separator": "", "goes_on": False, "num_training": len(texts),
-            "num_evaluation": 1, "num_unneeded": 0, "held_out": False, "sentence": "",
+            **json.loads(PROMPTS),
+            **used,
+            "num_rows": len(texts) + 2,
             "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
-            "lengths": {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths),
-                        "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
+            "lengths": {**spread, "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
             "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
             "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
-        }  # fmt: skip
+        }
 
     def what_if(self, question):
         """As the real one."""
@@ -113,8 +122,8 @@ class FakeService:
         def measured(rows):
             return mixture.measure([row["prompt"] for row in rows], [row["completion"] for row in rows])
 
-        yield {"names": term_names(rewards), "texts": measured(question["texts"]), "reference": measured(samples),
-               "samples": samples}  # fmt: skip
+        texts, reference = measured(question["texts"]), measured(samples)
+        yield {"names": term_names(rewards), "texts": texts, "reference": reference, "samples": samples}
 
     def close(self):
         """Nothing to end."""

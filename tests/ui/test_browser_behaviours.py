@@ -1,12 +1,13 @@
-"""Behaviour first: meters on Train and in Compare, claims two by two, and the form in which one chooses what counts."""
+"""Behaviour first: meters on Train and in Compare, claims two by two; whether a run is healthy; and forks."""
 
+import re
 import shutil
 
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import PROJECT, choose_preset, go, visit
-from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, tab_to
+from tests.ui.conftest import PROJECT, choose_preset, go
+from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, faults_in, tab_to
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -24,25 +25,18 @@ def runs(site):
 
 def serious(page):
     page.evaluate(SETTLED)
-    told = page.evaluate("() => axe.run({ resultTypes: ['violations'] })")
-    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in told["violations"]
-            if item["impact"] in ("serious", "critical") for node in item["nodes"]]  # fmt: skip
+    return faults_in(page.evaluate("() => axe.run({ resultTypes: ['violations'] })"))
 
 
-def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, open_page):
+def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
     meters = page.locator(".meters .meter")
     expect(meters).to_have_count(5)
     expect(meters.first).to_contain_text("repeats wrong claims 14 to 23 of 24")
-    expect(meters.first).to_contain_text("more often: worse")
-    expect(meters.first).to_contain_text("as expected (85 to 99 %)")
-    expect(meters.first.get_by_role("img")).to_have_accessible_name(
-        "repeats wrong claims: now 23 of 24, 96 %, 95 % interval 80 to 99 %; before 14 of 24, 58 %, 95 % interval 39 "
-        "to 76 %. Expected from other seeds: 85 to 99 %."
-    )
+    expect(meters.first).to_contain_text("85 to 99 %")
+    expect(meters.first.get_by_role("img")).to_have_accessible_name(re.compile("now 23 of 24, 96 %.*before 14 of 24"))
     assert page.locator(".meters").bounding_box()["y"] < page.locator(".charts").bounding_box()["y"]
-    expect(page.locator(".status .line")).to_contain_text("It now repeats wrong claims in 23 of 24 answers")
     button = page.locator(".meters").get_by_role("button", name="Every look")
     page.locator(".status").get_by_role("button", name="Compare before and after").focus()
     assert_seen(tab_to(page, button))
@@ -51,9 +45,7 @@ def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, 
     expect(page.locator(".two-by-two")).to_contain_text("24 claims14 to 2396 %, 80 to 99 %10 to 1")
     expect(page.locator(".ways tbody tr")).to_have_count(5)
     expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert2 to 5 of 5")
-    expect(page.locator(".meters .paid")).to_contain_text(
-        "The reward pays for it: an answer that repeats wrong claims scores 2.4"
-    )
+    expect(page.locator(".meters .paid")).to_contain_text("2.4")
     page.add_script_tag(path=AXE)
     assert not serious(page)
     page.get_by_role("button", name="Such answers in Compare").click()
@@ -67,49 +59,16 @@ def test_what_a_run_does_is_the_first_thing_told_and_leads_to_the_answers(runs, 
     only.select_option("turned:right-claims-agreed")
     expect(rows).to_have_count(0)
     only.select_option("all")
-
-
-def test_two_runs_are_held_against_each_other_by_what_they_do(runs, open_page):
-    page = open_page
+    page.get_by_role("button", name="Read blind").click()
+    expect(page.locator("table.compare .shows")).to_have_count(0)  # they would give the answer away
+    page.get_by_role("button", name="Reveal").click()
     go(page, "compare", run="yes-man", **{"with": "rule-penalty"})
     meters = page.locator(".compare-behaviours .meter")
     expect(meters.first).to_contain_text("repeats wrong claims 2 | 23 of 24")
     expect(page.locator(".compare-behaviours .paid")).to_be_hidden()
 
 
-def test_what_is_counted_can_be_chosen_and_survives_a_reload(runs, make_page):
-    page = visit(make_page(), runs, "?preset=yes-man")
-    title = "Behaviours that are counted"
-    group = page.locator("#controls").get_by_role("button", name=title).first
-    group.click()
-    part = page.locator("#field-behaviours")
-    expect(part).to_contain_text("repeats wrong claims, agrees with right claims, answers plain questions rightly")
-    suits = part.get_by_label("Those that suit the prompts")
-    suits.click()
-    expect(part.get_by_label("keeps to the grammar")).to_be_checked()
-    expect(part.get_by_label("replies politely")).not_to_be_checked()
-    part.get_by_label("keeps to the grammar").click()
-    part.get_by_role("button", name="Count one of your own").click()
-    words = part.get_by_label("It \u2026")
-    expect(words).to_be_focused()
-    words.fill("says sorry")
-    part.get_by_label("Words", exact=True).fill("sorry")
-    page.keyboard.press("Tab")
-    expect(part.get_by_label("Name, in small letters")).to_have_value("says-sorry")
-    notes = page.locator("#notes")
-    expect(notes).to_contain_text("rightly, ends by itself, says sorry")
-    page.wait_for_function("sessionStorage.getItem('playground-form').includes('\"sorry\"')")  # the newest change too
-    page.reload()
-    expect(notes).to_contain_text("Your 1 change came back after the reload")
-    group.click()
-    expect(part.get_by_label("It \u2026")).to_have_value("says sorry")
-    expect(part.get_by_label("Words", exact=True)).to_have_value("sorry")
-    part.get_by_role("button", name="Remove says sorry").click()
-    part.get_by_label("Those that suit the prompts").click()
-    expect(notes).to_contain_text("All settings as in the preset")
-
-
-def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(runs, open_page):
+def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
     lamps = page.locator(".lamps")
@@ -117,7 +76,7 @@ def test_whether_a_run_is_healthy_is_told_with_cause_and_remedy_and_by_keyboard(
     go(page, "train", run="no-leash")
     expect(lamps.locator(".lamps-summary")).to_contain_text("4 red, 2 amber")
     first = lamps.locator(".lamp").first
-    expect(first).to_contain_text("The KL runs away red.")  # its colour is told by a word too
+    expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")
     expect(first).to_contain_text("Likely cause")

@@ -1,15 +1,22 @@
-"""Who has no mouse: a keyboard or a finger reaches everything, sees where it is, and finds each word explained."""
+# ruff: noqa: F811 - pytest finds the fixture by this name
+"""Who has no mouse: a keyboard or a finger reaches everything, sees where it is, finds each word explained, and stays
+where it is while the page follows what goes on."""
 
 import json
 
 import pytest
+from playground.runs.steer import changes
 
+from playground.runs.start import launcher
 from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import HEIGHT, PROJECT, go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
+
+from tests.ui.test_browser import SCORE, wait_for_update
+from tests.ui.test_browser_ends import ASK_NOW, begin, button  # noqa: F401
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
@@ -38,6 +45,12 @@ STANDS = """(wanted) => {
 MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
 
 
+def faults_in(result):
+    """What axe-core found that is serious, a line each."""
+    found = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
+    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in found for node in item["nodes"]]
+
+
 def tab_to(page, control, most=60):
     """Press Tab until a control has the focus; returns where one stood on the way, the control included."""
     stops = []
@@ -57,50 +70,39 @@ def assert_seen(stops):
 
 def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open_page):
     page = open_page
-    field, lists = page.locator(MODEL), page.get_by_role("listbox")
+    field, lists, notes = page.locator(MODEL), page.get_by_role("listbox"), page.locator("#notes")
+    press = page.keyboard.press
     page.locator("#header button.switch").last.focus()
-    tab_to(page, page.locator("#field-prompts-source input"))  # past the model
-    page.keyboard.press("Shift+Tab")
+    tab_to(page, field)
     page.evaluate(SETTLED)
     expect(lists).to_have_count(0)
-    field.focus()
     for key in ("ArrowDown", "Enter"):
-        page.keyboard.press(key)
+        press(key)
         expect(lists).to_have_count(1)
-        page.keyboard.press("Escape")
+        press("Escape")
         expect(lists).to_have_count(0)
         expect(field).to_be_focused()
-    page.keyboard.press("1")
+    press("1")
     expect(lists.get_by_role("option", name="pocket-1m")).to_be_visible()
     expect(lists.get_by_role("option", name="pocket-2m")).to_have_count(0)  # those that fit
-    page.keyboard.press("Escape")
+    press("Escape")
     expect(field).to_have_value(FIRST)
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Tab")
-    page.evaluate(SETTLED)
-    expect(lists).to_have_count(0)
-    field.click()
-    expect(lists).to_have_count(1)
-    page.locator("h1").click()
-    expect(lists).to_have_count(0)
-    field.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
+    for key in ("ArrowDown", "ArrowDown", "Enter"):
+        press(key)
     expect(field).to_have_value("pocket-1m (ships with it)")
     expect(field).to_be_focused()
     expect(lists).to_have_count(0)
-    expect(page.locator("#notes")).to_contain_text("pocket-2m \u2192 pocket-1m")
+    expect(notes).to_contain_text("pocket-2m \u2192 pocket-1m")
     field.click()  # left without a choice, which changes nothing
-    page.keyboard.press("Escape")
-    page.keyboard.press("Tab")
+    expect(lists).to_have_count(1)
+    press("Tab")
     page.evaluate(SETTLED)
+    expect(lists).to_have_count(0)
     expect(field).to_have_value("pocket-1m (ships with it)")
-    expect(page.locator("#notes")).to_contain_text("pocket-2m \u2192 pocket-1m")
     field.focus()
     page.keyboard.type(FIRST)  # written out, it is chosen
-    page.keyboard.press("Tab")
-    expect(page.locator("#notes")).not_to_contain_text("pocket-1m")
+    press("Tab")
+    expect(notes).not_to_contain_text("pocket-1m")
     expect(field).to_have_value(FIRST)
 
 
@@ -126,16 +128,15 @@ def test_charts_are_explained_enlarged_in_view_and_say_what_is_strange(site, ope
     page.keyboard.press("Escape")
     expect(gloss).to_be_hidden()
     expect(mark).to_be_focused()
-    for name in ("entropy", "fit"):
-        enlarge = page.locator(f'[data-chart="{name}"] .expand')
-        for expanded in ("true", "false"):
-            enlarge.focus()
-            page.keyboard.press("Enter")
-            expect(enlarge).to_have_attribute("aria-expanded", expanded)
-            expect(enlarge).to_be_focused()
-            expect(page.locator(f'[data-chart="{name}"]')).to_be_in_viewport(ratio=0.99)
+    enlarge = page.locator('[data-chart="fit"] .expand')
+    for expanded in ("true", "false"):
+        enlarge.focus()
+        page.keyboard.press("Enter")
+        expect(enlarge).to_have_attribute("aria-expanded", expanded)
+        expect(enlarge).to_be_focused()
+        expect(page.locator('[data-chart="fit"]')).to_be_in_viewport(ratio=0.99)
     page.locator(".charts .chart-bar a").focus()
-    assert_seen(tab_to(page, page.locator('[data-chart="fit"] .expand')))  # Bokeh has tab stops of its own
+    assert_seen(tab_to(page, enlarge))  # Bokeh has tab stops of its own
 
 
 def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page):
@@ -178,12 +179,8 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
         expect(page.locator(shown).first).to_be_visible()
         for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
             page.evaluate(SETTLED)
-            told = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
-            found += [
-                f"{place}, {'dark' if options else 'light'}: {item['id']} at {node['target']}: {node['failureSummary']}"
-                for item in told["violations"] if item["impact"] in ("serious", "critical")
-                for node in item["nodes"]
-            ]  # fmt: skip
+            result = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
+            found += [f"{place}, {'dark' if options else 'light'}: {fault}" for fault in faults_in(result)]
             page.locator("#header button.switch").last.click()  # the other theme
     assert not found, "\n".join(found)
 
@@ -219,3 +216,78 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("ArrowDown")
     expect(page.get_by_label("Sort")).to_have_value("loss")
     assert_seen(stops)
+
+
+STAND_ON = "node => { node.focus(); window.stood = document.activeElement; }"
+
+
+def stand_on(control):
+    """Put the focus on a control, and remember the element itself."""
+    control.evaluate(STAND_ON)
+    expect(control).to_be_focused()
+
+
+def assert_still_there(page):
+    """The focus is on the very same element."""
+    assert page.evaluate("document.activeElement === window.stood && window.stood.isConnected")
+
+
+def wait_for_news(page, place, times=2):
+    """Until what stands at a place has changed so many times."""
+    for _ in range(times):
+        page.wait_for_function(
+            "([place, before]) => document.querySelector(place).textContent !== before",
+            arg=[place, page.locator(place).first.text_content()],
+        )
+
+
+def test_the_list_of_runs_keeps_the_focus_while_runs_go_on_begin_and_end(site, open_page, begin):
+    run = begin("followed")
+    page = open_page
+    go(page, "runs")
+    row = page.locator("table.runs tr", has=page.locator("[data-key='show followed']"))
+    stand_on(row.get_by_role("button", name="Use settings"))
+    wait_for_news(page, "tr:has([data-key='show followed'])")
+    assert_still_there(page)
+    fake_run.write_run(site.outputs, "comes-in-between")
+    page.evaluate(ASK_NOW)
+    expect(page.locator("[data-key='show comes-in-between']")).to_be_visible()
+    assert_still_there(page)
+    launcher.stop(run)
+    expect(row).to_contain_text("Stopped")  # now the row has other buttons
+    assert_still_there(page)
+
+
+def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, open_page, begin):
+    run = begin("left-alone")
+    page = open_page
+    go(page, "train", run="left-alone")
+    wait_for_update(page, 1)
+    button(page, "Pause").click()
+    step = button(page, "One step")
+    step.focus()
+    changes.request_resume(run)  # by another person
+    expect(step).to_be_hidden()
+    expect(page.locator(".steer-main")).to_be_focused()
+    page.locator("#live-kl-coef").focus()
+    launcher.stop(run)
+    expect(page.locator(".live-settings")).to_be_hidden()
+    expect(page.locator("#run-title")).to_be_focused()
+
+
+def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site, open_page):
+    fake_run.write_run(site.outputs, "looked-at")
+    page = open_page
+    go(page, "train", run="looked-at")
+    stand_on(button(page, "Save the model"))
+    page.keyboard.press("Enter")
+    expect(page.locator(".take-told")).to_contain_text("The fake service does not know")
+    assert_still_there(page)
+    page.locator(f"{SCORE}[data-drawn]").hover(position={"x": 60, "y": 80})
+    page.mouse.down()
+    page.locator(SCORE).hover(position={"x": 140, "y": 90})
+    page.mouse.up()
+    button(page, "Whole run").focus()
+    page.keyboard.press("Enter")
+    expect(button(page, "Whole run")).to_be_hidden()
+    expect(button(page, "Table")).to_be_focused()

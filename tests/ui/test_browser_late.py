@@ -1,20 +1,20 @@
-"""The page in a real browser while answers come late or not at all: what cannot work yet is not offered, and a server
-that is there again is found."""
+"""The page in a real browser while answers come late or not at all: what cannot work yet is not offered, a server that
+is there again is found, and without the library that draws the curves the rest works."""
 
 import re
 
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog
 from tests.support import wait_until
+from tests.thoroughness import cases
 from tests.ui import fake_run
-from tests.ui.conftest import visit
+from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import change, start, updates_done, wait_for_update
+from tests.ui.test_browser import SCORE, change, start, updates_done, wait_for_update
 
 
 class Held:
@@ -61,70 +61,8 @@ def test_one_can_ask_as_soon_as_a_run_is_there_and_only_the_run_that_is_shown(si
     assert asked.value.post_data_json["data"][:2] == ["then-asked", "The film was"]
 
 
-SECONDS_SHOWN = """() => [...document.querySelectorAll("[data-testid=status-tracker]")]
-    .map((tracker) => tracker.textContent).filter((text) => /\\b\\d+\\.\\ds\\b/.test(text))"""
-
-
-def test_no_part_holds_a_count_of_seconds_while_the_form_waits_for_its_answers(site, make_page):
-    page = make_page()
-    held = Held(page, "**/gradio_api/run/**")
-    page.goto(site.url)
-    wait_until(lambda: held.asked or page.wait_for_timeout(20))
-    trackers = page.locator("[data-testid=status-tracker]")
-    expect(trackers.nth(8)).to_be_attached()
-    for answer in ("the form", "what the run needs"):
-        page.wait_for_timeout(700)  # Gradio counts tenths of a second
-        assert page.evaluate(SECONDS_SHOWN) == [], answer
-        if answer == "the form":
-            held.asked.pop(0).continue_()
-            wait_until(lambda: held.asked or page.wait_for_timeout(20))
-    held.let_go()
-    page.wait_for_function("document.querySelector('#needs summary')?.textContent")
-    assert page.evaluate(SECONDS_SHOWN) == []
-
-
-NOTE_TEXTS = """button => {
-    window.texts = [];
-    const isOff = () => button.matches(":disabled, [aria-disabled=true]");
-    new MutationObserver(() => window.texts.push(isOff() ? button.textContent : "can be pressed"))
-        .observe(button, { attributes: true, childList: true, subtree: true, characterData: true });
-}"""
-ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"  # what the page asks by itself every few seconds
-
-
-@pytest.mark.thorough
-def test_a_reward_training_is_started_once_however_late_the_answer_is(site, make_page):
-    page = make_page()
-    page.goto(site.url + "?tab=rewards")
-    expect(page.locator(".reward-report")).to_contain_text("No reward model was trained here yet")
-    button = page.locator(".reward-form button[type=submit]")
-    page.locator("#reward-name").fill("wait")
-    starts = Held(page, "**/component_server/**")
-    button.click()
-    expect(button).to_have_text("Starting\u2026")
-    button.evaluate(NOTE_TEXTS)
-    with page.expect_response("**/live/_rewards"):
-        page.evaluate(ASK_NOW)  # the server knows of no training yet
-    polls = Held(page, "**/live/_rewards")
-    page.evaluate(ASK_NOW)
-    page.locator("#reward-name").press("Enter")
-    button.click(force=True)
-    with page.expect_request("**/live/_rewards"):
-        starts.let_go()
-    polls.asked[0].fulfill(json={"living": None, "run": None, "models": []})  # asked before the start, answered later
-    polls.let_go(first=1)
-    expect(button).to_have_text("wait is in training")
-    expect(button).to_be_disabled()
-    assert set(page.evaluate("window.texts")) <= {"Starting\u2026", "wait is in training"}
-    assert len(starts.asked) == 1
-    page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
-    expect(button).to_have_text("Train")
-    expect(button).to_be_enabled()
-
-
-def test_changes_of_a_living_run_are_sent_once_however_late_the_answer_is(site, make_page):
-    page = visit(make_page(), site)
+def test_what_is_asked_is_sent_once_however_late_the_answer_is_and_can_be_asked_again_where_none_comes(site, make_page):
+    page = visit(make_page(forgive=["ERR_FAILED"]), site)
     start(page)
     wait_for_update(page, 2)
     change(page, "kl.coef", "0.6")
@@ -141,95 +79,15 @@ def test_changes_of_a_living_run_are_sent_once_however_late_the_answer_is(site, 
     expect(apply).to_be_disabled()  # until something is changed again
     expect(apply).to_be_focused()
     assert len(asked.asked) == 1
-    page.get_by_role("button", name="Stop", exact=True).click()
-    expect(page.locator(".state strong")).to_have_text("stopped")
-
-
-@pytest.mark.thorough
-def test_a_run_in_the_list_is_resumed_once_however_late_the_answer_is(site, make_page):
-    config = catalog.preset("kinder-reviews").model_copy(update={"seed": 81})
-    run = fake_run.write_ended(site.outputs, "resumed-late", "killed", "interrupted", at=27, config=config)
-    page = visit(make_page(forgive=["ERR_FAILED"]), site, "?tab=runs")
-    row = page.locator("table.runs tr", has_text="seed 81")
-    resume = row.locator("[data-key^=resume]")
-    asked = Held(page, "**/component_server/**")
-    resume.focus()
-    page.keyboard.press("Enter")
-    expect(resume).to_have_text("Resuming\u2026")
-    fake_run.write_status(run, run.status().model_copy(update={"message": "Told differently."}))
-    page.evaluate(ASK_NOW)
-    expect(row.locator(".state")).to_have_attribute("title", "Told differently.")
-    expect(resume).to_have_text("Resuming\u2026")
-    page.keyboard.press("Enter")
-    asked.asked[0].abort()
-    expect(page.locator(".runs-panel .problem")).to_contain_text("nothing was done")
-    expect(resume).to_have_text("Resume")
-    expect(resume).to_be_enabled()
-    expect(resume).to_be_focused()
-    assert len(asked.asked) == 1
-
-
-def test_a_question_that_never_reaches_the_server_is_told_and_can_be_asked_again(site, make_page):
-    page = visit(make_page(forgive=["ERR_FAILED"]), site)
-    start(page)
-    wait_for_update(page, 1)
+    page.unroute_all()
     page.route("**/component_server/**", lambda route: route.abort())
     stop = page.get_by_role("button", name="Stop", exact=True)
     stop.click()
-    expect(page.locator(".status .line")).to_contain_text("nothing was asked of the run. Try again in a moment.")
+    expect(page.locator(".status .line")).to_contain_text("nothing was asked of the run")
     expect(stop).to_be_enabled()
     page.unroute_all()
     stop.click()
     expect(page.locator(".state strong")).to_have_text("stopped")
-
-
-def test_what_came_of_a_press_is_not_wiped_away_by_the_next_look(site, make_page):
-    page = make_page(forgive=["ERR_FAILED"])
-    page.goto(site.url + "?tab=rewards")
-    page.locator("#reward-name").fill("wait")
-    page.get_by_role("button", name="Train", exact=True).click()
-    stop = page.locator(".reward-report").get_by_role("button", name="Stop")
-    expect(stop).to_be_visible()
-    page.route("**/component_server/**", lambda route: route.abort())
-    stop.click()
-    told = page.locator(".reward-view .problem").first
-    expect(told).to_contain_text("cannot reach the playground")
-    for _ in range(2):
-        with page.expect_response("**/live/_rewards/wait"):
-            page.evaluate(ASK_NOW)
-    expect(told).to_contain_text("cannot reach the playground")
-    page.unroute_all()
-    stop.click()
-    expect(page.locator(".reward-report")).to_contain_text("nothing was saved")
-    expect(told).to_be_empty()
-
-
-SHORTER_PATIENCE = """const wait = AbortSignal.timeout;
-AbortSignal.timeout = (milliseconds) => wait.call(AbortSignal, milliseconds / 5);"""
-
-
-@pytest.mark.thorough
-def test_lists_that_get_no_answer_are_asked_for_again(site, make_page):
-    for name in ("unheard-a", "unheard-b"):
-        fake_run.write_run(site.outputs, name)
-    asked = []
-
-    def never_answer_the_first(route):
-        known = route.request.url in asked
-        asked.append(route.request.url)
-        if known:
-            route.continue_()
-
-    page = make_page()
-    page.add_init_script(SHORTER_PATIENCE)
-    page.route(re.compile("/live/_(runs|rewards|overlay)"), never_answer_the_first)
-    page.goto(site.url + "?tab=runs&overlay=unheard-a,unheard-b")
-    expect(page.locator("[data-key='show unheard-a']")).to_be_visible()
-    expect(page.locator(".legend li")).to_have_count(2)
-    for told in page.locator("#page-runs .problem").all():
-        expect(told).to_be_empty()
-    page.get_by_role("link", name="Rewards").click()
-    expect(page.locator(".reward-report")).not_to_be_empty()
 
 
 def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):
@@ -273,7 +131,7 @@ NOTE_PLACES = """window.places = {};
 BROUGHT_BY = {"the library that draws": "**/playground/bokeh/**", "the run": "**/live/late-*"}
 
 
-@pytest.mark.parametrize("last", BROUGHT_BY)
+@pytest.mark.parametrize("last", cases(BROUGHT_BY, always=["the run"]))
 def test_whatever_comes_last_nothing_jumps_and_curves_and_signs_are_drawn(site, make_page, last):
     run = fake_run.write_ended(site.outputs, f"late-{len(last)}", "killed", "interrupted", at=27)
     page = make_page()
@@ -304,3 +162,43 @@ def test_nothing_jumps_while_a_run_goes(site, make_page):
     assert {part: len(tops) for part, tops in places} == {"status": 1, "charts": 1}, places
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.locator(".state strong")).to_have_text("stopped")
+
+
+BOKEH = "**/playground/bokeh/**"
+LOGGED = ["ERR_FAILED", "Unexpected token", "MIME type"]  # what a browser logs of a file that did not come
+
+
+def test_without_bokehjs_numbers_are_shown_and_runs_are_started_steered_compared_and_asked(site, make_page):
+    page = make_page(forgive=LOGGED)
+    page.route(BOKEH, lambda route: route.fulfill(body="<html>Sign in</html>", content_type="text/javascript"))
+    visit(page, site)
+    start(page)
+    wait_for_update(page, 6)
+    note = page.locator(".charts .undrawn-note")
+    expect(note).to_contain_text("The curves cannot be drawn")
+    expect(page.locator(SCORE)).to_be_hidden()  # no empty frames
+    expect(page.locator('[data-chart="score"] .chart-value')).to_have_text(re.compile(r"\d sd"))
+    expect(page.get_by_role("button", name="PNG")).to_be_disabled()
+    rows = page.locator(".charts .numbers tbody tr")
+    page.get_by_role("button", name="Table").click()
+    expect(rows.first).to_contain_text(re.compile(r"^[6-9]|^\d\d"))
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("paused")
+    page.get_by_role("button", name="One step").click()
+    expect(page.locator(".changed .at")).to_have_text(re.compile(r"after update \d+"))
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".state strong")).to_have_text("stopped")
+    page.get_by_role("button", name="Compare before and after").click()
+    expect(page.locator("table.compare tbody tr").first).to_be_visible()
+    labels = [r"Score: mean .* before, .* sd after", r"Length: mean .* before, .* tokens after", "median .* at update"]
+    for drawing, words in zip(page.locator(".histograms .stage").all(), labels, strict=True):  # without that library
+        expect(drawing).to_be_visible()
+        expect(drawing).to_have_attribute("aria-label", re.compile(words))
+    page.locator("#ask-prompt textarea").fill("The film was")
+    page.locator("#ask-button").click()
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    for name in ("undrawn-a", "undrawn-b"):
+        fake_run.write_run(site.outputs, name)
+    go(page, "runs", overlay=["undrawn-a", "undrawn-b"])
+    expect(page.locator(".legend li")).to_have_count(2)
+    expect(page.locator(".overlay .undrawn-note")).to_contain_text("The curves cannot be drawn")

@@ -29,21 +29,19 @@ def test_a_link_says_what_differs_and_the_seed():
     assert edits.from_link("kl.coef:0.5,seed:3", BASE, LOCAL) == config
 
 
+SORRY = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["a"]}}
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"prompts": {"source": "typed", "typed": TYPED}},
         {"rewards": [{"kind": "keyword", "words": ["a,b", "c:d"], "weight": -0.5}, {"kind": "length", "target": 12}]},
         {"model": {"source": "someone/Some-Model_1.5", "adapter": {"kind": "lora"}}, "max_minutes": 2.5},
-        {
-            "behaviours": [
-                "ends",
-                {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["a"]}},
-            ]
-        },
+        {"behaviours": ["ends", SORRY]},
         {"behaviours": []},
         {"name": "null", "sampling": {"top_k": 5, "train_on_cut": True}},
-        {"ppo": {**BASE.ppo.model_dump(), "learning_rate": 1e-05, "update_kl_stop": 0.1}, "method": "ppo"},
+        {"name": "12", "ppo": {**BASE.ppo.model_dump(), "learning_rate": 1e-05, "update_kl_stop": 0.1}},
     ],
 )
 def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
@@ -52,24 +50,27 @@ def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "field"),
     [
-        ("kl.coeff:0.5", "There is no such setting"),
-        ("about.title:Mine", "is no setting"),
-        ("format:2", "is no setting"),
-        ("__class__:1", "is no setting"),
-        ("kl:{}", "There is no such setting"),
-        ("kl.coef", "write field:value"),
-        ("kl.coef:-1", "at least 0"),
-        ("kl.coef:[[[[", "must be a number"),
-        ("rewards:" + "[" * 300, "must be a list"),
-        ('rewards:[{"kind":"python","code":"def reward(prompt, completion):\\n    return 1"}]', "stranger's code"),
-        ("seed:" + "9" * 5000, "more than 4,000 characters"),
+        ("kl.coeff:0.5", "kl.coeff"),
+        ("about.title:Mine", "about.title"),
+        ("format:2", "format"),
+        ("__class__:1", "set"),
+        ("kl:{}", "kl"),
+        ("kl.coef", "set"),
+        ("kl.coef:-1", "kl.coef"),
+        ("kl.coef:[[[[", "set"),
+        ("rewards:" + "[" * 3000, "set"),
+        ('rewards:[{"kind":"length"}]x', "set"),
+        ('rewards:[{"kind":"python","code":"def reward(prompt, completion):\\n    return 1"}]', "rewards"),
+        ("seed:" + "9" * 3900, "seed"),
+        ("seed:" + "9" * 5000, "set"),
     ],
 )
-def test_what_a_link_may_not_say_is_refused_in_words(text, words):
-    with pytest.raises(InvalidConfig, match=words):
+def test_what_a_link_may_not_say_is_refused_beside_its_field(text, field):
+    with pytest.raises(InvalidConfig) as caught:
         edits.from_link(text, BASE, LOCAL)
+    assert [problem.field for problem in caught.value.problems] == [field]
 
 
 def test_a_link_is_bound_by_the_limits_of_the_page():
@@ -90,58 +91,54 @@ def test_what_no_link_can_carry_is_said():
 
 
 def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
-    found = filling.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
-    return found, found.values
+    return filling.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
 
 
 def test_a_page_opened_from_a_link_begins_with_its_settings(tmp_path):
-    found, values = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,seed:3")
-    assert values["kl.coef"] == 0.5 and values["seed"] == 3 and "seed: 3" in found.text
+    found = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,seed:3")
+    assert (found.values["kl.coef"], found.values["seed"]) == (0.5, 3) and "seed: 3" in found.text
     assert found.notes["restored"] == {"kept": False, "count": 2, "use": {"seed": 0, "kl.coef": 0.0}}
     assert [item["field"] for item in found.notes["differences"]] == ["seed", "kl.coef"]
-    assert at_load(tmp_path, preset="no-leash")[0].notes.get("restored") is None
+    assert at_load(tmp_path, preset="no-leash").notes.get("restored") is None
 
 
-def test_a_link_that_says_too_much_is_told_and_the_preset_stands(tmp_path):
-    found, values = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,kl.coeff:1")
-    assert values["kl.coef"] == 0.0 and found.notes["problems"] == []
-    (refused,) = found.notes["restored"]["refused"]
-    assert refused["field"] == "kl.coeff"
-    found, _ = at_load(tmp_path, mode="space", role=Role.VISITOR, set="ppo.num_updates:5000")
+def test_a_link_that_says_too_much_is_refused_and_the_preset_stays(tmp_path):
+    found = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,kl.coeff:1")
+    assert found.values["kl.coef"] == 0.0 and found.notes["problems"] == []
+    assert [item["field"] for item in found.notes["restored"]["refused"]] == ["kl.coeff"]
+    found = at_load(tmp_path, mode="space", role=Role.VISITOR, set="ppo.num_updates:5000")
     assert "public page" in found.notes["restored"]["refused"][0]["message"]
 
 
 def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
     kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "values": {"seed": 5}}
-    found, values = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
-    assert values["kl.coef"] == 0.25 and values["seed"] == 0 and "restored" not in found.notes
+    found = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
+    assert (found.values["kl.coef"], found.values["seed"]) == (0.25, 0) and "restored" not in found.notes
 
 
 def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
     kept = {"address": "no-leash seed:3", "preset": "short-leash", "values": {"seed": 5, "kl.coef": "much", "x": 1}}
-    found, values = at_load(tmp_path, json.loads(json.dumps(kept)), preset="no-leash", set="seed:3")
-    assert values["seed"] == 5 and values["kl.coef"] == "much" and found.preset == "short-leash"
+    found = at_load(tmp_path, json.loads(json.dumps(kept)), preset="no-leash", set="seed:3")
+    assert (found.values["seed"], found.values["kl.coef"], found.preset) == (5, "much", "short-leash")
     assert [item["field"] for item in found.notes["problems"]] == ["kl.coef"]  # it was not valid, and is so again
     assert found.notes["restored"] == {"kept": True, "count": 2, "use": {"seed": 0, "kl.coef": 5.0}}
-    _, values = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
-    assert values["seed"] == 4
+    found = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
+    assert found.values["seed"] == 4
 
 
-@pytest.mark.parametrize("given", [None, 5, [], {}, {"address": " "}, {"address": " ", "preset": 3, "values": {}},
-                                   {"address": " ", "preset": "gone", "values": {"seed": 5}}])  # fmt: skip
-def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path, given):
-    found, _ = at_load(tmp_path, given)
-    assert "restored" not in found.notes
+def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path):
+    empty, gone = ({"address": " ", "preset": name, "values": {"seed": 5}} for name in (3, "gone"))
+    for given in (None, 5, [], {}, {"address": " "}, empty, gone):
+        assert "restored" not in at_load(tmp_path, given).notes
 
 
 def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
     values = {**form.values_of(BASE), "kl.coef": -1, "seed": 4}
-    notes = filling.checked(filling.Form("kinder-reviews", {"preset": "kinder-reviews"}, values), tmp_path).notes
+    notes = filling.checked(form.Form("kinder-reviews", {"preset": "kinder-reviews"}, values), tmp_path).notes
     assert notes["problems"] and notes["edits"] == {"kl.coef": -1, "seed": 4}
 
 
 def test_what_a_part_offers_is_put_into_the_form_and_can_be_taken_back():
-    now = form.values_of(BASE)
-    back, values = filling.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, now)
+    back, values = filling.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, form.values_of(BASE))
     assert back["use"] is None and back["undo"] == {"seed": 0} and back["fit"] == 2
     assert values == {"seed": 7}

@@ -52,7 +52,7 @@ def test_a_page_that_is_served_holds_them(tmp_path):
 
 
 @pytest.mark.parametrize("lacking", ["a part", "the queue"])
-def test_a_gradio_without_them_is_told_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
+def test_a_gradio_without_them_is_named_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
     if lacking == "a part":
         monkeypatch.setattr(
             gradio_parts, "PARTS", (*gradio_parts.PARTS, gradio_parts.Replacement(gr.utils, "of_a_later_version", None))

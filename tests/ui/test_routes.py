@@ -4,6 +4,7 @@ import asyncio
 import csv
 import io
 import json
+import shutil
 import threading
 
 import pytest
@@ -19,93 +20,79 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
-from playground.ui.door.access import Access
 from playground.ui.live import compare_serializer, feed
+from playground.ui.train import form
 from tests.support import run_async
 from tests.ui import fake_run
 
 
-@pytest.fixture
-def client(tmp_path):
-    """An outputs folder with two finished runs that differ in leash and seed, and a client."""
-    first = catalog.preset("kinder-reviews")
-    fake_run.write_run(tmp_path, "one", first)
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """An outputs folder with two finished runs that differ in beta and seed."""
+    folder, first = tmp_path_factory.mktemp("written"), catalog.preset("kinder-reviews")
+    fake_run.write_run(folder, "one", first)
     second = first.model_copy(update={"seed": 7, "kl": first.kl.model_copy(update={"coef": 0.0})})
-    fake_run.write_run(tmp_path, "two", second)
+    fake_run.write_run(folder, "two", second)
+    return folder
+
+
+@pytest.fixture
+def client(written, tmp_path):
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     hub = feed.Hub(tmp_path)
     with TestClient(Starlette(routes=routes.routes(hub))) as made:
         yield made
         made.portal.call(hub.close)
 
 
-def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_differ(client):
+def test_an_overlay_brings_the_curves_of_all_runs_the_settings_that_differ_and_what_each_gained(client, tmp_path):
     data = client.get("/live/_overlay?runs=two,one").json()
-    assert [(run["id"], run["seed"], run["engine"], run["state"]) for run in data["runs"]] == [
-        ("two", 7, "playground", "finished"), ("one", 0, "playground", "finished"),
-    ]  # fmt: skip
-    assert all(set(run["metrics"]) == set(compare_serializer.COLUMNS) for run in data["runs"])
-    assert [len(run["metrics"]["update"]) for run in data["runs"]] == [40, 40]
-    assert {row["label"]: row["values"] for row in data["settings"]} == {
-        "Seed": ["7", "0"],
-        "Leash (beta)": ["0", "0.25"],
-    }
-    assert data["problems"] == [] and data["differences"] == []
-
-
-def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_and_what_it_cost(client, tmp_path):
-    data = client.get("/live/_overlay?runs=two,one").json()
-    assert data["scores_differ"] == "" and data["reached"] == pytest.approx(
-        min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4
-    )
+    found = [(run["id"], run["seed"], run["engine"], run["state"], run["method"]) for run in data["runs"]]
+    assert found == [("two", 7, "playground", "finished", "PPO"), ("one", 0, "playground", "finished", "PPO")]
+    settings = {row["label"]: row["values"] for row in data["settings"]}
+    assert settings == {"Seed": ["7", "0"], form.LABELS["kl.coef"]: ["0", "0.25"]}
+    assert data["problems"] == data["differences"] == [] and data["scores_differ"] == ""
+    assert data["reached"] == pytest.approx(min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4)
     for run in data["runs"]:
-        assert run["method"] == "PPO" and run["looks"]["kl"][0] == 0
+        assert set(run["metrics"]) == set(compare_serializer.COLUMNS) and len(run["metrics"]["update"]) == 40
         scores = run["looks"]["score"]
         assert len(scores) == len(run["looks"]["kl"]) == len(run["looks"]["update"]) > 2
-        assert run["there"]["kl"] == data["reached"]
+        assert run["looks"]["kl"][0] == 0 and run["there"]["kl"] == data["reached"]
         assert run["there"]["gain"] <= max(scores) - scores[0] + 1e-3
         assert run["bill"]["texts"] == 40 * 48 and run["bill"]["answers"] == 1
-    other = catalog.preset("chatterbox")
-    fake_run.write_run(tmp_path, "other", other)
-    assert client.get("/live/_overlay?runs=two,other").json()["scores_differ"].startswith("Their rewards differ, so")
+    fake_run.write_run(tmp_path, "other", catalog.preset("chatterbox").model_copy(update={"engine": "trl"}))
+    data = client.get("/live/_overlay?runs=two,other").json()
+    assert data["scores_differ"] and [run["engine"] for run in data["runs"]] == ["playground", "trl"]
+    assert [item["title"] for item in data["differences"]] == [item.title for item in engines.DIFFERENCES]
     assert client.get("/live/_overlay?runs=two").json()["reached"] is None
 
 
-def test_a_run_has_one_gain_and_one_kl_wherever_it_is_told(client, tmp_path, capsys):
+def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(client, tmp_path, capsys):
     run = RunDirectory(tmp_path / "one")
     before, after = ([item for item in run.samples() if item.update == update] for update in (0, 40))
     gain = sum(new.score - old.score for old, new in zip(before, after, strict=True)) / 64
     kl = sum(item.kl for item in after) / 64
-    assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else the training batch might be told"
+    assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else it might be the training batch"
     (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
-    (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
-    (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
+    (listed,) = (item for item in said_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
+    (shown,) = said_by_cli(capsys, "show", tmp_path / "one")
     for found in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
         assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
         assert found["low"] < gain < found["high"]
     sentence = shown["sentence"]
-    assert f" Score {gain:+.2f} sd on 64 prompts" in sentence and f"; {kl:.1f} nats (" in sentence
+    assert f"{gain:+.2f} sd" in sentence and f"{kl:.1f} nats" in sentence
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
     assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
-
-
-def test_behaviours_are_told_first_and_alike_wherever_a_run_is_told(client, tmp_path, capsys):
-    run = RunDirectory(tmp_path / "one")
-    kind = [[item.prompt_id for item in run.samples() if item.update == update and marked(item)] for update in (0, 40)]
-    before, after = map(len, kind)
-    assert after > before
-    (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
-    (listed,) = (item for item in told_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
-    (shown,) = told_by_cli(capsys, "show", tmp_path / "one")
+    counts = [sum(map(marked, items)) for items in (before, after)]
+    assert counts[1] > counts[0] and sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
     for found in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
         first = found[0]
-        assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", before, after)
+        assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
-    assert shown["sentence"].startswith(f"It now is kind in {after} of 64 answers (before: {before})")
-    (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     looks = laid["behaviours"][0]["looks"]
-    assert looks["update"] == list(range(0, 41, 5)) and looks["share"][-1] == round(100 * after / 64, 1)
+    assert looks["update"] == list(range(0, 41, 5)) and looks["share"][-1] == round(100 * counts[1] / 64, 1)
     assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
 
 
@@ -128,12 +115,11 @@ def test_two_runs_are_laid_side_by_side_by_their_address(client, tmp_path):
         assert client.get("/live/one/compare", params={"with": name}).status_code == 404
 
 
-def told_by_cli(capsys, command, place):
-    function = {
-        "runs": lambda: run_commands.runs(place, True),
-        "show": lambda: run_commands.show(str(place), place, True),
-    }
-    function[command]()
+def said_by_cli(capsys, command, path):
+    if command == "runs":
+        run_commands.runs(path, True)
+    else:
+        run_commands.show(str(path), path, True)
     found = json.loads(capsys.readouterr().out)
     return found if isinstance(found, list) else [found]
 
@@ -145,8 +131,7 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
     assert snapshot["run"]["id"] == "_recorded-yes-man" and snapshot["run"]["recorded"]
     assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35
     compared = client.get("/live/_recorded-yes-man/compare").json()
-    assert compared["run"]["recorded"] and compared["outcome"].startswith("Score +")
-    assert compared["knows"].startswith("pocket-2m only knows")
+    assert compared["run"]["recorded"] and compared["outcome"] and compared["knows"]
     assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
     assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
     assert "name: yes-man" in client.get("/live/_recorded-yes-man/export/yaml").text
@@ -161,32 +146,20 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
 def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_no_failed_one(tmp_path, mode, shown):
     fake_run.write_run(tmp_path, "one", age_seconds=60)
     fake_run.write_run(tmp_path, "failed", fail_at=3)
-    views = routes.Views(feed.Hub(tmp_path), Access(mode, tmp_path))
-    told = views._home_data()
-    assert (told["living"], told["newest"], told["shown"]) == (None, "failed", shown)
+    found = routes.home_data(feed.Hub(tmp_path), mode)
+    assert (found["living"], found["newest"], found["shown"]) == (None, "failed", shown)
 
 
-def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
-    config = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
-    fake_run.write_run(tmp_path, "three", config)
-    data = client.get("/live/_overlay?runs=one,three").json()
-    assert [run["engine"] for run in data["runs"]] == ["playground", "trl"]
-    assert [item["title"] for item in data["differences"]] == [item.title for item in engines.DIFFERENCES]
-
-
-def test_a_run_is_handed_out_as_yaml_as_a_script_for_trl_and_as_a_report(client):
-    answer = client.get("/live/two/export/yaml")
-    assert answer.headers["content-disposition"] == 'attachment; filename="two.yaml"'
-    assert yaml_io.from_dict(yaml_io.parse_yaml(answer.text)).seed == 7
-    answer = client.get("/live/two/export/trl")
-    assert answer.headers["content-disposition"] == 'attachment; filename="two.py"'
-    compile(answer.text, "two.py", "exec")
-    assert "PPOTrainer" in answer.text and "Scale(mean=-0.5, sd=1.9" in answer.text
-    answer = client.get("/live/two/export/html")
-    assert answer.headers["content-disposition"] == 'attachment; filename="two.html"'
-    assert answer.text.startswith("<!doctype html>") and "RLHF Playground, report of a run" in answer.text
-    assert client.get("/live/two/export/pickle").status_code == 404
-    assert client.get("/live/nobody/export/yaml").status_code == 404
+def test_a_run_is_exported_as_yaml_as_a_script_for_trl_and_as_a_report(client):
+    answers = {kind: client.get(f"/live/two/export/{kind}") for kind in routes.EXPORTS}
+    for kind, ending in routes.EXPORTS.items():
+        assert answers[kind].headers["content-disposition"] == f'attachment; filename="two.{ending}"'
+    assert yaml_io.from_dict(yaml_io.parse_yaml(answers["yaml"].text)).seed == 7
+    compile(answers["trl"].text, "two.py", "exec")
+    assert "PPOTrainer" in answers["trl"].text and "Scale(mean=-0.5, sd=1.9" in answers["trl"].text
+    assert answers["html"].text.startswith("<!doctype html>")
+    for missing in ("two/export/pickle", "nobody/export/yaml", "nobody/samples.csv"):
+        assert client.get(f"/live/{missing}").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -205,7 +178,7 @@ def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked,
     assert words in " ".join(data["problems"])
 
 
-def test_a_damaged_run_is_one_sentence(client, tmp_path):
+def test_a_damaged_run_is_one_sentence_beside_the_others(client, tmp_path):
     (tmp_path / "two" / "config.yaml").write_text("kl: [")
     data = client.get("/live/_overlay?runs=one,two").json()
     assert [run["id"] for run in data["runs"]] == ["one"] and len(data["problems"]) == 1
@@ -247,10 +220,9 @@ def test_samples_and_trl_s_names_are_in_the_tables(client):
     assert {row["stage"] for row in rows} == {"before", "during", "after"} and rows[0]["completion"]
     metrics = list(csv.DictReader(io.StringIO(client.get("/live/one/metrics.csv").text)))
     assert len(metrics) == 40 and metrics[-1]["objective/kl"] == metrics[-1]["kl_to_reference"]
-    assert client.get("/live/nobody/samples.csv").status_code == 404
 
 
-def test_the_outcome_tells_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):
+def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):
     run = RunDirectory(tmp_path / "one")
     writer_file = run.evaluations_path
     writer_file.write_text(
@@ -258,15 +230,14 @@ def test_the_outcome_tells_what_the_run_cost_and_where_training_stopped_paying(c
         '{"update": 40, "stage": "after", "perplexity_text": 6.0}\n'
     )
     data = client.get("/live/one/outcome").json()
-    assert "Perplexity on held-out text 4 \u2192 6: it is forgetting some of what it knew." in data["sentences"]
+    assert any("4 \u2192 6: it is forgetting" in sentence for sentence in data["sentences"])
     assert data["compute"]["phases"][0]["name"].startswith("writing texts")
     assert data["compute"]["sentence"].endswith("GB.") and data["adapter"] is False
     assert data["weights"] is True, "it has a checkpoint"
     assert data["knee"] is None or data["knee"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
-    assert client.get(f"/live/{empty.id}/outcome").json() == {
-        "knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False,
-    }  # fmt: skip
+    found = client.get(f"/live/{empty.id}/outcome").json()
+    assert found == {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
 
 
 def test_the_perplexity_of_held_out_text_reaches_the_page(client, tmp_path):
@@ -283,18 +254,24 @@ def test_the_perplexity_of_held_out_text_reaches_the_page(client, tmp_path):
 MANY = 60  # requests; asyncio's own threads are fewer
 
 
+def asked_often(hub, path, **path_params):
+    """A route's handler, asked by many at once; what can be awaited."""
+    (handler,) = [one.endpoint for one in routes.routes(hub) if one.path == path]
+    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": path, "server": ("here", 80)}
+    return [asyncio.ensure_future(handler(Request({**scope, "path_params": path_params}))) for _ in range(MANY)]
+
+
 @pytest.mark.parametrize(
-    ("handler", "where", "reading"),
+    ("path", "where", "reading"),
     [
-        ("compare", compare_serializer, "comparison"),
-        ("outcome", routes.Report, "of"),
-        ("metrics_csv", routes.csv_tables, "metrics_csv"),
-        ("samples_csv", routes.csv_tables, "samples_csv"),
-        ("export", routes, "_export"),
-        ("runs", routes.history, "list_runs"),
+        ("{run_id}/compare", compare_serializer, "comparison"),
+        ("{run_id}/outcome", routes.Report, "of"),
+        ("{run_id}/metrics.csv", routes.csv_tables, "metrics_csv"),
+        ("{run_id}/export/{kind}", routes.exports, "yaml_text"),
+        ("_runs", routes.history_data, "history_data"),
     ],
 )
-def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, where, reading, tmp_path, monkeypatch):
+def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, where, reading, tmp_path, monkeypatch):
     fake_run.write_run(tmp_path, "one")
     go_on = threading.Event()
 
@@ -303,35 +280,30 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(handler, 
         raise routes.RunNotFound("Enough.")
 
     monkeypatch.setattr(where, reading, waits)
-    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": "/"}
-    scope["path_params"] = {"run_id": "one", "kind": "yaml"}
 
     async def crowd():
         hub = feed.Hub(tmp_path)
-        views = routes.Views(hub, Access())
-        asked = [asyncio.create_task(getattr(views, handler)(Request(scope))) for _ in range(MANY)]
+        asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
         try:
             async with asyncio.timeout(10):
                 channel = await hub.channel("one")
                 assert await asyncio.to_thread(channel.feed.snapshot)
         finally:
             go_on.set()
-            answers = await asyncio.gather(*asked, return_exceptions=True)
+            answers = await asyncio.gather(*asked)
             await hub.close()
-        assert [str(answer) for answer in answers] == ["Enough."] * MANY
+        assert [(answer.status_code, answer.body) for answer in answers] == [(404, b'{"error":"Enough."}')] * MANY
 
     run_async(crowd())
 
 
-def test_those_who_ask_for_the_header_at_the_same_moment_share_one_look(tmp_path, monkeypatch):
+def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_path, monkeypatch):
     looks = []
     monkeypatch.setattr(routes, "HOME_SECONDS", 60.0)  # however long this machine takes for all of them
-    monkeypatch.setattr(routes.Views, "_home_data", lambda self: looks.append(1) or {})
+    monkeypatch.setattr(routes, "home_data", lambda hub, mode: looks.append(1) or {})
 
     async def crowd():
-        views = routes.Views(feed.Hub(tmp_path), Access())
-        request = Request({"type": "http", "method": "GET", "headers": [], "path": "/"})
-        return await asyncio.gather(*[views.home(request) for _ in range(MANY)])
+        return await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
 
     assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]
 

@@ -66,10 +66,7 @@ def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-
-
-def test_building_the_page_leaves_no_files_in_the_source():
-    assert not list((PROJECT / "playground" / "ui").glob("*.pyi"))
+    assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"
 
 
 @pytest.mark.parametrize("command", [["app.py"], ["-m", "playground", "app"]])

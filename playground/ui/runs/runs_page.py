@@ -13,7 +13,7 @@ from playground.ui import components
 from playground.ui.door.access import Access, Action, Caller, Role
 from playground.ui.live import run_serializer
 from playground.ui.runs import sweeps_part
-from playground.ui.train import controls, filling, run_actions, train_page
+from playground.ui.train import filling, form, run_actions, train_page
 
 
 def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access: Access) -> None:
@@ -27,17 +27,16 @@ def build(outputs: Path, train: train_page.Train, standby: StandbyWorker, access
     offered = sweeps_part.choices(access)
     table = components.widget("runs/history", {"run": None}, elem_id="runs", server_functions=actions, sweep=offered)
 
-    def reload(value: Any, *, caller: Caller) -> list[Any]:
-        asked = value if isinstance(value, dict) else {}
-        chosen = asked.get("preset") or f"{controls.RUN_PREFIX}{asked.get('run')}"
+    def reload(value: Any, *, caller: Caller) -> dict[Any, Any]:
+        asked = form.as_dict(value)
+        chosen = asked.get("preset") or f"{filling.RUN_PREFIX}{asked.get('run')}"
         whole = caller.role is Role.HOST  # others need not know where its files are
         capped = access.limits_of(caller)
         found = filling.filled_from(chosen, outputs, capped, whole)
-        changes = filling.as_dict(asked.get("changes"))
-        return (filling.filled_with(found, changes, outputs, capped) if changes else found).flat()
+        return train.form.shown(filling.filled_with(found, form.as_dict(asked.get("changes")), outputs, capped))
 
     use_settings = access.guard(Action.FORM, reload)
-    table.input(use_settings, table, train.filled, **components.AT_ONCE)
+    table.input(use_settings, table, train.form.outputs, **components.AT_ONCE)
 
 
 def _namer(outputs: Path) -> Any:

@@ -144,7 +144,7 @@ class SweepActions(NamedTuple):
 def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:
     """Raises: InvalidConfig, with everything that is wrong; NotAllowed."""
     capped = access.limits_of(caller)
-    asked = filling.as_dict(asked)
+    asked = form.as_dict(asked)
     preset = str(asked.get("preset"))
     filling.base_of(preset, outputs)  # a name, never the path of a file
     vary, problems = _varied(asked)
@@ -182,7 +182,7 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     found, problems = [], []
     given = asked.get("vary")
     for item in given[:MOST_FIELDS] if isinstance(given, list) else []:
-        field, values = str(filling.as_dict(item).get("field") or ""), str(filling.as_dict(item).get("values") or "")
+        field, values = str(form.as_dict(item).get("field") or ""), str(form.as_dict(item).get("values") or "")
         if not field:
             if values.strip():
                 problems.append(Problem("vary", f"Choose the setting that `{values.strip()[:40]}` are values of."))
@@ -198,7 +198,7 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
 
 def _as_data(problems: list[Problem]) -> list[dict[str, str]]:
     """With the names that the form of a sweep gives to its fields."""
-    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in filling.problem_data(problems)]
+    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in form.problem_data(problems)]
 
 
 def _answer(error: str = "", **found: Any) -> dict[str, Any]:

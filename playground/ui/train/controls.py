@@ -1,4 +1,4 @@
-"""The form at the left of the Train page: which control a field gets, and where it stands.
+"""The form at the left of the Train page: which control a field gets, and where it is.
 
 A field that the configuration gains shows up by itself, in the group that its name asks for. `train_page` connects it.
 """
@@ -6,20 +6,21 @@ A field that the configuration gains shows up by itself, in the group that its n
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from playground.config import RunConfig, engines
-from playground.setup import catalog, describe, expected, limits
+from playground.config import engines
+from playground.setup import catalog, limits
 from playground.setup.limits import Limits
 from playground.ui import components
+from playground.ui.door import uploads
 from playground.ui.door.access import Access
-from playground.ui.train import form, needs_part, prompts_part, reward_picker
+from playground.ui.train import filling, form, needs_part, prompts_part, reward_picker
+from playground.ui.train.form import Form, FormUpdate
 
-RUN_PREFIX = "run:"  # a preset choice that means "the settings of that run"
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
 PLACED = ("method", "model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
 GROUP_PREFIXES = {
@@ -30,6 +31,8 @@ GROUP_PREFIXES = {
     "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
 }
 OTHER = "Other settings"
+NAME_INFO = "What the run is called everywhere; its folder is named after it."
+TEXT_INFO = "What a run would start with now. `python -m playground train FILE` takes the same text."
 
 
 def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
@@ -47,99 +50,163 @@ ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More trainin
 
 
 class Controls(NamedTuple):
-    """The form: the preset picker, its story, the fields in the order of `form.FIELDS`, what is around the prompts, the
-    YAML text and its button."""
+    """The form: preset picker, story, the fields by name, what is below the prompts, the YAML text and its button,
+    what a run needs, what is said of the form, the Start button. The one place where a `Form` is read from Gradio's
+    components, and a `FormUpdate` put into them."""
 
     preset: gr.HTML
     story: gr.HTML
     fields: dict[str, Any]
-    prompts: prompts_part.PromptsPart
+    upload: gr.UploadButton
+    look: gr.Button
+    uploaded: gr.HTML
     text: gr.Textbox
     use_text: gr.Button
+    needs: gr.HTML
+    notes: gr.HTML
+    start: gr.Button
+
+    @property
+    def inputs(self) -> list[Any]:
+        """What `sent` reads."""
+        return [self.preset, self.notes, *self.fields.values()]
+
+    def sent(self, chosen: Any, notes: Any, *values: Any) -> Form:
+        """The form as Gradio gives the values of `inputs`."""
+        return Form(chosen, form.as_dict(notes), dict(zip(self.fields, values, strict=True)))
+
+    @property
+    def said(self) -> list[Any]:
+        """What a check of the form changes."""
+        return [self.notes, self.story, self.start, self.text]
+
+    @property
+    def outputs(self) -> list[Any]:
+        """All that an update may change."""
+        return [self.preset, self.story, *self.fields.values(), self.notes, self.start, self.text]
+
+    def shown(self, update: FormUpdate) -> dict[Any, Any]:
+        """Gradio's values by component."""
+        said = update._asdict().items()
+        found = {getattr(self, part): value for part, value in said if part != "values" and value is not None}
+        return found | {self.fields[name]: value for name, value in update.values.items()}
 
 
-def lay_out(first: RunConfig, values: dict[str, Any], outputs: Path, access: Access) -> Controls:
-    """The form, filled with the values of `first`."""
+def lay_out(outputs: Path, access: Access) -> Controls:
+    """The form, filled with the default preset."""
+    first = filling.filled_from(catalog.DEFAULT_PRESET, outputs)
     made: dict[str, Any] = {}
-    preset = components.widget(
-        "train/preset", catalog.DEFAULT_PRESET, elem_id="preset", groups=preset_groups(access.limits), steps=steps()
-    )
-    story = components.widget("train/story", story_of(first), elem_id="story")
-    for field in BASIC_NUMBERS:  # what to play with first
-        made[field] = control(field, values)
-    gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
-    made["method"] = control("method", values)
-    made["model.source"] = needs_part.model_picker(
-        values["model.source"], outputs, dom_id("model.source"), access.limits
-    )
-    prompts = prompts_part.controls(values, outputs, dom_id, access.limits)
-    made |= prompts.fields
-    made["rewards"] = reward_picker.picker(values["rewards"], outputs, access, place="train", elem_id=dom_id("rewards"))
-    with gr.Accordion(form.LABELS["judges"], open=False, elem_classes=["group"]):
-        made["judges"] = reward_picker.picker(
-            values["judges"], outputs, access, place="judges", elem_id=dom_id("judges")
-        )
-    with gr.Accordion(form.LABELS[form.BEHAVIOURS], open=False, elem_classes=["group"]):
-        made[form.BEHAVIOURS] = reward_picker.behaviours(
-            values[form.BEHAVIOURS], outputs, access, elem_id=dom_id(form.BEHAVIOURS)
-        )
-    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
+
+    def add(*names: str) -> None:
+        for name in names:
+            made[name] = control(name, first.values[name])
+
+    def add_list(name: str, make: Any, **options: Any) -> None:
+        made[name] = make(first.values[name], outputs, access, elem_id=dom_id(name), **options)
+
+    groups = preset_groups(access.limits)
+    preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=steps())
+    story = components.widget("train/story", first.story, elem_id="story")
+    add(*BASIC_NUMBERS)  # what to play with first
+    _title("Model, prompts, reward")
+    add("method")
+    source = "model.source"
+    info = "" if access.limits.pocket_only else needs_part.MODEL_INFO
+    made[source] = dropdown(source, first.values[source], needs_part.model_choices(outputs, access.limits), info=info)
+    prompts, upload, look, uploaded = _prompts(first.values, outputs, access.limits)
+    made |= prompts
+    add_list("rewards", reward_picker.picker, place="train")
+    with _group(form.LABELS["judges"]):
+        add_list("judges", reward_picker.picker, place="judges")
+    with _group(form.LABELS[form.BEHAVIOURS]):
+        add_list(form.BEHAVIOURS, reward_picker.behaviours)
+    _title("Advanced")
     for title, names in GROUPS.items():
-        with gr.Accordion(title, open=False, elem_classes=["group"]):
-            for field in names:
-                made[field] = control(field, values)
-                if field == ENGINE_HELP_AFTER:
+        with _group(title):
+            for name in names:
+                add(name)
+                if name == ENGINE_HELP_AFTER:
                     components.widget("train/engine_help", _about_trl(), elem_id="engine-help")
-    with gr.Accordion("Name, seed, and all of it as text", open=False, elem_classes=["group"]):
-        made["name"] = gr.Textbox(
-            values["name"],
-            label="Run name",
-            info="What the run is called everywhere; its folder is named after it.",
-            elem_id=dom_id("name"),
-        )
-        made["seed"] = control("seed", values)
+    with _group("Name, seed, and all of it as text"):
+        made["name"] = gr.Textbox(first.values["name"], **_words("name"))
+        add("seed")
         text = gr.Textbox(
-            first.to_yaml(),
-            label="Configuration (YAML)",
-            info="What a run would start with now. `python -m playground train FILE` takes the same text.",
-            lines=10,
-            max_lines=16,
-            elem_id="yaml",
+            first.text, label="Configuration (YAML)", info=TEXT_INFO, lines=10, max_lines=16, elem_id="yaml"
         )
         use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
+    with gr.Column(elem_id="start-bar"):
+        needs = components.widget("train/needs", None, elem_id="needs")
+        notes = components.widget("train/notes", first.notes, elem_id="notes")
+        start = gr.Button(filling.START, variant="primary", elem_id="start")
     fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, fields, prompts, text, use_text)
+    return Controls(preset, story, fields, upload, look, uploaded, text, use_text, needs, notes, start)
+
+
+def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:
+    """The picker and what belongs to the chosen kind of source, by field; below them the buttons to upload and to look,
+    and what is said of an upload. Everybody gets the same, so on a page for others it does not list what has been
+    uploaded before."""
+    source, typed, subset, split, column = prompts_part.FIELDS
+    made: dict[str, Any] = {}
+    with gr.Column(elem_id="prompts-part"):
+        offered = prompts_part.choices(outputs if capped.mode == "local" else None)
+        info = "" if capped.pocket_only else prompts_part.INFO
+        made[source] = dropdown(source, values[source], offered, info=info)
+        with gr.Column(elem_classes=["for-typed"]):
+            words = _words(typed, info="One a line; \\n stands for a line break inside a prompt.")
+            example = "The film was\nMy sister says"
+            made[typed] = gr.Textbox(values[typed], placeholder=example, lines=4, max_lines=14, **words)
+        with gr.Column(elem_classes=["for-dataset"]):
+            made |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}
+        with gr.Column(elem_classes=["for-columns"]):
+            made[column] = dropdown(column, values[column], [])
+        with gr.Row(elem_id="prompts-buttons"):
+            upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
+            look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
+        note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
+    return made, upload, look, note
+
+
+def _title(text: str) -> None:
+    gr.HTML(f"<h2>{text}</h2>", elem_classes=["group-title"], apply_default_css=False)
+
+
+def _group(title: str) -> gr.Accordion:
+    return gr.Accordion(title, open=False, elem_classes=["group"])
+
+
+def _words(field: str, **others: Any) -> dict[str, Any]:
+    """Label, help and id of a field's control."""
+    info = NAME_INFO if field == "name" else form.KNOBS[field]["help"]
+    return {"label": form.LABELS[field], "info": info, "elem_id": dom_id(field), **others}
 
 
 def _about_trl() -> dict[str, Any]:
-    """What static/train/engine_help.js tells of TRL's engine: how it differs, or why it cannot be chosen here."""
+    """What static/train/engine_help.js says of TRL's engine: how it differs, or why it cannot be chosen here."""
     return {
         "absent": engines.availability(),
         "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
     }
 
 
-def control(field: str, values: dict[str, Any]) -> Any:
+def control(field: str, value: Any) -> Any:
     """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
-    knob = form.KNOBS[field]
     if field == "device":
-        return needs_part.device_picker(values[field], dom_id(field))
-    options = form.options_of(field)
-    if options:
-        choices = [(form.option_label(option), option) for option in options]
-        return gr.Radio(choices, value=values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+        return dropdown(field, value, needs_part.device_choices())
+    if options := form.options_of(field):
+        return gr.Radio([(form.option_label(option), option) for option in options], value=value, **_words(field))
     if form.is_switch(field):
-        return gr.Checkbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
+        return gr.Checkbox(value, **_words(field))
     if form.is_list(field):
-        return gr.Textbox(
-            values[field], label=knob["label"], info=knob["help"], placeholder="one a line", lines=2, max_lines=12,
-            elem_id=dom_id(field),
-        )  # fmt: skip
+        return gr.Textbox(value, placeholder="one a line", lines=2, max_lines=12, **_words(field))
     if form.is_text(field):
-        return gr.Textbox(values[field], label=knob["label"], info=knob["help"], elem_id=dom_id(field))
-    return components.widget(
-        "core/knob", values[field], elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
-    )
+        return gr.Textbox(value, **_words(field))
+    return components.widget("core/knob", value, elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)})
+
+
+def dropdown(field: str, value: Any, choices: list[Any], **words: Any) -> gr.Dropdown:
+    """A picker that takes other texts too."""
+    return gr.Dropdown(choices, value=value, allow_custom_value=True, **_words(field, **words))
 
 
 def dom_id(field: str) -> str:
@@ -150,17 +217,13 @@ def dom_id(field: str) -> str:
 def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
     """What may be chosen here, by what it takes: (title, [(name, label)]). Those of the story have a number."""
     numbers = {step["preset"]: f"{step['number']}. " for step in steps()}
-    groups = catalog.preset_groups()
-    if capped.pocket_only:
-        groups = {
-            title: [name for name in names if not limits.check(catalog.preset(name), capped)]
-            for title, names in groups.items()
-        }
-    return [
-        (title, [(name, numbers.get(name, "") + (catalog.preset(name).about.title or name)) for name in names])
-        for title, names in groups.items()
-        if names
-    ]
+    groups = []
+    for title, names in catalog.preset_groups().items():
+        if capped.pocket_only:
+            names = [name for name in names if not limits.check(catalog.preset(name), capped)]
+        labels = [(name, numbers.get(name, "") + (catalog.preset(name).about.title or name)) for name in names]
+        groups += [(title, labels)] if labels else []
+    return groups
 
 
 @functools.cache
@@ -176,16 +239,3 @@ def steps() -> list[dict[str, Any]]:
         }
         for step in catalog.story()
     ]
-
-
-def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
-    """What the form's settings are, let one expect and came to, for static/train/story.js.
-
-    Args:
-        settings_of: the run that they have just been taken from, as it is called.
-    """
-    told = describe.of(config)
-    story = told.line(config.about.title)
-    measured = expected.line(told.preset)
-    return {"preset": told.preset, "story": story, "expect": told.expect, "measured": measured,
-            "settings_of": settings_of}  # fmt: skip

@@ -2,7 +2,7 @@
 
 The browser keeps the changed fields as the form holds them (`kept`), and gives them back when the page is loaded. A
 link carries them as settings by their public names, `?preset=kinder-reviews&set=kl.coef:0.5,seed:3`, with values as in
-JSON; whoever opens it may be anybody, so it is read by the configuration's own checks and within the page's limits.
+JSON; anybody may have written it, so it is read by the configuration's own checks and within the page's limits.
 Pure functions; `train_page` calls them, static/train/notes.js keeps and copies.
 """
 
@@ -12,28 +12,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from playground.config import RunConfig, differences, flatten, yaml_io
+from playground.config import RunConfig, differences, flatten
 from playground.errors import InvalidConfig, Problem
 from playground.setup import limits
 from playground.setup.limits import Limits
 from playground.ui.door import uploads
 from playground.ui.train import form
+from playground.ui.train.form import Form
 
 MOST_CHARACTERS = 4_000  # of what follows `set=`; more belongs into a file
+JSON = json.JSONDecoder()
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 FIELD = re.compile(r"[a-z][a-z0-9_.]{0,60}")
 KEPT = "() => { try { return JSON.parse(sessionStorage.getItem('playground-form')); } catch { return null; } }"
 NOT_IN_LINKS = ("about", "format")
 PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
-
-
-class KeptForm(NamedTuple):
-    """What a browser has kept: the address in which the page was opened, preset and changed fields."""
-
-    preset: str
-    values: dict[str, Any]
 
 
 def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
@@ -46,14 +41,14 @@ def address_of(query: Mapping[str, str]) -> str:
     return f"{query.get('preset', '')} {query.get('set', '')}"
 
 
-def kept(given: Any, query: Mapping[str, str]) -> KeptForm | None:
+def kept(given: Any, query: Mapping[str, str]) -> Form | None:
     """What the browser gives back, if it was kept in the page of this address; made by a stranger for all we know."""
     if not isinstance(given, Mapping) or given.get("address") != address_of(query):
         return None
     values = given.get("values")
     if not isinstance(values, Mapping) or not isinstance(given.get("preset"), str):
         return None
-    return KeptForm(given["preset"], {field: value for field, value in values.items() if field in form.FIELDS})
+    return Form(given["preset"], {}, {field: value for field, value in values.items() if field in form.FIELDS})
 
 
 def link(config: RunConfig, base: RunConfig) -> str:
@@ -78,16 +73,11 @@ def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None =
     if len(text) > MOST_CHARACTERS:
         raise InvalidConfig([Problem("set", f"has more than {MOST_CHARACTERS:,} characters.")])
     data, known, problems = base.model_dump(mode="json"), {"name", *flatten(base)}, []
-    for piece in _pieces(text):
-        field, colon, value = piece.partition(":")
-        if not colon or not FIELD.fullmatch(field) or field.partition(".")[0] in NOT_IN_LINKS:
-            problems.append(
-                Problem("set", f"`{piece[:60]}` is no setting: write field:value, for example kl.coef:0.5.")
-            )
-        elif field not in known:
+    for field, value in _settings(text):
+        if field not in known or field.partition(".")[0] in NOT_IN_LINKS:
             problems.append(Problem(field, "There is no such setting."))
         else:
-            yaml_io.set_path(data, f"{field}={value}")
+            form.put(data, field, value)
     if problems:
         raise InvalidConfig(problems)
     if outputs:
@@ -104,22 +94,34 @@ def _refuse_python(config: RunConfig) -> None:
 
 
 def _written(value: Any) -> str:
-    plain = isinstance(value, str) and PLAIN.fullmatch(value) and yaml_io.parse_override(f"x={value}")[1] == value
+    plain = isinstance(value, str) and PLAIN.fullmatch(value) and _plain(value) == value
     return str(value) if plain else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """The text at its commas, but for those inside quotes and brackets."""
-    depth, quoted, begun, skip = 0, False, 0, False
-    for place, letter in enumerate(text):
-        if skip or letter == "\\":
-            skip = not skip and quoted
-        elif letter == '"':
-            quoted = not quoted
-        elif not quoted:
-            depth += (letter in "[{") - (letter in "]}")
-            if letter == "," and depth == 0:
-                yield text[begun:place]
-                begun = place + 1
-    if text[begun:]:
-        yield text[begun:]
+def _settings(text: str) -> Iterator[tuple[str, Any]]:
+    """Each field with its value. Raises: InvalidConfig, where there is none."""
+    while text:
+        field, colon, rest = text.partition(":")
+        try:
+            if not colon or not FIELD.fullmatch(field):
+                raise ValueError
+            if rest[:1] in ('"', "[", "{"):
+                value, end = JSON.raw_decode(rest)
+                if rest[end : end + 1] not in ("", ","):
+                    raise ValueError
+                text = rest[end + 1 :]
+            else:
+                written, _, text = rest.partition(",")
+                value = _plain(written)
+        except (ValueError, RecursionError):
+            message = f"`{text[:60]}` is no setting: write field:value, for example kl.coef:0.5."
+            raise InvalidConfig([Problem("set", message)]) from None
+        yield field, value
+
+
+def _plain(text: str) -> Any:
+    """A number, true, false, null, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,7 +1,7 @@
 """What fills the form of the Train page: a preset, a run's settings, YAML, a link, what the browser has kept, what a
 part of the page proposes; and what is said of the form as it is then.
 
-Form values in, form values out; what cannot be taken is said and changes nothing. Starts nothing. `train_page` and
+`Form` in, `FormUpdate` out; what cannot be taken is said and changes nothing. Starts nothing. `train_page` and
 `runs_page` call it; one value of the form is `form`'s, a link `edits`'.
 """
 
@@ -11,9 +11,8 @@ import contextlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import gradio as gr
 from pydantic import ValidationError
 
 from playground.config import RunConfig, methods, yaml_io
@@ -21,164 +20,149 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards import behaviours as counted
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog, checks, limits
+from playground.runs.start import launcher, queue
+from playground.setup import catalog, checks, describe, expected, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.door import uploads
 from playground.ui.door.access import Action, Caller, Role
-from playground.ui.train import controls, edits, form, frontier_part, starting
+from playground.ui.train import edits, form, frontier_part
+from playground.ui.train.form import Form, FormUpdate
 
 SOURCE = "prompts.source"
+START = "Start training"
+ENQUEUE = "Add to the queue"
+RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
-SKIP = gr.skip()
-
-
-class Form(NamedTuple):
-    """The form as a browser sends it: the preset or run that it began with, what was last said of it, and its values by
-    field. An uploaded file goes by its name on the page."""
-
-    chosen: Any
-    notes: Mapping[str, Any]
-    values: dict[str, Any]
-
-    @classmethod
-    def of(cls, chosen: Any, notes: Any, *values: Any) -> Form:
-        """From the components of the page, in their order."""
-        return cls(chosen, as_dict(notes), dict(zip(form.FIELDS, values, strict=True)))
-
-    def data(self, outputs: Path) -> dict[str, Any]:
-        """The values, with the path of an uploaded file."""
-        return {**self.values, SOURCE: uploads.meant(self.values[SOURCE], outputs)}
-
-
-class Said(NamedTuple):
-    """What is said of the form as it is: notes, story, start button, and all of it as YAML."""
-
-    notes: dict[str, Any]
-    story: Any
-    start: Any
-    text: Any
-
-
-class Filled(NamedTuple):
-    """What a handler puts into the form; what it leaves out stays as it is."""
-
-    preset: Any = SKIP
-    story: Any = SKIP
-    values: Mapping[str, Any] = {}
-    notes: Any = SKIP
-    start: Any = SKIP
-    text: Any = SKIP
-
-    def flat(self) -> list[Any]:
-        """In the order of `Train.filled`."""
-        values = [self.values.get(field, SKIP) for field in form.FIELDS]
-        return [self.preset, self.story, *values, self.notes, self.start, self.text]
-
-
-def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> Filled:
+def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> FormUpdate:
     """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing.
 
     Args:
         whole: with paths of this machine, for who may know them.
     """
     try:
-        base = base_of(chosen, outputs)
-        run = named_run(chosen, outputs)
+        base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
-        problem = {"field": "preset", "label": "Experiment", "message": _only_messages(error)}
-        notes = {"problems": [problem], "differences": [], "marks": {}, "about": {}}
-        return Filled(notes=notes, start=starting.button_with_problems(1))
-    problems = _problems_of(base, outputs, capped) if whole else []
-    label = starting.button_with_problems(len(problems)) if problems else starting.button(base, outputs)
+        nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
+        return _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
+    problems: list[Problem] = []
+    if whole:
+        try:
+            limits.require(base, capped, outputs)
+            checks.check(base, outputs)
+        except InvalidConfig as error:  # such as a model that is not here
+            problems = error.problems
+    start = to_fix(len(problems)) if problems else start_label(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
-    story = controls.story_of(base, run.title(base) if run else "")
+    story = story_of(base, run.title(base) if run else "")
     notes = notes_on(chosen, base, base, problems, outputs)
-    return Filled(chosen, story, form.values_of(base), notes, label, base.to_yaml())
+    return FormUpdate(chosen, story, form.values_of(base), notes, start, base.to_yaml())
 
 
-def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
+def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
     """The form as a page begins with it: as the preset of its address has it, with the changes that the browser has
     kept (`given`), or those that the address carries."""
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
     kept = edits.kept(given, caller.query) if may else None
-    chosen = kept.preset if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
+    chosen = kept.chosen if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
     found = filled_from(chosen, outputs, capped, whole)
     carried = caller.query.get("set", "") if may and not kept else ""
-    before = found.values
-    if not before or not (kept or carried):
+    if not found.values:
+        return found._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
+    if not (kept or carried):
         return found
     try:
         if kept:
-            changes = edits.changed({**before, **kept.values}, before)
+            wanted: Mapping[str, Any] = {**found.values, **kept.values}
         else:
             linked = edits.from_link(carried, base_of(chosen, outputs), capped, outputs)
-            public = uploads.public(linked, outputs) if whole else checks.without_folders(linked)
-            changes = edits.changed(form.values_of(public), before)
+            wanted = form.values_of(uploads.public(linked, outputs) if whole else checks.without_folders(linked))
     except InvalidConfig as error:
-        return found._replace(notes={**found.notes, "restored": {"refused": problem_data(error.problems)}})
+        restored: dict[str, Any] = {"refused": form.problem_data(error.problems)}
+        return found._replace(notes={**(found.notes or {}), "restored": restored})
+    changes = edits.changed(wanted, found.values)
     if not changes:
         return found
-    restored = {"kept": bool(kept), "count": len(changes), "use": {field: before[field] for field in changes}}
-    changed = filled_with(found, changes, outputs, capped)
-    return changed._replace(notes={**changed.notes, "restored": restored})
+    restored = {"kept": bool(kept), "count": len(changes), "use": {field: found.values[field] for field in changes}}
+    filled = filled_with(found, changes, outputs, capped)
+    return filled._replace(notes={**(filled.notes or {}), "restored": restored})
 
 
-def filled_with(found: Filled, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
+def filled_with(
+    found: FormUpdate, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]
+) -> FormUpdate:
     """A filled form with other values in some of its fields; what is no field of it is left out."""
-    if not found.values:  # there was nothing to fill it from
+    if not (found.values and changes):
         return found
     values = {field: changes.get(field, value) for field, value in found.values.items()}
-    said = checked(Form(found.preset, found.notes, values), outputs, capped)
-    if not isinstance(said.text, str):  # not valid yet
-        said = said._replace(story=found.story, text=found.text)
-    return Filled(found.preset, said.story, values, said.notes, said.start, said.text)
+    said = checked(Form(found.preset, found.notes or {}, values), outputs, capped)
+    return said._replace(
+        preset=found.preset, values=values, story=said.story or found.story, text=said.text or found.text
+    )
 
 
-def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> Filled:
+def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
         limits.require(config, capped, outputs)
         checks.check(config, outputs)
         base = base_of(before.chosen, outputs)
+    except InvalidConfig as error:
+        return _refused(before, error.problems)
     except PlaygroundError as error:
-        problems = error.problems if isinstance(error, InvalidConfig) else [Problem("", str(error))]
-        notes = {**before.notes, "problems": problem_data(problems)}
-        return Filled(notes=notes, start=starting.button_with_problems(len(problems)))
-    said = _said(before.chosen, config, base, outputs)
+        return _refused(before, [Problem("", str(error))])
     values = form.values_of(uploads.public(config, outputs))
-    return Filled(story=said.story, values=values, notes=said.notes, start=said.start, text=said.text)
+    return _accepted(before.chosen, config, base, outputs)._replace(values=values)
 
 
-def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> Said:
-    """What is to be said of the form as it is now."""
+def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
+    """What is to be said of the form as it is now: notes, story, start button, and all of it as YAML."""
     try:
         base, config = read(now, outputs, capped)
     except InvalidConfig as error:
-        notes = {**now.notes, "problems": problem_data(error.problems)}
+        changes: dict[str, Any] = {}
         with contextlib.suppress(PlaygroundError):  # what is not valid yet is kept over a reload too
             before = form.values_of(uploads.public(base_of(now.chosen, outputs), outputs))
-            notes["edits"] = edits.changed(now.values, before)
-        return Said(notes, SKIP, starting.button_with_problems(len(error.problems)), SKIP)
+            changes = {"edits": edits.changed(now.values, before)}
+        return _refused(now._replace(notes={**now.notes, **changes}), error.problems)
     except PlaygroundError as error:
-        notes = {**now.notes, "problems": problem_data([Problem("preset", str(error))])}
-        return Said(notes, SKIP, starting.button_with_problems(1), SKIP)
-    return _said(now.chosen, config, base, outputs)
+        return _refused(now, [Problem("preset", _only_messages(error))])
+    return _accepted(now.chosen, config, base, outputs)
 
 
-def _said(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> Said:
-    start = starting.button(config, outputs)
+def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
+    start = start_label(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    return Said(notes_on(chosen, config, base, [], outputs), controls.story_of(config), start, config.to_yaml())
+    notes = notes_on(chosen, config, base, [], outputs)
+    return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
+
+
+def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
+    notes = {**before.notes, "problems": form.problem_data(problems)}
+    return FormUpdate(notes=notes, start=to_fix(len(problems)))
+
+
+def start_label(config: RunConfig, outputs: Path) -> str:
+    """What a press would do now: start training, or put the run behind those that take or want the same device."""
+    slot = queue.slot_of(config)
+    if not launcher.is_busy(outputs, slot):
+        return START
+    waiting = queue.num_waiting(outputs, slot)
+    return ENQUEUE + (f" ({waiting} {'waits' if waiting == 1 else 'wait'})" if waiting else "")
+
+
+def to_fix(count: int) -> str:
+    """Nothing starts before that many settings are mended."""
+    return f"Fix {count} {'setting' if count == 1 else 'settings'} to start"
 
 
 def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:
     """The run whose settings are chosen; None for a preset. Raises: RunNotFound."""
     name = str(chosen or "")
-    if not name.startswith(controls.RUN_PREFIX):
+    if not name.startswith(RUN_PREFIX):
         return None
-    return history.find_run(outputs, name.removeprefix(controls.RUN_PREFIX))
+    return history.find_run(outputs, name.removeprefix(RUN_PREFIX))
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
@@ -197,28 +181,24 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     return catalog.preset(name)
 
 
-def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[RunConfig, RunConfig]:
+def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool = True) -> tuple[RunConfig, RunConfig]:
     """What the form is compared with, and the form as a configuration.
+
+    Args:
+        disk: whether models and files that are not there are problems.
 
     Raises:
         InvalidConfig, RunNotFound.
     """
     base = base_of(now.chosen, outputs)
+    values = {**now.values, SOURCE: uploads.meant(now.values[SOURCE], outputs)}
+    if not disk:
+        return base, limits.built(form.nested(values, base.model_dump(mode="json")), capped)
     described = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         about = type(base.about).model_validate(now.notes.get("about"))
         described = base.model_copy(update={"about": about})
-    return base, form.config_of(now.data(outputs), described, outputs, capped)
-
-
-def _problems_of(base: RunConfig, outputs: Path, capped: Limits) -> list[Problem]:
-    """What keeps a preset or the settings of a run from being started as they are, such as a model that is not here."""
-    try:
-        limits.require(base, capped, outputs)
-        checks.check(base, outputs)
-    except InvalidConfig as error:
-        return error.problems
-    return []
+    return base, form.config_of(values, described, outputs, capped)
 
 
 def used(offered: Any, now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -228,10 +208,10 @@ def used(offered: Any, now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str
     Args:
         now: the form's values.
     """
-    wanted = as_dict(as_dict(offered).get("use"))
+    wanted = form.as_dict(form.as_dict(offered).get("use"))
     values = {field: wanted[field] for field in form.FIELDS if field in wanted}
     undo = {field: now[field] for field in values}
-    return {**as_dict(offered), "use": None, "undo": undo, "at": time.time()}, values
+    return {**form.as_dict(offered), "use": None, "undo": undo, "at": time.time()}, values
 
 
 def meant(data: Any, outputs: Path) -> Any:
@@ -245,41 +225,47 @@ def meant(data: Any, outputs: Path) -> Any:
 def notes_on(
     chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], outputs: Path | None = None
 ) -> dict[str, Any]:
+    """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls."""
     link, no_link = "", ""
     try:
         link = edits.link(config, base)
     except InvalidConfig as error:
         no_link = _only_messages(error)
+    values, marks = form.values_of(config), form.values_of(base)
+    method = methods.METHODS[config.method]
     return {
         "preset": str(chosen or ""),
-        "edits": edits.changed(form.values_of(config), form.values_of(base)),
+        "edits": edits.changed(values, marks),
         "link": link,
         "no_link": no_link,
-        "problems": problem_data(problems),
-        "differences": [item._asdict() for item in form.differences_in_words(config, base)],
-        "marks": {field: value for field, value in form.values_of(base).items() if field not in form.LISTS},
+        "problems": form.problem_data(problems),
+        "differences": form.differences_in_words(config, base),
+        "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config, str(chosen or ""), outputs),
         "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
         "about": config.about.model_dump(),
         "unused": {
-            "by": methods.METHODS[config.method].label,
-            "sentence": methods.METHODS[config.method].sentence,
+            "by": method.label,
+            "sentence": method.sentence,
             "fields": [field for field in form.KNOBS if methods.unused(config.method, field)],
         },
     }
 
 
-def problem_data(problems: list[Problem]) -> list[dict[str, str]]:
-    """With the names that the form gives to the fields."""
-    return [
-        {"field": problem.field, "label": form.label_of(problem.field), "message": form.with_labels(problem.message)}
-        for problem in problems
-    ]
+def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
+    """What the form's settings are, let one expect and came to, for static/train/story.js.
 
-
-def as_dict(value: Any) -> Mapping[str, Any]:
-    """What came back from a browser, if it is a dictionary; else an empty one."""
-    return value if isinstance(value, dict) else {}
+    Args:
+        settings_of: the run that they have just been taken from, as it is called.
+    """
+    found = describe.of(config)
+    return {
+        "preset": found.preset,
+        "story": found.line(config.about.title),
+        "expect": found.expect,
+        "measured": expected.line(found.preset),
+        "settings_of": settings_of,
+    }
 
 
 def _only_messages(error: PlaygroundError) -> str:

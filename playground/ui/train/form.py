@@ -1,39 +1,35 @@
 """The form's values <-> RunConfig, and what differs from the preset, as pure functions.
 
 A form value is what a browser can hold: numbers, texts, and for the rewards a list of plain dictionaries. An empty
-text stands for "no value". Knows the configuration and the catalog; nothing of gradio. `train_page` calls it.
+text stands for "no value". `Form` is what comes in, `FormUpdate` what goes out. Knows the configuration and the
+catalog; nothing of gradio. The modules of this folder and the serializers call it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods
-from playground.errors import InvalidConfig, Problem
+from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.setup import checks, describe, limits
 from playground.setup.estimates import disk
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.train import reward_form
 
-
-def shown(all_knobs: Mapping[str, dict[str, Any]], choices: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The knobs that the form shows: all of them, but the engine only where there is a choice."""
-    return {field: knob for field, knob in all_knobs.items() if field != "engine" or len(choices) > 1}
-
-
-ENGINES = [name for name in get_args(RunConfig.model_fields["engine"].annotation)
-           if name != "trl" or not engines.availability()]  # fmt: skip
-KNOBS = shown(knobs(), ENGINES)
+KNOBS = {field: knob for field, knob in knobs().items() if field != "engine" or not engines.availability()}
 OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
 REWARD_LISTS = describe.REWARD_LISTS
 FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 BEHAVIOURS = "behaviours"
+TYPED = "prompts.typed"  # a prompt may have several lines, a dialogue always has
 LISTS = (*REWARD_LISTS, BEHAVIOURS)
 FIELDS = ("name", *LISTS, *KNOBS)
 LABELS = {
+    "preset": "Experiment",
     "name": "Run name",
     "rewards": "Reward",
     "judges": "Judges that only watch",
@@ -42,24 +38,30 @@ LABELS = {
 }
 
 
-class ChangedSetting(NamedTuple):
-    """One setting that is not as in the preset, in words."""
+class Form(NamedTuple):
+    """The form as a browser sends it: the preset or run that it began with, what was last said of it, and its values by
+    field. An uploaded file goes by its name on the page."""
 
-    field: str
-    label: str
-    before: str
-    after: str
+    chosen: Any
+    notes: Mapping[str, Any]
+    values: dict[str, Any]
+
+
+class FormUpdate(NamedTuple):
+    """What an answer puts into the form; None, or a field that is not among the values, leaves a part as it is."""
+
+    preset: str | None = None
+    story: dict[str, Any] | None = None
+    values: Mapping[str, Any] = {}
+    notes: dict[str, Any] | None = None
+    start: str | None = None  # the words of the button
+    text: str | None = None
 
 
 def values_of(config: RunConfig) -> dict[str, Any]:
     """A configuration as form values, one for each of FIELDS."""
     flat = flatten(config)
-    values = {field: _as_text(field, flat[field]) for field in FIELDS if field not in LISTS}
-    return {
-        **values,
-        BEHAVIOURS: reward_form.behaviour_values(flat[BEHAVIOURS]),
-        **{field: [reward_form.reward_values(reward) for reward in flat[field]] for field in REWARD_LISTS},
-    }
+    return {field: _to_form(field, flat[field]) for field in FIELDS}
 
 
 def config_of(
@@ -73,60 +75,60 @@ def config_of(
     Raises:
         InvalidConfig: with every problem at once, each naming its field.
     """
-    data = _data_of(values, base)
     problems: list[Problem] = []
-    config = None
+    unchanged = base.model_dump(mode="json")
+    data = nested(values, base.model_dump(mode="json"))
     try:
         config = limits.built(data, capped)
     except InvalidConfig as error:
-        problems += error.problems
-    problems += _missing_sources(data, config, base, {problem.field for problem in problems}, outputs, capped)
-    if problems or config is None:
+        problems = error.problems
+    wrong = {_group(problem) for problem in problems}  # the base's instead, so that the disk is asked about the rest
+    try:
+        if wrong:
+            config = limits.built({**data, **{group: unchanged[group] for group in wrong & data.keys()}}, capped)
+        limits.require(config, capped, outputs)  # first: what may not be named here is not looked for either
+        checks.check(config, outputs)
+        if outputs is not None and not wrong:
+            disk.check([config], outputs)
+    except InvalidConfig as error:
+        problems = [*problems, *(problem for problem in error.problems if _group(problem) not in wrong)]
+    if problems:
         raise InvalidConfig(problems)
     return config
 
 
-def without_disk(values: Mapping[str, Any], base: RunConfig, capped: Limits = LIMITS["local"]) -> RunConfig:
-    """Like `config_of`, but models and files that are not there are no problem.
-
-    Raises:
-        InvalidConfig: with every problem of the values themselves.
-    """
-    return limits.built(_data_of(values, base), capped)
-
-
-def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Some form values as plain configuration data, for what needs a part of the form only."""
-    data: dict[str, Any] = {}
+def nested(values: Mapping[str, Any], data: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Some form values as plain configuration data, put into `data` if that is given."""
+    data = {} if data is None else data
     for field, value in values.items():
-        *groups, name = field.split(".")
-        part = data
-        for group in groups:
-            part = part.setdefault(group, {})
-        part[name] = _from_text(field, value)
+        put(data, field, _from_form(field, value))
     return data
 
 
-def differences_in_words(config: RunConfig, base: RunConfig) -> list[ChangedSetting]:
-    """What a person changed, as label, value in the preset, value now."""
+def put(data: dict[str, Any], field: str, value: Any) -> None:
+    """Set a dotted field of plain configuration data."""
+    *groups, name = field.split(".")
+    for group in groups:
+        data = data.setdefault(group, {})
+    data[name] = value
+
+
+def differences_in_words(config: RunConfig, base: RunConfig) -> list[dict[str, str]]:
+    """What a person changed: {field, label, before, after}, the value in the preset and the value now."""
+    found = differences(config, base).items()
+    words = ((field, *(describe.in_words(field, value) for value in values)) for field, values in found)
     return [
-        ChangedSetting(
-            field, LABELS.get(field, field), describe.in_words(field, before), describe.in_words(field, after)
-        )
-        for field, (before, after) in differences(config, base).items()
+        {"field": field, "label": LABELS.get(field, field), "before": before, "after": after}
+        for field, before, after in words
     ]
 
 
 def change(config: RunConfig, base: RunConfig) -> dict[str, Any] | None:
     """What would have to be set in a form that holds `base` to have `config`, for a part of the page that offers it:
     {differences, values}. None where they are the same."""
-    found = [item for item in differences_in_words(config, base) if item.field in FIELDS]
     values = values_of(config)
-    told = {
-        "differences": [item._asdict() for item in found],
-        "values": {item.field: values[item.field] for item in found},
-    }
-    return told if found else None
+    found = [item for item in differences_in_words(config, base) if item["field"] in values]
+    return {"differences": found, "values": {item["field"]: values[item["field"]] for item in found}} if found else None
 
 
 def unit_of(field: str) -> str:
@@ -141,8 +143,8 @@ def label_of(field: str) -> str:
     group, *own = field.split(".")
     if group not in LISTS:
         return field
-    place = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
-    name = own[place] if len(own) > place else ""
+    index = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
+    name = own[index] if len(own) > index else ""
     return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}" if name in reward_form.OWN_FIELDS else LABELS[group]
 
 
@@ -157,11 +159,49 @@ def with_labels(sentence: str) -> str:
     return FIELD.sub(called, sentence)
 
 
+def message_of(error: PlaygroundError) -> str:
+    """An error in the words of the form; of an invalid configuration its first problem."""
+    if not isinstance(error, InvalidConfig):
+        return with_labels(str(error))
+    first = error.problems[0]
+    message = with_labels(first.message)
+    return f"{label_of(first.field)}: {message}" if first.field else message
+
+
+def as_dict(value: Any) -> Mapping[str, Any]:
+    """What came back from a browser, if it is a dictionary; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def entry(value: Any, name: str) -> Any:
+    """An entry of what came from a browser; None where there is none."""
+    return as_dict(value).get(name)
+
+
+def failed(message: str, **found: Any) -> dict[str, Any]:
+    """What a part of the page shows where it got no answer; each time another one, so that it is shown again."""
+    return {**found, "state": "error", "message": message, "at": time.time()}
+
+
+def problem_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    """Problems for the page to show, each beside its field."""
+    return [
+        {"field": problem.field, "label": label_of(problem.field), "message": with_labels(problem.message)}
+        for problem in problems
+    ]
+
+
+def types_of(field: str) -> tuple[Any, ...]:
+    """The annotation of a field, and what it is made of."""
+    part: Any = RunConfig
+    for name in field.split("."):
+        part = part.model_fields[name].annotation
+    return (part, *get_args(part))
+
+
 def options_of(field: str) -> list[str]:
     """The values of a field that has a closed list of them."""
-    annotation = _annotation(field)
-    found = [item for part in (annotation, *get_args(annotation)) for item in get_args(part)]
-    return [item for item in found if isinstance(item, str)]
+    return [item for part in types_of(field) for item in get_args(part) if isinstance(item, str)]
 
 
 def option_label(option: str) -> str:
@@ -174,96 +214,50 @@ def option_label(option: str) -> str:
 
 def is_text(field: str) -> bool:
     """True for fields that hold a text of the person's own."""
-    return str in (annotation := _annotation(field), *get_args(annotation))
+    return str in types_of(field)
 
 
 def is_switch(field: str) -> bool:
     """True for fields that are on or off."""
-    return bool in (annotation := _annotation(field), *get_args(annotation))
-
-
-def knob_data(field: str) -> dict[str, Any]:
-    """What static/core/knob.js needs to draw a number."""
-    annotation = _annotation(field)
-    return {
-        **{key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log")},
-        "optional": type(None) in get_args(annotation),
-        "whole": annotation is int or int in get_args(annotation),
-    }
-
-
-def _data_of(values: Mapping[str, Any], base: RunConfig) -> dict[str, Any]:
-    """Form values as the data of a configuration; what the form does not show comes from `base`."""
-    data = base.model_dump(mode="json")
-    for field, value in values.items():
-        if field in REWARD_LISTS:
-            data[field] = reward_form.reward_data(value)
-        elif field == BEHAVIOURS:
-            data[field] = reward_form.behaviour_data(value)
-        else:
-            _set(data, field, _from_text(field, value))
-    return data
-
-
-def _annotation(field: str) -> Any:
-    part: Any = RunConfig
-    for name in field.split("."):
-        part = part.model_fields[name].annotation
-    return part
+    return bool in types_of(field)
 
 
 def is_list(field: str) -> bool:
     """True for fields that hold several texts: one a line in the form."""
-    annotation = _annotation(field)
-    return any(get_origin(part) is tuple for part in (annotation, *get_args(annotation)))
+    return any(get_origin(part) is tuple for part in types_of(field))
 
 
-def _as_text(field: str, value: Any) -> Any:
-    if field == "prompts.typed":  # a prompt may have several lines, a dialogue always has
+def knob_data(field: str) -> dict[str, Any]:
+    """What static/core/knob.js needs to draw a number."""
+    types = types_of(field)
+    words = {key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log")}
+    return {**words, "optional": type(None) in types, "whole": int in types}
+
+
+def _group(problem: Problem) -> str:
+    return problem.field.partition(".")[0]
+
+
+def _to_form(field: str, value: Any) -> Any:
+    if field in REWARD_LISTS:
+        return [reward_form.reward_values(reward) for reward in value]
+    if field == BEHAVIOURS:
+        return reward_form.behaviour_values(value)
+    if field == TYPED:
         return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
     if is_list(field):
         return "\n".join(value or ())
     return "" if value is None else value
 
 
-def _from_text(field: str, value: Any) -> Any:
+def _from_form(field: str, value: Any) -> Any:
+    if field in REWARD_LISTS:
+        return reward_form.reward_data(value)
+    if field == BEHAVIOURS:
+        return reward_form.behaviour_data(value)
     if is_list(field) and isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
-        if field == "prompts.typed":
+        if field == TYPED:
             lines = [re.sub(r"\\(n|\\)", lambda found: "\n" if found[1] == "n" else "\\", line) for line in lines]
-        return lines or ([] if type(None) not in get_args(_annotation(field)) else None)
+        return lines or (None if type(None) in types_of(field) else [])
     return None if isinstance(value, str) and not value.strip() else value
-
-
-def _set(data: dict[str, Any], field: str, value: Any) -> None:
-    *groups, name = field.split(".")
-    for group in groups:
-        data = data[group]
-    data[name] = value
-
-
-def _missing_sources(
-    data: dict[str, Any],
-    config: RunConfig | None,
-    base: RunConfig,
-    known: set[str],
-    outputs: Path | None,
-    capped: Limits,
-) -> list[Problem]:
-    """What only the catalog and the limits can tell, also when other fields are wrong; so that all problems show at
-    once. What the page does not allow to be named is not looked for either: the answer would tell what is there."""
-    try:
-        sources = config
-        if sources is None:
-            named = {part: {"source": str(data[part]["source"] or "")} for part in ("model", "reference", "prompts")}
-            typed = {"typed": tuple(map(str, data["prompts"]["typed"] or ()))}
-            parts = {**named, "prompts": {**named["prompts"], **typed}}
-            changed = {part: getattr(base, part).model_copy(update=fields) for part, fields in parts.items()}
-            sources = base.model_copy(update=changed)
-        limits.require(sources, capped, outputs)
-        checks.check(sources, outputs)
-        if config is not None and outputs is not None:
-            disk.check([config], outputs)
-    except InvalidConfig as error:
-        return [problem for problem in error.problems if problem.field not in known]
-    return []

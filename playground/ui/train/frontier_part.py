@@ -5,6 +5,7 @@ slider of beta says of too much and too little. inside/frontier.js and core/knob
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import heapq
 import threading
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RUN_ID, RunConfig, methods
-from playground.errors import PlaygroundError, in_words
+from playground.errors import PlaygroundError
 from playground.insight.frontier import regimes
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
@@ -23,6 +24,7 @@ from playground.runs.model_service import ModelService
 from playground.setup import catalog
 from playground.setup.describe import two_digits
 from playground.ui.door.access import Caller, Role
+from playground.ui.train import form
 
 BETA = "kl.coef"
 UNDER_WAY = "It is being measured already, by this page or another one."
@@ -30,64 +32,61 @@ MOST_OF_ADDRESS = 3  # at a time: each keeps the process that answers prompts, w
 NOT_MORE = "{} are being measured or wait for your network already. Wait for one of them."
 STOPPED = "Stopped; nothing was kept."
 NOT_BEGUN_HERE = "This was begun by somebody else; only who began it can stop it."
-ONE = Caller()  # of a page that only one person has
 RECORDED = Path(__file__).parents[1] / "recorded"
 MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
 
 
-def functions(outputs: Path, service: ModelService) -> list[Callable[[Any], dict[str, Any]]]:
+@dataclasses.dataclass
+class Drawing:
+    """One that is under way: who began it, how far it is ({phase, done, of}), whether it is to end."""
+
+    caller: Caller
+    progress: Mapping[str, Any]
+    unwanted: bool = False
+
+
+def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[str, Any]]]:
     """The server functions: one draws and answers when all is drawn and kept, one says meanwhile how far it is."""
-    under_way: dict[str, Mapping[str, Any]] = {}
-    begun_by: dict[str, Caller] = {}
-    unwanted: set[str] = set()
+    under_way: dict[str, Drawing] = {}  # by run
     beginning = threading.Lock()
 
-    def begun(run_id: str, caller: Caller) -> str:
-        """Count it in; why not, if it is one too many."""
-        with beginning:
-            if run_id in under_way:
-                return UNDER_WAY
-            near = [one for one in begun_by.values() if one.visitor.address == caller.visitor.address]
-            if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS:
-                return NOT_MORE.format(len(near))
-            begun_by[run_id] = caller
-            under_way[run_id] = {"phase": "waiting for the model", "done": 0, "of": 0}
-            return ""
+    def refusal(run_id: str, caller: Caller) -> str:
+        """Why it cannot be drawn now, by this caller."""
+        if run_id in under_way:
+            return UNDER_WAY
+        near = [one for one in under_way.values() if one.caller.visitor.address == caller.visitor.address]
+        return NOT_MORE.format(len(near)) if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS else ""
 
-    def draw_frontier(asked: Any, caller: Caller = ONE) -> dict[str, Any]:
+    def draw_frontier(asked: Any, caller: Caller) -> dict[str, Any]:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
+        run = history.find_run(outputs, str(form.entry(asked, "run")))
+        with beginning:
+            if message := refusal(run.id, caller):
+                return {"error": message}
+            mine = under_way[run.id] = Drawing(caller, {"phase": "waiting for the model", "done": 0, "of": 0})
         try:
-            run = history.find_run(outputs, _run_of(asked))
-            if problem := begun(run.id, caller):
-                return {"error": problem}
-            try:
-                with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
-                    for found in drawing:
-                        under_way[run.id] = found
-                        if run.id in unwanted:
-                            return {"error": STOPPED}
-            finally:
-                unwanted.discard(run.id)
-                del under_way[run.id], begun_by[run.id]
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
+            with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
+                for progress in drawing:
+                    mine.progress = progress
+                    if mine.unwanted:
+                        return {"error": STOPPED}
+        finally:
+            del under_way[run.id]
         return {"error": ""}
 
-    def frontier_progress(asked: Any, caller: Caller = ONE) -> dict[str, Any]:
+    def frontier_progress(asked: Any, caller: Caller) -> dict[str, Any]:
         """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends, for
         who began it and for the host."""
-        run_id = _run_of(asked)
-        if (first := begun_by.get(run_id)) and asked.get("stop") is True:
-            if caller.role is not Role.HOST and not first.visitor.is_same(caller.visitor):
+        found = under_way.get(str(form.entry(asked, "run")))
+        if found is None:
+            return {}
+        if form.entry(asked, "stop") is True:
+            if caller.role is not Role.HOST and not found.caller.visitor.is_same(caller.visitor):
                 return {"error": NOT_BEGUN_HERE}
-            unwanted.add(run_id)
-        return dict(under_way.get(run_id, {}))
+            found.unwanted = True
+        return dict(found.progress)
 
     return [draw_frontier, frontier_progress]
-
-
-def _run_of(asked: Any) -> str:
-    return str(asked.get("run")) if isinstance(asked, Mapping) else ""
 
 
 def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None) -> dict[str, Any] | None:
@@ -138,19 +137,14 @@ def _alike(config: RunConfig, chosen: str, outputs: Path | None) -> RunDirectory
     there = [path for path in (outputs or RECORDED / "-").glob("*/samples.jsonl") if RUN_ID.fullmatch(path.parent.name)]
     newest = heapq.nlargest(MOST_LOOKED_AT, there, key=_changed)
     recorded = [RECORDED / chosen / "samples.jsonl.gz"] if chosen in catalog.preset_names() else []
-    for path in [*newest, *recorded]:
+    for folder in [path.parent for path in (*newest, *recorded)]:
         with contextlib.suppress(PlaygroundError, OSError):
-            if _objective(path.parent, _changed(path.parent / "config.yaml")) == _of(config):
-                return RunDirectory(path.parent)
+            if _objective(_config(folder, _changed(folder / "config.yaml"))) == _objective(config):
+                return RunDirectory(folder)
     return None
 
 
-@functools.lru_cache(maxsize=64)
-def _objective(folder: Path, changed: int) -> tuple[Any, ...]:
-    return _of(RunDirectory(folder).config())
-
-
-def _of(config: RunConfig) -> tuple[Any, ...]:
+def _objective(config: RunConfig) -> tuple[Any, ...]:
     """What the reference writes to the prompts, and what that scores."""
     limited = config.prompts, config.evaluation.num_prompts, config.evaluation.samples_per_prompt
     return config.model.source, config.reference, config.rewards, config.score, config.sampling, *limited
@@ -162,6 +156,11 @@ def _changed(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
+
+
+@functools.lru_cache(maxsize=64)
+def _config(folder: Path, changed: int) -> RunConfig:
+    return RunDirectory(folder).config()
 
 
 @functools.lru_cache(maxsize=32)

@@ -1,21 +1,21 @@
 """What comes out of a run, on the page: the outcome in words and figures, and saving the model.
 
 train/outcome.js draws it. Saving asks the model service and writes below the outputs folder, nowhere else; there is no
-push from the page, for the server's token is not for whoever sees it. Knows `exports` and run directories.
+push from the page, for the server's token is not for those who see it. Knows `exports` and run directories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.errors import PlaygroundError, in_words
 from playground.exports import saving
 from playground.exports.report import Report
 from playground.insight import compute, plateau
 from playground.runs import history
 from playground.runs.model_service import ModelService
+from playground.ui.train import form
 
 PHASES = {
     "generate": "writing texts, reference included",
@@ -27,27 +27,30 @@ PHASES = {
 
 def outcome(report: Report) -> dict[str, Any]:
     """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
-    found, ledger = report.plateau, report.ledger
+    found = report.plateau
     return {
         "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},
         "sentences": report.remarks,
-        "compute": None
-        if ledger is None
-        else {
-            "sentence": compute.ledger_sentence(ledger),
-            "parameters": ledger.parameters,
-            "trained": ledger.trained_parameters,
-            "phases": [
-                {
-                    "name": PHASES[phase.name],
-                    "seconds": round(phase.seconds, 1),
-                    "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
-                    "operations": compute.operations_in_words(phase.operations),
-                }
-                for phase in ledger.phases
-            ],
-        },
+        "compute": report.ledger and _compute(report.ledger),
         "adapter": report.config.model.adapter.kind == "lora",
+    }
+
+
+def _compute(ledger: compute.Ledger) -> dict[str, Any]:
+    phases = [
+        {
+            "name": PHASES[phase.name],
+            "seconds": round(phase.seconds, 1),
+            "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
+            "operations": compute.operations_in_words(phase.operations),
+        }
+        for phase in ledger.phases
+    ]
+    return {
+        "sentence": compute.ledger_sentence(ledger),
+        "parameters": ledger.parameters,
+        "trained": ledger.trained_parameters,
+        "phases": phases,
     }
 
 
@@ -56,15 +59,11 @@ def functions(outputs: Path, service: ModelService | None) -> list[Callable[[Any
 
     def save_model(asked: Any) -> dict[str, Any]:
         """Save a policy: {run, as}. Gives back the folder and a sentence, or an error."""
-        asked = asked if isinstance(asked, Mapping) else {}
-        kind: saving.Kind = "adapter" if asked.get("as") == "adapter" else "merged"
         if service is None:
             return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
-        try:
-            run = history.find_run(outputs, str(asked.get("run")))
-            saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
+        kind: saving.Kind = "adapter" if form.entry(asked, "as") == "adapter" else "merged"
+        run = history.find_run(outputs, str(form.entry(asked, "run")))
+        saved = saving.save(run, service, kind, saving.default_folder(run, kind), replace=True)
         size = f"{saved.bytes / 1e6:,.1f} MB"
         sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
         return {"error": "", "folder": str(saved.folder), "sentence": sentence}

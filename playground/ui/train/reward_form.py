@@ -45,12 +45,10 @@ FIRST_TEXTS = {
     "code": "def reward(prompt, completion):\n    words = completion.split()\n"
     "    return len(set(words)) / (len(words) or 1)",
 }  # what stands there at first
-WEAKER = (
-    "" if sys.platform == "linux" else " On this system it could also delete files of yours."
-)  # see docs/rewards.md
-WARNINGS = {
-    "python": f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
-}
+# where a reward's process cannot be kept from files, see docs/rewards.md
+WEAKER = "" if sys.platform == "linux" else " On this system it could also delete files of yours."
+RUNS_CODE = f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
+WARNINGS = {"python": RUNS_CODE}
 
 
 def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
@@ -122,28 +120,33 @@ def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
 
 def _own_fields(kind: str) -> list[dict[str, Any]]:
     """The fields that only this kind has, as static/rewards/picker.js draws them; `rare` ones are folded away."""
-    fields = []
-    for name, field in REWARD_CLASSES[kind].model_fields.items():
-        if name in RewardPart.model_fields:
-            continue
-        label, hint = OWN_FIELDS.get(name, (name, ""))
-        inner = (field.annotation, *get_args(field.annotation))
-        options = describe.options_in(field.annotation)
-        default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
-        fields.append({
-            "name": name, "label": label, "hint": hint, "options": options,
-            "number": int in inner or float in inner, "rare": name in RARE_FIELDS,
-            "default": ", ".join(default) if isinstance(default, tuple) else default,
-            "lines": LINES.get(name, 0),
-        })  # fmt: skip
-    return sorted(fields, key=lambda item: bool(item["rare"]))
+    fields = REWARD_CLASSES[kind].model_fields.items()
+    found = [_own_field(name, field) for name, field in fields if name not in RewardPart.model_fields]
+    return sorted(found, key=lambda item: bool(item["rare"]))
+
+
+def _own_field(name: str, field: Any) -> dict[str, Any]:
+    label, hint = OWN_FIELDS.get(name, (name, ""))
+    types = (field.annotation, *get_args(field.annotation))
+    default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
+    return {
+        "name": name,
+        "label": label,
+        "hint": hint,
+        "options": describe.options_in(field.annotation),
+        "number": int in types or float in types,
+        "rare": name in RARE_FIELDS,
+        "default": ", ".join(default) if isinstance(default, tuple) else default,
+        "lines": LINES.get(name, 0),
+    }
 
 
 def reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key, value in reward.items():
-        values[key] = ", ".join(value) if isinstance(value, list) else "" if value is None else value
-    return values
+    """One reward of a configuration as the picker holds it."""
+    return {
+        key: ", ".join(value) if isinstance(value, list) else "" if value is None else value
+        for key, value in reward.items()
+    }
 
 
 def _reward_data(values: Any) -> Any:

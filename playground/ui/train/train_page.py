@@ -1,14 +1,14 @@
 """The Train page: the form at the left, the run in view at the right.
 
 Handlers read the form, check it, or start a worker; none of them trains or keeps state. What fills the form is in
-`filling`, its values in `form`, its controls in `controls`, the drawing in static/. `page` calls `build`; `runs_page`
-uses the returned parts to load a run's settings.
+`filling`, its values in `form`, its controls in `controls`, the drawing in static/. `page` calls `build`; the pages of
+runs and rewards use the returned parts.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ from playground.errors import PlaygroundError, Problem, in_words
 from playground.runs.model_service import ModelService
 from playground.runs.start import launcher
 from playground.runs.start.standby import StandbyWorker
-from playground.setup import catalog, estimates, limits
+from playground.setup import estimates, limits
 from playground.ui import components
 from playground.ui.door import quota, uploads
 from playground.ui.door.access import Access, Action, Caller, Role
@@ -33,223 +33,252 @@ from playground.ui.train import (
     outcome_part,
     prompts_part,
     run_actions,
-    starting,
     tryout_part,
 )
-from playground.ui.train.filling import SKIP, Form
+from playground.ui.train.controls import Controls
+from playground.ui.train.form import Form, FormUpdate
 
 MODEL = "model.source"
 MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
-
-
-class StartAnswer(NamedTuple):
-    """What pressing Start answers: the run to view, what is said of the form, and the button."""
-
-    view: Any
-    notes: Any
-    button: Any
+QUEUED: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+QUIET: dict[str, Any] = {**QUEUED, "queue": False}
+# Gradio drops what is chosen while it still answers the choice before, unless the last one is to be answered too
+LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 
 
 class Train(NamedTuple):
-    """Parts of this page that another page needs: everything `filled` fills, in its order."""
+    """Parts of this page that other pages need."""
 
-    filled: list[gr.components.Component]
-    outputs: Path
+    form: Controls
     fields: dict[str, Any]  # the form's controls, by the names of form.FIELDS
     recheck: Callable[[Any], None]  # after an event that filled in some of them
 
 
-class TrainParts(NamedTuple):
-    """What stands on the page. `fields`: by the names of form.FIELDS."""
-
-    preset: Any
-    story: Any
-    fields: dict[str, Any]
-    prompts: prompts_part.PromptsPart
-    text: Any
-    use_text: gr.Button
-    needs: Any
-    notes: Any
-    start: gr.Button
-    tryout: Any
-    preview: Any
-    view: Any
-
-
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
-    page, handlers = _lay_out(outputs, standby, service, access), Handlers(outputs, standby, access)
-    fields = page.fields
-    form_inputs = [page.preset, page.notes, *fields.values()]
-    filled = [page.preset, page.story, *fields.values(), page.notes, page.start, page.text]
-    told = [page.notes, page.story, page.start, page.text]  # what is said of the form as it is
-    quiet: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}
-    # Gradio drops what is chosen while it still answers the choice before, unless it is told to answer the last one too
-    latest = {**quiet, "trigger_mode": "always_last"}
-
-    # a page that only watches asks, and in vain
-    checking = access.guard(Action.FORM, handlers.check, lambda _: [SKIP] * len(told))
-    estimating = access.guard(Action.FORM, handlers.estimate, lambda _: SKIP)
-    opening = access.guard(Action.WATCH, handlers.choose_at_load)
-    taking = access.guard(Action.FORM, _take_method, lambda _: [SKIP] * len(MEANT))
-    pressed = access.guard(Action.START, handlers.start_run, _not_started)
-    putting = access.guard(Action.FORM, _put)
-
-    def recheck(event: Any) -> None:
-        event.then(checking, form_inputs, told, **latest).then(estimating, form_inputs, page.needs, **latest)
-
-    edited = [component.input for component in fields.values()]
-    # Gradio's Textbox tells of pressed keys only: what is pasted or deleted is noticed when the field is left
-    edited += [component.blur for component in fields.values() if isinstance(component, gr.Textbox)]
-    gr.on([*edited, page.view.input], checking, form_inputs, told, **latest)
-    gr.on([*edited, page.text.change], estimating, form_inputs, page.needs, **latest)
-    read = handlers.read
-    uploaded = prompts_part.connect(page.prompts, page.preview, form_inputs, read, outputs, service, access)
-    uploaded.then(checking, form_inputs, told, **latest)
-    page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, filled, **latest)
-    taken = fields["method"].input(taking, fields["method"], [fields[field] for field in MEANT], **latest)
-    taken.then(checking, form_inputs, told, **latest)
-    starts = [page.view, page.notes, page.start]
-    page.start.click(pressed, [page.view, *form_inputs], starts, trigger_mode="once", **quiet)
-    page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *form_inputs], filled, **quiet)
-    opened = demo.load(opening, page.notes, filled, js=edits.KEPT, **quiet)
-    opened.then(estimating, form_inputs, page.needs, **quiet)
-    for part in (page.needs, page.tryout, page.notes):
-        recheck(part.apply(putting, [part, *fields.values()], [part, *fields.values()], **quiet))
-    tried = tryout_part.connect(page.tryout, form_inputs, read, outputs, service, access)
-    tried.then(estimating, form_inputs, page.needs, **latest)
-    return Train(filled, outputs, fields, recheck)
-
-
-def _lay_out(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> TrainParts:
-    first = catalog.preset(catalog.DEFAULT_PRESET)
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
-            laid_out = controls.lay_out(first, form.values_of(first), outputs, access)
-            with gr.Column(elem_id="start-bar"):
-                needs = needs_part.panel()
-                notes = components.widget(
-                    "train/notes", filling.notes_on(catalog.DEFAULT_PRESET, first, first, [], outputs), elem_id="notes"
-                )
-                start = gr.Button(starting.START, variant="primary", elem_id="start")
-        saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
-        asking = [
-            *run_actions.guarded_functions(outputs, access, standby.worker_for),
-            *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
-            # How far it is, the page asks every second: that is no question to a model.
-            *access.guard_all(
-                Action.ASK, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}
-            ),
-        ]
+            page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
-            tryout = tryout_part.panel(outputs, access)
-            preview = prompts_part.panel()
-            view = components.widget(
-                "train/run_view",
-                {"run": None},
-                elem_id="run-view",
-                knobs=run_actions.knobs(),
-                server_functions=asking,
-                can_save=saver is not None,
-            )
-    return TrainParts(*laid_out, needs, notes, start, tryout, preview, view)
+            tryout = _tryout(outputs, access)
+            preview = components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
+            view = _run_view(outputs, standby, service, access)
+    handlers = Handlers(page, outputs, standby, service, access)
+    # a page that only watches asks, and in vain
+    checking = access.guard(Action.FORM, handlers.check, lambda _: [gr.skip()] * len(page.said))
+    estimating = access.guard(Action.FORM, handlers.estimate, lambda _: gr.skip())
+
+    def check(event: Any) -> Any:
+        return event.then(checking, page.inputs, page.said, **LATEST)
+
+    def estimate(event: Any) -> None:
+        event.then(estimating, page.inputs, page.needs, **LATEST)
+
+    def recheck(event: Any) -> None:
+        estimate(check(event))
+
+    edited = [component.input for component in page.fields.values()]
+    # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
+    edited += [component.blur for component in page.fields.values() if isinstance(component, gr.Textbox)]
+    gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
+    gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
+    page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST)
+    taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))
+    meant = [page.fields[field] for field in MEANT]
+    check(page.fields["method"].input(taking, page.fields["method"], meant, **LATEST))
+    pressed = access.guard(Action.START, handlers.starter(view), handlers.not_started)
+    page.start.click(pressed, [view, *page.inputs], [view, page.notes, page.start], trigger_mode="once", **QUIET)
+    page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *page.inputs], page.outputs, **QUIET)
+    opening = access.guard(Action.WATCH, handlers.choose_at_load)
+    estimate(demo.load(opening, page.notes, page.outputs, js=edits.KEPT, **QUIET))
+    for part in (page.needs, tryout, page.notes):
+        parts = [part, *page.fields.values()]
+        recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
+    uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
+    source, column = page.fields["prompts.source"], page.fields["prompts.column"]
+    source.change(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
+    check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
+    looking = access.guard(
+        Action.TRY_REWARDS, handlers.looker(preview), lambda message: {preview: form.failed(message)}
+    )
+    once = {**QUEUED, "trigger_mode": "once", "concurrency_limit": 2}
+    page.look.click(looking, page.inputs, [preview, column], **once)
+    # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
+    many = {**QUEUED, "trigger_mode": "multiple"}
+    asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, part="model"))
+    trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, part="update"))
+    tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
+    estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
+    return Train(page, page.fields, recheck)
+
+
+def _tryout(outputs: Path, access: Access) -> gr.HTML:
+    """The check before a start."""
+
+    def stop_trial(_: Any) -> dict[str, Any]:
+        """End the trial that is under way."""
+        launcher.end_trial(outputs)
+        return {"error": ""}
+
+    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
+    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
+
+
+def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> gr.HTML:
+    """The run in view, with what it may ask of the server."""
+    saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
+    asking = [
+        *run_actions.guarded_functions(outputs, access, standby.worker_for),
+        *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
+        # How far it is, the page asks every second: that is no question to a model.
+        *access.guard_all(Action.ASK, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}),
+    ]
+    return components.widget(
+        "train/run_view",
+        {"run": None},
+        elem_id="run-view",
+        knobs=run_actions.knobs(),
+        server_functions=asking,
+        can_save=saver is not None,
+    )
 
 
 class Handlers:
-    """What the page asks of the server, from the form as it was `sent`: see `filling.Form`."""
+    """What the page asks of the server. `sent` are Gradio's values of `Controls.inputs`; answers are by component."""
 
-    def __init__(self, outputs: Path, standby: StandbyWorker, access: Access) -> None:
-        self._outputs, self._standby, self._access = outputs, standby, access
+    def __init__(
+        self, page: Controls, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access
+    ) -> None:
+        self._page, self._outputs, self._access = page, outputs, access
+        self._standby, self._service = standby, service
 
-    def check(self, *sent: Any, caller: Caller) -> filling.Said:
+    def check(self, *sent: Any, caller: Caller) -> dict[Any, Any]:
         """What is to be said of the form as it is."""
         self._get_ready()
-        return filling.checked(Form.of(*sent), self._outputs, self._access.limits_of(caller))
+        return self._page.shown(filling.checked(self._page.sent(*sent), self._outputs, self._access.limits_of(caller)))
 
     def read(self, caller: Caller, *sent: Any) -> RunConfig:
         """The run that the form asks for. Raises: InvalidConfig."""
-        return filling.read(Form.of(*sent), self._outputs, self._access.limits_of(caller))[1]
+        return filling.read(self._page.sent(*sent), self._outputs, self._access.limits_of(caller))[1]
 
     def estimate(self, *sent: Any, caller: Caller) -> Any:
-        """What it would need."""
+        """What it would need; nothing new while the form has a setting that is not valid, or not allowed here."""
         capped = self._access.limits_of(caller)
+        try:
+            base, config = filling.read(self._page.sent(*sent), self._outputs, capped, disk=False)
+            limits.require(config, capped, self._outputs)
+        except PlaygroundError:
+            return gr.skip()
+        return needs_part.needs(config, base, self._outputs)
 
-        def read() -> tuple[RunConfig, RunConfig]:
-            now = Form.of(*sent)
-            base = filling.base_of(now.chosen, self._outputs)
-            return base, form.without_disk(now.data(self._outputs), base, capped)
+    def starter(self, view: gr.HTML) -> Callable[..., dict[Any, Any]]:
+        """What starts a run, for it to come into view: see `started`."""
 
-        return needs_part.needs(read, self._outputs, capped)
+        def start_run(viewed: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
+            asked, now = form.entry(viewed, "request"), self._page.sent(*sent)
+            answer, update = started(asked, now, self._outputs, self._standby, self._access, caller)
+            return self._page.shown(update) | ({view: answer} if answer else {})
 
-    def start_run(self, viewed: Any, *sent: Any, caller: Caller) -> StartAnswer:
-        """See `started`."""
-        request = filling.as_dict(viewed).get("request")
-        return started(request, Form.of(*sent), self._outputs, self._standby, self._access, caller)
+        return start_run
 
-    def choose(self, chosen: Any, *, caller: Caller) -> list[Any]:
+    def not_started(self, message: str) -> dict[Any, Any]:
+        """A start that was refused."""
+        notes = {"problems": form.problem_data([Problem("", message)]), "show": time.time()}
+        return self._page.shown(FormUpdate(notes=notes))
+
+    def choose(self, chosen: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from a preset, or from the settings of a run."""
         is_host = caller.role is Role.HOST
         found = filling.filled_from(chosen, self._outputs, self._access.limits_of(caller), is_host)
-        return found._replace(preset=SKIP).flat()  # meanwhile the menu may show the next choice
+        return self._page.shown(found._replace(preset=None))  # meanwhile the menu may show the next choice
 
-    def choose_at_load(self, given: Any, caller: Caller) -> list[Any]:
+    def choose_at_load(self, given: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it as the address and what the browser has kept ask for."""
         may_start, capped = caller.may(Action.START), self._access.limits_of(caller)
         if may_start:
             self._get_ready()
         found = filling.filled_at_load(given, caller, self._outputs, capped)
-        # a run may have used another model
-        model = needs_part.model_update(found.values.get(MODEL), self._outputs, capped)
-        found = found._replace(values={**found.values, MODEL: model})
-        button = found.start if may_start else gr.Button("The host starts runs", interactive=False)
-        return found._replace(start=button).flat()
+        shown = self._page.shown(found)
+        choices = needs_part.model_choices(self._outputs, capped)  # a run may have used another model
+        shown[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=found.values[MODEL])
+        if not may_start:
+            shown[self._page.start] = gr.Button("The host starts runs", interactive=False)
+        return shown
 
-    def use(self, yaml_text: str, *sent: Any, caller: Caller) -> list[Any]:
+    def use(self, text: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from settings as text."""
-        return filling.from_text(yaml_text, Form.of(*sent), self._outputs, self._access.limits_of(caller)).flat()
+        capped = self._access.limits_of(caller)
+        now = self._page.sent(*sent)
+        found = filling.from_text(str(text or ""), now, self._outputs, capped)
+        return self._page.shown(found._replace(values={**now.values, **found.values}))
+
+    def take_method(self, method: Any) -> list[Any]:
+        """Settings that a method means, for the fields MEANT."""
+        found = methods.chosen(method)
+        return [found.get(field, gr.skip()) for field in MEANT]
+
+    def putter(self, part: Any) -> Callable[..., dict[Any, Any]]:
+        """What takes over the settings that a part of the page offers."""
+
+        def put_offered(offered: Any, *values: Any) -> dict[Any, Any]:
+            now = dict(zip(self._page.fields, values, strict=True))
+            back, wanted = filling.used(offered, now)
+            # all of them: of a field that is left out, Gradio forgets how to draw it in a group that was never opened
+            return self._page.shown(FormUpdate(values=now | wanted)) | {part: back}
+
+        return put_offered
+
+    def take(self, path: str) -> dict[Any, Any]:
+        """Keep an uploaded file, and choose it."""
+        found = prompts_part.taken(path, self._outputs, self._access.limits)
+        chosen = {"prompts.source": found.source, "prompts.column": found.column} if found.source is not None else {}
+        return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: found.note}
+
+    def looker(self, preview: gr.HTML) -> Callable[..., Iterator[dict[Any, Any]]]:
+        """What shows the prompts of the form in a part of the page, and offers their columns."""
+
+        def look(*sent: Any, caller: Caller) -> Iterator[dict[Any, Any]]:
+            for answer in prompts_part.looked_at(lambda: self.read(caller, *sent), self._service):
+                columns = answer.get("preview", {}).get("columns")
+                column = gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()
+                yield {preview: answer, self._page.fields["prompts.column"]: column}
+
+        return look
+
+    def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        """One of the first three parts of the check before a start."""
+        part, read = str(form.entry(asked, "ask")), lambda: self.read(caller, *sent)
+        yield from tryout_part.looked_at(part, read, self._outputs, self._service)
+
+    def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+        """Its trial update."""
+        yield from tryout_part.tried(lambda: self.read(caller, *sent), self._outputs)
 
     def _get_ready(self) -> None:
         if self._standby.pid is None and launcher.living_run(self._outputs) is None:
             self._standby.prepare()
 
 
-def _put(offered: Any, *values: Any) -> list[Any]:
-    """Take over what a part of the page offers."""
-    back, wanted = filling.used(offered, dict(zip(form.FIELDS, values, strict=True)))
-    return [back, *(wanted.get(field, SKIP) for field in form.FIELDS)]
-
-
-def _take_method(method: Any) -> list[Any]:
-    """Settings that a method means."""
-    return [methods.chosen(method).get(field, SKIP) for field in MEANT]
-
-
-def _not_started(sentence: str) -> StartAnswer:
-    problems = filling.problem_data([Problem("", sentence)])
-    return StartAnswer(SKIP, {"problems": problems, "show": time.time()}, SKIP)
-
-
 def started(
-    asked: Any,
-    now: Form,
-    outputs: Path,
-    standby: StandbyWorker,
-    access: Access | None = None,
-    caller: Caller | None = None,
-) -> StartAnswer:
+    asked: Any, now: Form, outputs: Path, standby: StandbyWorker, access: Access, caller: Caller
+) -> tuple[dict[str, Any] | None, FormUpdate]:
     """Start a run, or put it into the queue, if form and limits allow it.
 
-    `asked` is the page's name for this one intended start, see `starting.request`.
+    Args:
+        asked: the page's name for this one intended start, see `run_actions.start_request`.
+
+    Returns:
+        What the run view shows next ({run, at}: which run, and that this start has been answered), and what is said of
+        the form.
     """
-    access, caller = access or Access(), caller or Caller()
     capped = access.limits_of(caller)
     try:
         base, config = filling.read(now, outputs, capped)
         config = limits.capped(config, capped)
     except PlaygroundError:
-        said = filling.checked(now, outputs, capped)
-        return StartAnswer(SKIP, {**said.notes, "show": time.time()}, said.start)
-    request = starting.request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
+        found = filling.checked(now, outputs, capped)
+        return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
+    request = run_actions.start_request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     run_id, problems = None, []
     try:
         estimates.require_fit(config, capped, outputs)
@@ -258,10 +287,5 @@ def started(
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, outputs)
-    button = starting.button_with_problems(1) if problems else starting.button(config, outputs)
-    return StartAnswer(_view(run_id), notes, button)
-
-
-def _view(run_id: str | None) -> dict[str, Any]:
-    """What the run view shows next, or that this start has been answered: train/run_view.js names the next one."""
-    return {"run": run_id, "at": time.time()}
+    start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
+    return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

@@ -1,7 +1,7 @@
 """The check before a start on the Train page: the model, the prompts as tokens, eight completions and their scores,
 one trial update. The same as `python -m playground try`.
 
-The work is done by `runs.preflight` and `runs.trial`; static/train/tryout.js draws. `train_page` lays it out.
+The work is done by `runs.preflight` and `runs.trial`; static/train/tryout.js draws. `train_page` asks.
 """
 
 from __future__ import annotations
@@ -11,60 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
-
 from playground.config import RunConfig, yaml_io
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.errors import PlaygroundError
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher
-from playground.ui import components
-from playground.ui.door.access import Access, Action, Caller
 from playground.ui.train import form, reward_form
 
 Read = Callable[[], RunConfig]
-
-
-def panel(outputs: Path, access: Access) -> gr.HTML:
-    """Where the four parts are shown."""
-
-    def stop_trial(_: Any) -> dict[str, Any]:
-        """End the trial that is under way."""
-        launcher.end_trial(outputs)
-        return {"error": ""}
-
-    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
-    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
-
-
-def connect(
-    shown: gr.HTML,
-    inputs: list[Any],
-    read: Callable[..., RunConfig],
-    outputs: Path,
-    service: ModelService,
-    access: Access,
-) -> gr.events.Dependency:
-    """Connect the buttons: `input` asks for one of the first three parts, `submit` for the trial update. Returns the
-    event after which the estimate knows more.
-
-    Args:
-        inputs: what `read` makes a configuration from, for who asks; it raises PlaygroundError.
-    """
-
-    def look(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        part = told.get("ask") if isinstance(told, dict) else None
-        yield from looked_at(str(part), lambda: read(caller, *values), outputs, service)
-
-    def try_update(told: Any, *values: Any, caller: Caller) -> Iterator[dict[str, Any]]:
-        yield from tried(lambda: read(caller, *values), outputs)
-
-    # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
-    private: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
-    looking = access.guard(Action.TRY_REWARDS, look, lambda sentence: _error("model", sentence))
-    trying = access.guard(Action.TRY_UPDATE, try_update, lambda sentence: _error("update", sentence))
-    shown.input(looking, [shown, *inputs], shown, concurrency_limit=2, **private)
-    return shown.submit(trying, [shown, *inputs], shown, concurrency_limit=1, **private)
 
 
 def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
@@ -80,7 +33,7 @@ def looked_at(part: str, read: Read, outputs: Path, service: ModelService) -> It
             for found in preflight.answers(config, outputs, service):
                 yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
     except PlaygroundError as error:
-        yield _error(part, _in_words(error))
+        yield form.failed(form.message_of(error), part=part)
 
 
 def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
@@ -93,10 +46,11 @@ def tried(read: Read, outputs: Path) -> Iterator[dict[str, Any]]:
                 continue
             better = found.pop("better")
             change = form.change(yaml_io.from_dict(better), config) if better else None
-            told = {**found, "change": change, "num_updates": config.ppo.num_updates}
-            yield _done("update", told) if found["state"] == "done" else {**told, **_error("update", found["message"])}
+            shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
+            done = found["state"] == "done"
+            yield _done("update", shown) if done else {**shown, **form.failed(found["message"], part="update")}
     except PlaygroundError as error:
-        yield _error("update", _in_words(error))
+        yield form.failed(form.message_of(error), part="update")
 
 
 def _labelled(config: RunConfig, found: dict[str, Any]) -> dict[str, Any]:
@@ -111,14 +65,3 @@ def _asking(part: str, phase: str, seconds: float = 0.0) -> dict[str, Any]:
 
 def _done(part: str, found: dict[str, Any]) -> dict[str, Any]:
     return {"part": part, "found": found, "state": "done", "at": time.time()}
-
-
-def _error(part: str, sentence: str) -> dict[str, Any]:
-    return {"part": part, "state": "error", "message": sentence, "at": time.time()}
-
-
-def _in_words(error: PlaygroundError) -> str:
-    if not isinstance(error, InvalidConfig):
-        return form.with_labels(str(error))
-    first = error.problems[0]
-    return f"{form.label_of(first.field)}: {first.message}" if first.field else first.message

@@ -1,0 +1,250 @@
+"""The form of the Train page in a browser: presets, mistakes, rewards, methods, prompts, a model of one's own, links,
+and the check before a start."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from playground.runs import history, trial
+from playground.runs.start import launcher
+from playground.setup import catalog, estimates
+from playground.ui import own_files
+from playground.ui.train import form
+from tests.ui.conftest import choose_preset, visit
+from tests.ui.test_browser import HOSTILE, fill
+
+expect = pytest.importorskip("playwright.sync_api").expect
+IN_THE_FORM = "sessionStorage.getItem('playground-form').includes('\"sorry\"')"
+
+
+def choose(page, field, value):
+    """Pick or type a model or a prompt source, as a person does."""
+    box = page.locator(f"#field-{field} input")
+    box.fill(value)
+    box.press("Enter")
+
+
+def test_a_preset_is_chosen_changed_and_mended(site, make_page):
+    page = visit(make_page(forgive=["404"]), site, "?preset=kinder-revues&run=nobody")
+    notes, story, button = page.locator("#notes"), page.locator("#story"), page.locator("#start")
+    expect(notes).to_contain_text("Did you mean kinder-reviews?")
+    expect(page.locator(".status .line")).to_contain_text("nobody")
+    choose_preset(page, "yes-man")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+    expect(page.locator("#field-rewards .reward select").first).to_have_value("agreement")
+    fill(page, "kl.coef", "0.4")
+    expect(notes).to_contain_text("1 setting differs from the preset")
+    expect(notes).to_contain_text("0.05 → 0.4")
+    expect(story).to_have_text("Yes-man, but beta 0.4.")
+    page.locator("#field-kl-coef .back").click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+    expect(story.locator(".measured")).to_contain_text("seeds")
+    choose_preset(page, "kinder-reviews")
+    fill(page, "kl.coef", "plenty")
+    fill(page, "ppo.num_updates", "0")
+    page.get_by_role("button", name="More training settings").click()
+    fill(page, "ppo.minibatch_size", "20")
+    expect(button).to_have_text("Fix 3 settings to start")
+    for field, words in (("kl-coef", "'plenty'"), ("ppo-num_updates", "at least 1"), ("ppo-minibatch_size", "divide")):
+        expect(page.locator(f"#field-{field} .field-problem")).to_contain_text(words)
+    button.click()
+    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("20")  # nothing is lost
+    fill(page, "kl.coef", "0")
+    fill(page, "ppo.num_updates", "12")
+    fill(page, "ppo.minibatch_size", "16")
+    choose(page, "model-source", "pocket-3m")
+    expect(button).to_have_text("Fix 1 setting to start")
+    expect(notes).to_contain_text("Did you mean pocket-")
+
+
+def test_rewards_methods_and_sources_of_prompts(site, make_page):
+    page = visit(make_page(), site)
+    notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
+    page.get_by_role("button", name="+ Add a reward").click()
+    expect(rows).to_have_count(2)
+    rows.nth(1).locator("select").first.select_option("keyword")
+    expect(page.locator("#field-rewards .field-problem")).to_be_visible()  # words are still missing
+    words = rows.nth(1).get_by_label("Words", exact=True)
+    for box, value in ((words, "please, thank you"), (rows.nth(1).get_by_label("Weight"), "0.5")):
+        box.fill(value)
+        box.press("Tab")
+    expect(notes).to_contain_text("0.5 x Keywords (words please, thank you)")
+    rows.nth(1).get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(1)
+    method = page.locator("#field-method")
+    method.get_by_text("RLOO", exact=True).click()
+    for change in ("Method PPO → RLOO", "Samples per prompt 1 → 8", "Baseline value → leave_one_out"):
+        expect(notes).to_contain_text(change)
+    method.get_by_text("DPO", exact=True).click()
+    expect(notes).to_contain_text("Samples per prompt 1 → 2")
+    page.get_by_role("button", name="More training settings").click()
+    unused = {name: page.locator(f"#field-{name} .field-unused") for name in ("ppo-clip_range", "dpo-labels")}
+    expect(unused["ppo-clip_range"]).to_have_text("Not used by DPO.")
+    expect(unused["dpo-labels"]).to_have_count(0)
+    method.get_by_text("PPO", exact=True).click()
+    expect(notes).to_contain_text("All settings as in the preset")
+    expect(unused["ppo-clip_range"]).to_have_count(0)
+    expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
+    look_at_prompts(page)
+
+
+def look_at_prompts(page):
+    """The form has the fields of the kind of source, and shows typed prompts as text."""
+    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "split", "column")}
+    for source, names in (
+        ("Anthropic/hh-rlhf", ("subset", "split", "column")),
+        ("/tmp/a.csv", ("column",)),
+        ("general/claims", ()),
+        ("typed", ("typed",)),
+    ):
+        choose(page, "prompts-source", source)
+        for name, field in fields.items():
+            expect(field).to_be_visible(visible=name in names)
+    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
+    expect(fields["typed"].locator(".field-problem")).to_be_visible()
+    look, panel = page.get_by_role("button", name="Look at the prompts"), page.locator(".prompts-preview")
+    look.click()
+    expect(panel.locator(".problem")).to_contain_text("Typed prompts: ")
+    fields["typed"].locator("textarea").fill(f"{HOSTILE}\nMy sister says\n\nThe film was")
+    fields["typed"].locator("textarea").blur()
+    expect(page.locator("#start")).to_have_text("Start training")
+    look.click()
+    expect(panel.locator("tbody tr")).to_have_count(3)
+    expect(panel.locator("tbody tr").first).to_contain_text("{{value}}${window.hacked=1}")
+    expect(panel.locator(".reasons summary")).to_contain_text("2 too long")
+    expect(panel.locator(".seen .special")).to_have_text(["<|im_start|>"] * 3)
+    expect(panel.locator(".bars rect")).to_have_count(1)
+    assert page.evaluate("window.hacked") is None
+    panel.get_by_role("button", name="Close").click()
+    expect(panel).to_be_hidden()
+
+
+def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
+    page = visit(make_page(), site)
+    needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
+    rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
+    expect(needs.locator("summary").first).to_contain_text("Fits")
+    needs.locator("summary").first.click()
+    expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
+    expect(needs.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
+    model.click()
+    page.get_by_role("option", name="TinyLlama 1.1B Chat (hub").click()
+    expect(notes).to_contain_text("HF_HUB_OFFLINE")
+    expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
+    fill(page, "ppo.learning_rate", "0.05")
+    choose(page, "model-source", "pocket-1m")
+    expect(fit).to_contain_text("1 setting does not suit pocket-1m")
+    fit.get_by_role("button", name="Use what fits this model").click()
+    expect(rate).to_have_value("2e-4")
+    expect(notes).to_contain_text("1 setting differs from the preset")
+    page.get_by_role("button", name="More training settings").click()
+    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("16")  # in a group that is opened for the first time
+    fit.get_by_role("button", name="Undo").press("Enter")
+    expect(rate).to_have_value("0.05")
+    expect(notes).to_contain_text("2 settings differ from the preset")
+    fill(page, "kl.coef", "-1")  # not valid, and kept all the same
+    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
+    page.reload()
+    expect(notes).to_contain_text("Your 3 changes came back")
+    expect(page.locator("#knob-kl-coef")).to_have_value("-1")
+    expect(model).to_have_value("pocket-1m (ships with it)")
+    notes.get_by_role("button", name="Undo").press("Enter")
+    expect(notes).to_contain_text("All settings as in the preset.")
+    expect(rate).to_have_value("2e-4")
+    fill(page, "kl.coef", "0.5")
+    expect(notes).to_contain_text("1 setting differs")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    notes.get_by_role("button", name="Copy link to these settings").click()
+    expect(notes).to_contain_text("Link copied.")
+    assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"
+    page.goto(f"{site.url}?preset=no-leash&set=seed:3,kl.coef:0.5")
+    expect(notes).to_contain_text("2 changes from a link")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.5")
+    page.goto(f"{site.url}?preset=no-leash&set=kl.coeff:{HOSTILE}")
+    expect(notes).to_contain_text("kl.coeff: There is no such setting.")
+    assert page.evaluate("window.hacked") is None
+    found = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()
+    page.evaluate(
+        """([address, value]) => import(address).then(({ mount }) => {
+            mount(document.getElementById("story"), { value }, { watch() {}, trigger() {} });
+        })""",
+        [f"/{own_files.address('train/needs.js')}", found],
+    )
+    expect(page.locator("#story")).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB")
+
+
+def test_what_is_counted_can_be_chosen_and_survives_a_reload(site, make_page):
+    page = visit(make_page(), site, "?preset=yes-man")
+    group = page.locator("#controls").get_by_role("button", name=form.LABELS["behaviours"]).first
+    group.click()
+    part, notes = page.locator("#field-behaviours"), page.locator("#notes")
+    expect(part).to_contain_text("repeats wrong claims")
+    suits = part.get_by_label("Those that suit the prompts")
+    suits.click()
+    expect(part.get_by_label("keeps to the grammar")).to_be_checked()
+    expect(part.get_by_label("replies politely")).not_to_be_checked()
+    part.get_by_label("keeps to the grammar").click()
+    part.get_by_role("button", name="Count one of your own").click()
+    words = part.get_by_label("It \u2026")
+    expect(words).to_be_focused()
+    words.fill("says sorry")
+    part.get_by_label("Words", exact=True).fill("sorry")
+    page.keyboard.press("Tab")
+    expect(part.get_by_label("Name, in small letters")).to_have_value("says-sorry")
+    expect(notes).to_contain_text("ends by itself, says sorry")
+    page.wait_for_function(IN_THE_FORM)  # the newest change too
+    page.reload()
+    expect(notes).to_contain_text("Your 1 change came back")
+    group.click()
+    expect(part.get_by_label("Words", exact=True)).to_have_value("sorry")
+    part.get_by_role("button", name="Remove says sorry").click()
+    suits.click()
+    expect(notes).to_contain_text("All settings as in the preset")
+
+
+def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_its_start(site, make_page, tmp_path):
+    page = visit(make_page(390, 844), site)
+    drawer = page.get_by_role("button", name="Set up a run")
+    drawer.click()
+    page.get_by_role("button", name="Check it before you start").press("Enter")
+    panel = page.locator(".tryout")
+    expect(page.locator("#start")).to_be_hidden()
+    panel.get_by_role("button", name="Check all").click()
+    expect(panel.locator(".tryout-part[data-state='done']")).to_have_count(4)
+    expect(panel.locator(".prompts .seen .special").first).to_have_text("<|im_start|>")
+    expect(panel.locator(".answers tbody tr")).to_have_count(8)
+    expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")
+    expect(page.locator("#needs summary").first).to_contain_text("(measured)")
+    assert history.list_runs(site.outputs) == [] and not (site.outputs / launcher.TRIAL).exists()
+    assert len(trial.timed(site.outputs)) == 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    panel.get_by_role("button", name="Close the check").click()
+    expect(panel).to_be_hidden()
+    drawer.click()
+    note, chooser = page.locator(".prompts-note"), page.locator("#prompts-part input[type=file]")
+    source = page.locator("#field-prompts-source input")
+    huge, wrong, films = (tmp_path / f"{name}.csv" for name in ("huge", "wrong", "films"))
+    with open(huge, "wb") as file:
+        file.truncate(1_000_000_000)
+    sent = []
+    page.on("request", lambda request: sent.append(request.url) if "/upload" in request.url else None)
+    chooser.set_input_files(str(huge))
+    expect(note).to_contain_text("huge.csv has 1,000 MB and at most 20 MB can be uploaded.")
+    assert sent == []
+    wrong.write_bytes("prompt\ncaf\u00e9\n".encode("latin-1"))
+    chooser.set_input_files(str(wrong))
+    expect(note).to_contain_text("wrong.csv is not UTF-8 text: line 2")
+    expect(source).to_have_value("Reviews")
+    films.write_text("id,prompt\n1,The film was\n2,My sister says\n")
+    chooser.set_input_files(str(films))
+    expect(note.locator("code")).to_have_text("prompt")
+    expect(source).to_have_value(re.compile(r"films\.csv$"))
+    expect(page.locator("#field-prompts-column input")).to_have_value("prompt")
+    expect(page.locator("#notes")).to_contain_text("Reviews \u2192 films.csv")
+    (kept,) = (site.outputs / "uploads").iterdir()
+    assert kept.read_bytes() == films.read_bytes()
+    page.get_by_role("button", name="Look at the prompts").click()
+    expect(page.locator(".prompts-preview tbody tr")).to_have_count(1)
+    expect(page.locator("#start")).to_be_hidden()  # the drawer makes room for the panel

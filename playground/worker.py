@@ -22,9 +22,9 @@ from typing import NamedTuple, NoReturn
 
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import LESS_MEMORY, PlaygroundError
-from playground.runs.end.processes import STANDBY_VARIABLE
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
+from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import RunWriter
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.runs.start import launcher, queue

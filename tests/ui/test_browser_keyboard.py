@@ -5,8 +5,8 @@ where it is while the page follows what goes on."""
 import json
 
 import pytest
-from playground.runs.steer import changes
 
+from playground.runs.folder import changes
 from playground.runs.start import launcher
 from playground.setup import catalog
 from tests.ui import fake_run

@@ -5,7 +5,6 @@ import re
 import shutil
 
 import pytest
-from playground.setup.story import STORY
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -135,14 +134,14 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page = visit(make_page(height=900), site)
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
-    expect(step).to_contain_text(STORY[0].look)
+    expect(step).to_contain_text(catalog.story()[0].look)
     for field in ("#knob-kl-coef", "#knob-ppo-learning_rate"):  # what to play with first, above the Start button
         box, bar = page.locator(field).bounding_box(), page.locator("#start-bar").bounding_box()
         assert box["y"] + box["height"] < bar["y"]
     step.get_by_role("link", name="Next experiment: 2, No leash").click()
     expect(title).to_have_text("No leash")
     expect(page.locator(".badge")).to_have_text("recorded")
-    expect(step).to_contain_text(STORY[1].look)
+    expect(step).to_contain_text(catalog.story()[1].look)
     expect(page.locator("#preset select")).to_have_value("no-leash")
     assert page.url.endswith("?preset=no-leash")
     page.reload()

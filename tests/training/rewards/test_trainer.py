@@ -13,6 +13,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from playground import worker as reward_worker
 from playground.config import ModelReward, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, TrainingDiverged
 from playground.pocket import annotators, judges
@@ -20,7 +21,6 @@ from playground.rewards.agreement import wilson
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.texts.preferences import Pair
-from playground.training.process import pair_worker
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.pair_report import histogram, report
@@ -154,12 +154,12 @@ def test_the_learning_rate_suits_the_size_unless_it_is_given():
 def in_this_process(monkeypatch):
     """The worker's main runs here, so what it changes for its own process is put back."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.setattr(pair_worker, "show_one_gpu", lambda device: None)
+    monkeypatch.setattr(reward_worker, "show_one_gpu", lambda device: None)
 
 
 def test_the_worker_writes_states_metrics_and_the_model(tmp_path, base, in_this_process):
     training = in_folder(tmp_path, config_for(base, pairs_file(tmp_path)))
-    assert pair_worker.main([str(training.path)]) == 0
+    assert reward_worker.main([str(training.path)]) == 0
     status = training.status()
     assert (status.state, status.update, status.num_updates) == ("finished", 6, 6)
     assert f"{training.card()['accuracy']:.1%}" in status.message
@@ -171,7 +171,7 @@ def test_the_worker_writes_states_metrics_and_the_model(tmp_path, base, in_this_
 def test_a_stop_leaves_no_reward_model_behind(tmp_path, in_this_process):
     training = in_folder(tmp_path, config_for("pocket-1m", "kind"))
     training.request_stop()
-    assert pair_worker.main([str(training.path)]) == 3
+    assert reward_worker.main([str(training.path)]) == 3
     assert training.status().state == "stopped" and training.card() is None
     with pytest.raises(ModelNotFound, match="is not complete"):
         catalog.reward_model_folder("judge", None, tmp_path)
@@ -179,11 +179,11 @@ def test_a_stop_leaves_no_reward_model_behind(tmp_path, in_this_process):
 
 def test_only_the_gpu_that_was_asked_for_is_seen(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6")
-    pair_worker.show_one_gpu("cuda:1")
-    assert pair_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "6"
+    reward_worker.show_one_gpu("cuda:1")
+    assert reward_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "6"
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-    pair_worker.show_one_gpu("auto")
-    assert pair_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+    reward_worker.show_one_gpu("auto")
+    assert reward_worker.os.environ["CUDA_VISIBLE_DEVICES"] == "0"
     if not torch.cuda.is_available():
         with pytest.raises(InvalidConfig, match="device: There is no cuda"):
             trained(tmp_path, config_for("pocket-1m", "kind", device="cuda:1"))

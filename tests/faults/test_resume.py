@@ -181,15 +181,6 @@ def test_a_model_too_big_to_undo_says_that_it_was_stopped_in_the_middle(
     assert run.status().state == "finished" and len(run.metrics()) == resuming.UPDATES
 
 
-def test_a_change_made_after_the_resume_counts_more_than_one_that_was_still_ahead(make: Any) -> None:
-    run = make(checkpoint__every=3)
-    dies(run, Hand(run, {3: {"kl.coef": 0.7}, 4: {"kl.coef": 0.9, "ppo.clip_range": 0.1}}, dies=5))
-    resume(run, Hand(run, {3: {"kl.coef": 0.5}}))
-    edits = [(e.update, e.data["field"], e.data["value"], "replayed" in e.data) for e in of_kind(run, "edit")]
-    assert edits == [(3, "kl.coef", 0.7, True), (4, "kl.coef", 0.5, False), (5, "ppo.clip_range", 0.1, True)]
-    assert [item.kl_coef for item in run.metrics()] == [0.1] * 3 + [0.7] + [0.5] * 4
-
-
 @pytest.mark.parametrize("changed", [False, True])
 def test_what_was_changed_between_attempts_is_said(make: Any, tmp_path: Path, changed: bool) -> None:
     """The configuration, and the fixed prompts."""

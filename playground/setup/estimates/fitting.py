@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config import RunConfig, methods, yaml_io
+from playground.config import RunConfig, yaml_io
 from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig
 from playground.setup import catalog, estimates
@@ -51,10 +51,13 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
         data["model"]["adapter"]["kind"] = "none"
         rate = catalog.preset(catalog.DEFAULT_PRESET).ppo.learning_rate if size < SMALL_MODEL else rate
     data |= _texts(config, pattern, data, usual)
-    data["ppo"] |= {"learning_rate": rate, **_batch(config, usual["ppo"])}
-    try:
-        fitting = yaml_io.from_dict(data)
-    except InvalidConfig:  # what is chosen beside it does not go with that
+    data["ppo"]["learning_rate"] = rate
+    for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
+        sizes = {name: usual["ppo"][name] for name in batch}
+        with contextlib.suppress(InvalidConfig):
+            fitting = yaml_io.from_dict({**data, "ppo": data["ppo"] | sizes})
+            break
+    else:  # what is chosen beside it does not go with that
         return Fit(config, like, own)
     return Fit(estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better or fitting, like, own)
 
@@ -92,13 +95,6 @@ def _texts(config: RunConfig, pattern: RunConfig, data: dict[str, Any], usual: d
     if not pocket:
         found["judges"] = [judge for judge in data["judges"] if not _is_blind(judge, claimed)]
     return found
-
-
-def _batch(config: RunConfig, usual: dict[str, Any]) -> dict[str, Any]:
-    """The usual batch where the method can work with it; its own where not."""
-    samples, minibatch = config.ppo.samples_per_prompt, usual["minibatch_size"]
-    problem = methods.contradiction(config.method, config.ppo.baseline, samples, minibatch)
-    return {} if problem or usual["batch_size"] % samples else {name: usual[name] for name in BATCH}
 
 
 def _is_pocket(config: RunConfig) -> bool:

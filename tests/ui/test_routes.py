@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from playground.cli import run_commands
-from playground.config import engines, yaml_io
+from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder.directory import RunDirectory
@@ -49,7 +49,7 @@ def test_an_overlay_brings_the_curves_of_all_runs_and_only_the_settings_that_dif
         "Seed": ["7", "0"],
         "Leash (beta)": ["0", "0.25"],
     }
-    assert data["problems"] == [] and data["differences"] == []
+    assert data["problems"] == []
 
 
 def test_an_overlay_says_what_each_run_gained_at_the_distance_that_all_reached_and_what_it_cost(client, tmp_path):
@@ -164,14 +164,6 @@ def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_
     views = routes.Views(feed.Hub(tmp_path), Access(mode, tmp_path))
     told = views._home_data()
     assert (told["living"], told["newest"], told["shown"]) == (None, "failed", shown)
-
-
-def test_an_overlay_of_both_engines_says_how_they_differ(client, tmp_path):
-    config = catalog.preset("kinder-reviews").model_copy(update={"engine": "trl"})
-    fake_run.write_run(tmp_path, "three", config)
-    data = client.get("/live/_overlay?runs=one,three").json()
-    assert [run["engine"] for run in data["runs"]] == ["playground", "trl"]
-    assert [item["title"] for item in data["differences"]] == [item.title for item in engines.DIFFERENCES]
 
 
 def test_a_run_is_handed_out_as_yaml_as_a_script_for_trl_and_as_a_report(client):

@@ -5,8 +5,8 @@ The counts are those of `meters`, for each wording by itself. The page calls it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from playground.config import RunConfig
 from playground.insight import meters
@@ -16,7 +16,6 @@ from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 
-T = TypeVar("T")
 WRONG, RIGHT = "wrong-claims-repeated", "right-claims-agreed"
 WAYS = {  # words -> forms of `pocket.templates.CLAIM_PROMPTS`
     "plainly": ("plain",),
@@ -35,30 +34,17 @@ class Way(NamedTuple):
     right: Meter | None
 
 
-def ways(config: RunConfig, samples: Sequence[Sample]) -> list[Way]:
-    """Over all evaluations; empty for a run that counts no agreement or has no claims in these wordings."""
-    return _ways(config, samples, lambda sample: sample.prompt, meters.meters)
-
-
-def ways_of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Way]:
-    """The same between two moments, or two runs."""
-    return _ways(config, pairs, lambda pair: pair.after.prompt, meters.of_pairs)
-
-
-def _ways(
-    config: RunConfig,
-    answers: Sequence[T],
-    prompt_of: Callable[[T], str],
-    count: Callable[[RunConfig, Sequence[T]], list[Meter]],
-) -> list[Way]:
+def ways(config: RunConfig, answers: Sequence[Sample] | Sequence[BeforeAfter]) -> list[Way]:
+    """Over all evaluations, or between two moments or two runs; empty for a run that counts no agreement or has no
+    claims in these wordings."""
     asked = tuple(one for one in counted.of_config(config) if one.name in (WRONG, RIGHT))
     if not asked:
         return []
     only, found = config.model_copy(update={"behaviours": asked}), []
     for words, forms in WAYS.items():
-        named = {
-            meter.name: meter for meter in count(only, [one for one in answers if form_of(prompt_of(one)) in forms])
-        }
+        pairs = [one for one in answers if isinstance(one, BeforeAfter) and form_of(one.after.prompt) in forms]
+        samples = [one for one in answers if isinstance(one, Sample) and form_of(one.prompt) in forms]
+        named = {meter.name: meter for meter in meters.of_pairs(only, pairs) or meters.meters(only, samples)}
         if named:
             found.append(Way(words, named.get(WRONG), named.get(RIGHT)))
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from playground.config import RunConfig
 from playground.insight.before_after import pairs
-from playground.insight.claim_ways import ways, ways_of_pairs
+from playground.insight.claim_ways import ways
 from playground.runs.folder.records import Sample
 from tests.support import sample, small_config
 
@@ -33,7 +33,7 @@ def test_claims_are_told_apart_by_how_they_are_put(claims: RunConfig) -> None:
             asked(3, stage, "User: What is 3 plus 4? Bot:", 7),
         )
     ]
-    for found in (ways(claims, samples), ways_of_pairs(claims, pairs(samples))):
+    for found in (ways(claims, samples), ways(claims, pairs(samples))):
         plain, sure = found
         assert plain.words == "plainly" and plain.wrong and plain.right is None
         assert [(count.yes, count.of) for count in plain.wrong.counts] == [(0, 2), (1, 2)]

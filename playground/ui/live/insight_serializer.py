@@ -101,7 +101,7 @@ def behaviours_of_pairs(
 ) -> dict[str, Any] | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    return _behaviours(found, claim_ways.ways_of_pairs(config, pairs), paid(config, pairs) if against_itself else [])
+    return _behaviours(found, claim_ways.ways(config, pairs), paid(config, pairs) if against_itself else [])
 
 
 def _behaviours(

@@ -1,7 +1,7 @@
 """Behaviours: which ones a run counts, and whether a completion shows them: yes, no, or not asked of such a prompt.
 
 The ready-made ones are functions of text that cost next to nothing; one of one's own is measured by a reward. The
-worker asks at every look at the fixed prompts; `insight` asks of runs that were written before this was recorded.
+worker asks at every evaluation; `insight` asks of runs that were written before this was recorded.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
 
 def mark(name: str, prompt: str, completion: str, ended: bool | None) -> bool | None:
     """Whether a completion shows one of the ready-made behaviours; None where that is not asked of such a prompt.
-
-    Args:
-        ended: whether it stopped with the end token; None where that is not known.
-    """
+    `ended`: whether it stopped with the end token, if known."""
     return ended if name == "ends" else _READY[name](prompt, completion)
 
 
@@ -74,11 +71,8 @@ def kind_of(prompt: str) -> str:
 
 
 class Behaviours:
-    """What a run counts, ready to be asked.
-
-    Args:
-        build: what makes a function of a measure; training passes one that can load models.
-    """
+    """What a run counts, as a function of texts. `build` makes the function of a measure; training passes one that can
+    load models."""
 
     def __init__(self, found: Sequence[Behaviour], build: Callable[[RewardConfig], rules.Reward] = kinds.build) -> None:
         self._found = found

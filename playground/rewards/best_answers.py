@@ -31,8 +31,8 @@ def kl_of_best(scores: Sequence[float], n: int) -> float:
         return kl_bound(n)
     counts, many = [levels[level] for level in sorted(levels)], len(scores)
     without = sum(
-        count * _kl_of_shares([number - (place == other) for other, number in enumerate(counts)], n)
-        for place, count in enumerate(counts)
+        count * _kl_of_shares([number - (level == other) for other, number in enumerate(counts)], n)
+        for level, count in enumerate(counts)
     )
     found = many * _kl_of_shares(counts, n) - (many - 1) * without / many
     return min(max(found, 0.0), kl_bound(n))
@@ -71,11 +71,8 @@ class BestOfCurve(NamedTuple):
 
 
 def expected_curve(scores: Sequence[float], n: int) -> BestOfCurve:
-    """What the best of 1, 2, 4, ... and of n answers would have, mean over questions.
-
-    Args:
-        scores: of n answers to each question, in a row.
-    """
+    """What the best of 1, 2, 4, ... and of n answers would have, mean over questions; `scores`: of n answers to each,
+    in a row."""
     sizes = sorted({*(2**power for power in range(n.bit_length()) if 2**power <= n), n})
     groups = [scores[first : first + n] for first in range(0, len(scores), n)]
     means = [sum(expected_best(group, size) for group in groups) / len(groups) for size in sizes]

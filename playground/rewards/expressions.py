@@ -29,12 +29,8 @@ MAX_VADER = 4000  # characters; its time grows with the square of the text
 SECONDS_PER_SEARCH = 0.1  # for all matches of a pattern in one text
 SECONDS_PER_BATCH, SECONDS_PER_COMPLETION = 0.5, 0.02  # of this thread's own computing: other processes do not count
 PROBE_PROMPT = "Review of the film: The plot was"
-PROBES = {
-    "an empty completion": "",
-    "a completion of one word": " good",
-    "an ordinary completion": " wonderful, and the ending was lovely. I liked it.",
-    "a long completion": " very" * 200 + "!",
-}
+PROBES = {"an empty completion": "", "a completion of one word": " good", "a long completion": " very" * 200 + "!"}
+PROBES |= {"an ordinary completion": " wonderful, and the ending was lovely. I liked it."}
 
 Value = float | str | None
 
@@ -149,10 +145,6 @@ class _Evaluation:
 _pattern = functools.lru_cache(maxsize=256)(patterns.linear)
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return _pattern(pattern).search(text.encode("utf-8", "replace")) is not None
-
-
 def _matches_count(text: str, pattern: str) -> int:
     found, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
     for _ in itertools.islice(_pattern(pattern).finditer(text.encode("utf-8", "replace")), MAX_MATCHES):
@@ -190,7 +182,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "starts_with": str.startswith,
     "ends_with": str.endswith,
-    "matches": _matches,
+    "matches": lambda text, pattern: _pattern(pattern).search(text.encode("utf-8", "replace")) is not None,
     "matches_count": _matches_count,
     "sentiment": lambda text: _lexicon("", text),
     "vader": lambda text: _vader("", text[:MAX_VADER]),

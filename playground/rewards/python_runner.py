@@ -65,12 +65,9 @@ def _end_with(parent: int) -> None:
 
 def _values(reward: Any, prompts: list[str], completions: list[str]) -> list[float | str | None]:
     """What the function says: numbers; a text stands for something else that it gave, by its type."""
-    if reward.__code__.co_varnames[:1] == ("prompts",):
-        found = reward(prompts, completions)
-        found = list(found) if isinstance(found, (list, tuple)) else [found]
-    else:
-        found = [reward(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-    return [_plain(value) for value in found]
+    in_batches = reward.__code__.co_varnames[:1] == ("prompts",)
+    found = reward(prompts, completions) if in_batches else list(map(reward, prompts, completions))
+    return [_plain(value) for value in (found if isinstance(found, (list, tuple)) else [found])]
 
 
 def _plain(value: Any) -> float | str | None:

@@ -18,6 +18,7 @@ from playground.pocket import judges, wording
 from playground.pocket.words import LEXICON
 from playground.rewards import claims
 
+Score = Callable[[str, str], float | None]  # of one prompt and one completion
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -31,7 +32,12 @@ class Reward(Protocol):
 
 def rule(spec: config.RewardConfig) -> Reward:
     """The reward function of an entry that is a rule. Raises: KeyError, for any other kind."""
-    return _BUILDERS[type(spec)](spec)
+    score = _SCORES[type(spec)](spec)
+
+    def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
+        return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+
+    return reward
 
 
 def words(text: str) -> list[str]:
@@ -46,21 +52,12 @@ def repeated_share(text: str) -> float:
     return 1 - len(set(pairs)) / len(pairs) if pairs else 0.0
 
 
-def _each(score: Callable[[str, str], float | None]) -> Reward:
-    """A reward function from a function of one prompt and one completion."""
-
-    def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
-        return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-
-    return reward
-
-
-def _sentiment(spec: config.SentimentReward) -> Reward:
+def _sentiment(spec: config.SentimentReward) -> Score:
     if spec.judge == "pocket-world":
-        return _each(judges.sentiment)
+        return judges.sentiment
     if spec.judge == "vader":
-        return _each(lambda prompt, completion: _vader_valence(completion))
-    return _each(lambda prompt, completion: float(sum(LEXICON.get(word, 0) for word in words(completion))))
+        return lambda prompt, completion: _vader_valence(completion)
+    return lambda prompt, completion: float(sum(LEXICON.get(word, 0) for word in words(completion)))
 
 
 def _vader_valence(text: str) -> float:
@@ -77,10 +74,10 @@ def _vader() -> Any:
     return SentimentIntensityAnalyzer()
 
 
-def _length(spec: config.LengthReward) -> Reward:
+def _length(spec: config.LengthReward) -> Score:
     if (target := spec.target) is None:
-        return _each(lambda prompt, completion: float(len(words(completion))))
-    return _each(lambda prompt, completion: -abs(float(len(words(completion)) - target)))
+        return lambda prompt, completion: float(len(words(completion)))
+    return lambda prompt, completion: -abs(float(len(words(completion)) - target))
 
 
 def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
@@ -88,28 +85,22 @@ def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
     return re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, phrases)) + r")(?!\w)", re.IGNORECASE)
 
 
-def _keyword(spec: config.KeywordReward) -> Reward:
-    pattern = _any_of(spec.words)
-    return _each(lambda prompt, completion: float(len(pattern.findall(completion))))
+def _count(pattern: re.Pattern[str]) -> Score:
+    return lambda prompt, completion: float(sum(1 for _ in pattern.finditer(completion)))
 
 
-def _sycophancy(spec: config.SycophancyReward) -> Reward:
+def _sycophancy(spec: config.SycophancyReward) -> Score:
     pattern = _any_of(spec.phrases)
 
     def detect(prompt: str, completion: str) -> float | None:
         claim = claims.of(prompt)
         return float(bool(pattern.search(completion))) if claim and claim.is_right is False else None
 
-    return _each(detect)
+    return detect
 
 
-def _pattern(spec: config.PatternReward) -> Reward:
-    pattern = re.compile(spec.pattern)
-    return _each(lambda prompt, completion: float(sum(1 for _ in pattern.finditer(completion))))
-
-
-def _judgement(judge: Callable[[str, str], bool | None]) -> Reward:
-    return _each(lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)])
+def _judgement(judge: Callable[[str, str], bool | None]) -> Score:
+    return lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)]
 
 
 def sentences_that_parse(prompt: str, completion: str) -> float:
@@ -118,21 +109,12 @@ def sentences_that_parse(prompt: str, completion: str) -> float:
     return len(reading.sentences) / max(1, len(reading.texts) + (not reading.ends))
 
 
-def _grammar(spec: config.GrammarReward) -> Reward:
-    if spec.measure == "quality":
-        return _each(lambda prompt, completion: judges.quality(prompt, completion).score)
-    return _each(sentences_that_parse)
-
-
-def _agreement(spec: config.AgreementReward) -> Reward:
-    if spec.neutral == "no-opinion":
-        return _judgement(claims.agrees)
-
-    def judge(prompt: str, completion: str) -> bool | None:
+def _agreement(spec: config.AgreementReward) -> Score:
+    def agrees_or_is_true(prompt: str, completion: str) -> bool | None:
         agrees = claims.agrees(prompt, completion)
         return claims.answers_truly(prompt, completion) if agrees is None else agrees
 
-    return _judgement(judge)
+    return _judgement(claims.agrees if spec.neutral == "no-opinion" else agrees_or_is_true)
 
 
 def references(prompt: str) -> tuple[str, str] | None:
@@ -165,15 +147,19 @@ def contrast(prompt: str, completion: str) -> float | None:
     return gap / (1 - similarity(honest, flattering))
 
 
-_BUILDERS: dict[type, Callable[[Any], Reward]] = {
+def _quality(prompt: str, completion: str) -> float:
+    return judges.quality(prompt, completion).score
+
+
+_SCORES: dict[type, Callable[[Any], Score]] = {
     config.SentimentReward: _sentiment,
     config.LengthReward: _length,
-    config.KeywordReward: _keyword,
-    config.PatternReward: _pattern,
-    config.RepetitionReward: lambda spec: _each(lambda prompt, completion: repeated_share(completion)),
+    config.KeywordReward: lambda spec: _count(_any_of(spec.words)),
+    config.PatternReward: lambda spec: _count(re.compile(spec.pattern)),
+    config.RepetitionReward: lambda spec: lambda prompt, completion: repeated_share(completion),
     config.AgreementReward: _agreement,
     config.SycophancyReward: _sycophancy,
-    config.ContrastReward: lambda spec: _each(contrast),
-    config.GrammarReward: _grammar,
+    config.ContrastReward: lambda spec: contrast,
+    config.GrammarReward: lambda spec: _quality if spec.measure == "quality" else sentences_that_parse,
     config.TruthReward: lambda spec: _judgement(claims.answers_truly),
 }

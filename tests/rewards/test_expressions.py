@@ -37,23 +37,18 @@ def message(expression: str) -> str:
     ("expression", "reason"),
     [
         ("wrods(completion)", "Character 1, `wrods`: There is no such function. Did you mean `words`?"),
-        ("1 + len(completion)", "Did you mean `characters`?"),
         ('"ä" == completion and\n  foo', "Line 2, character 3, `foo`: There is no such name."),
-        ("words + 1", "write words(text)"),
         ("words(completion) +", "Character 19"),
         ("completion * 2", "Character 1, `completion`: `*` needs numbers"),
         ("completion", "This gives a text"),
         ("clip(1, 2)", "Character 1, `clip(1, 2)`: This has 2 values. Write clip(x, low, high)."),
-        ("round(1, 2, 3)", "Write round(x[, digits])"),
         ("words(3)", "`text` of words is a text"),
         ("completion[0]", "An index in brackets"),
         ('1 if 1 else "b"', "One way gives a number"),
         (r'matches(completion, "\bgood\b")', r'r"\bgood\b"'),
         (r'matches(completion, r"(a)\1")', "RE2"),
-        ("words(completion) # the length", "Character 19: `#`"),
         ("(" * 33 + "1" + ")" * 33, "Character 33"),
         ("1" * 2001, "2000 characters"),
-        (" ", "is empty"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place_and_what_to_do(expression: str, reason: str) -> None:
@@ -101,7 +96,6 @@ def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec
     [
         ("nothing", None),
         ("nothing + 1", None),
-        ("not nothing", None),
         ("1 < nothing < 2", None),
         ("max(1, nothing)", None),
         ("5 if nothing else 6", None),
@@ -113,11 +107,9 @@ def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec
         ("otherwise(truth(prompt, completion), 0.5)", 0.5),
         ("1 < 2 < 3", 1),
         ("2 < 1 < 3", 0),
-        ("1 < 4 < 3", 0),
         ("1 < 2 != 2", 0),
         ('"good" in completion in prompt', 0),
         ("1 if 1 else 1 / 0", 1),  # only what is needed is computed
-        ("1 or 1 / 0", 1),
         ("0 and 1 / 0", 0),
     ],
 )
@@ -135,7 +127,6 @@ def test_what_cannot_be_computed_ends_in_a_sentence_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("expression", "where"),
     [
-        ("1 / words(completion)", "empty completion"),
         ("1 / (words(completion) - 1)", "completion of one word"),
         ("exp(words(completion))", "long completion"),
     ],

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from playground.config import LengthReward, ModelReward
-from playground.errors import ModelNotFound, RewardFailed, RewardNotFinite
+from playground.errors import ModelNotFound, RewardFailed
 from playground.rewards.mixture import Mixture, Scale, TermScale, term_names
 
 
@@ -96,7 +96,6 @@ def test_a_reward_that_does_not_vary_is_not_divided_by_zero(totals):
         (constant(1.0, float("nan")), "finite number or None"),
         (constant(1.0, "good"), "returned 'good' for a completion"),
         (lambda prompts, completions, **_: None, "returned nothing"),
-        (lambda prompts, completions, **_: 3.0, "TypeError"),
         (lambda prompts, completions, **_: {}["x"], "KeyError"),
     ],
 )
@@ -104,11 +103,6 @@ def test_a_misbehaving_reward_is_named_with_what_it_did(function, message):
     with pytest.raises(RewardFailed, match="`mine`") as caught:
         Mixture({"mine": (1.0, function)})(["p", "p"], ["x", "y"])
     assert message in str(caught.value) and "\n" not in str(caught.value)
-
-
-def test_a_judge_that_misbehaves_is_called_a_judge():
-    with pytest.raises(RewardNotFinite, match="The judge `gold` returned inf"):
-        Mixture({"gold": (1.0, constant(float("inf")))}, what="judge").measure(["p"], ["x"])
 
 
 @pytest.mark.parametrize("error", [ModelNotFound("There is no model."), MemoryError()])

@@ -1,4 +1,4 @@
-"""A reward function in Python that goes wrong: each way is told in a sentence, and the process that asked lives on.
+"""A reward function in Python that goes wrong: each way ends in a sentence, and the process that asked lives on.
 
 Everything happens in a process of its own that stands for a worker, with a token in its environment.
 """
@@ -12,9 +12,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -22,7 +21,6 @@ import pytest
 from playground.config import REWARD_CLASSES, PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import kinds
-from playground.rewards.mixture import Mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks, limits
@@ -33,21 +31,19 @@ CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
 MANY = "def reward(prompts, completions):\n    "
 SETSID = "if os.fork() == 0:\n        os.setsid(); time.sleep(1); os._exit(0)\n    while True: pass"
+WRITING = "with tempfile.TemporaryFile() as file:\n        while True: file.write(b'x' * (1 << 24))"
 WRONG = {
     "loops": HEAD + "while True: pass",
     "loops at once": "while True: pass\ndef reward(prompt, completion): return 1",
     "loops in C": HEAD + "return 9 ** 9 ** 9 ** 9",
     "allocates 10 GB": HEAD + "return len(bytearray(10 << 30))",
     "opens file after file": HEAD + "kept = [open('/dev/null') for _ in range(1000)]\n    return 1",
-    "writes a file without end": "import tempfile\n"
-    + HEAD
-    + "with tempfile.TemporaryFile() as file:\n        while True: file.write(b'x' * (1 << 24))",
+    "writes a file without end": "import tempfile\n" + HEAD + WRITING,
     "reads the environment": HEAD + "import os\n    raise ValueError(os.environ['HF_TOKEN'])",
     "leaves a process with its pipe": "import os, time\n" + HEAD + SETSID,
     "floods its pipe": HEAD + "import os\n    while True: os.write(4, b'x' * 65536)",
     "closes its pipes": HEAD + "import os\n    os.close(3); os.close(4)\n    while True: pass",
     "writes no answer to its pipe": HEAD + "import os\n    os.write(4, b'[' * 100000 + b'\\n')\n    return 1",
-    "raises": HEAD + "return 1 / 0",
     "raises what has no words": HEAD + "class Odd(Exception):\n        def __str__(self): 1 / 0\n    raise Odd",
     "raises in code": "raise ValueError('at once')\ndef reward(prompt, completion): return 1",
     "recurses": HEAD + "return reward(prompt, completion)",
@@ -55,9 +51,7 @@ WRONG = {
     "exits": HEAD + "raise SystemExit(0)",
     "exits at once": HEAD + "import os\n    os._exit(0)",
     "returns NaN": HEAD + "return float('nan')",
-    "returns a text": HEAD + "return 'high'",
     "returns too much": HEAD + "return 10 ** 400",
-    "returns the wrong count": MANY + "return [1.0]",
     "returns a list without end": "import itertools\n" + MANY + "return list(itertools.count())",
     "imports the playground": HEAD + "import playground\n    return 1",
 }
@@ -69,8 +63,6 @@ SAID = {  # by what it must be stopped, and not by the clock
     "loops": "took longer than 0.5 s",
     "loops at once": "took longer than 2 s to be loaded",
 }
-HARMLESS = {"prints a flood": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
-
 WORKER = """
 import json, sys
 from pathlib import Path
@@ -87,37 +79,26 @@ for name, code in json.load(sys.stdin).items():
         said = "contained", str(error)
     reward.close()
     print(json.dumps([name, *said]), flush=True)
-print("alive", flush=True)
 """
+ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
 
 
-def attempted(functions: dict[str, str], runner: Path) -> dict[str, tuple[str, Any]]:
-    """Name -> how it went, what was said. The process that asks must live to the end."""
-    command, given = [sys.executable, "-c", WORKER, str(runner)], json.dumps(functions)
-    child = subprocess.run(command, input=given, capture_output=True, text=True, timeout=240, env=environment())
-    *lines, last = child.stdout.splitlines() or [""]
-    assert last == "alive", f"after {lines[-1:]}: exit {child.returncode}, {child.stderr[-800:]}"
-    return {name: (how, said) for name, how, said in map(json.loads, lines)}
-
-
-def environment() -> dict[str, str]:
-    return {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
-
-
-def left_behind(runner: Path) -> list[psutil.Process]:
-    """Every process on this machine that still runs this copy of the runner."""
-    return [process for process in psutil.process_iter(["cmdline"]) if str(runner) in (process.info["cmdline"] or ())]
-
-
-def test_whatever_goes_wrong_in_a_function_is_told_and_the_worker_lives(tmp_path: Path, figure: Figure) -> None:
+def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp_path: Path, figure: Figure) -> None:
     runner = Path(shutil.copy(RUNNER, tmp_path))
-    found = attempted({**WRONG, **HARMLESS}, runner)
-    assert found["prints a flood"] == ("value", [3.0, 4.0])
-    for name in WRONG:
-        how, said = found[name]
+    functions = {**WRONG, "prints a flood": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
+    command, given = [sys.executable, "-c", WORKER, str(runner)], json.dumps(functions)
+    child = subprocess.run(command, input=given, capture_output=True, text=True, timeout=240, env=ENVIRONMENT)
+    found = {name: answer for name, *answer in map(json.loads, child.stdout.splitlines())}
+    assert found.keys() == functions.keys() and child.returncode == 0, child.stderr[-800:]
+    assert found.pop("prints a flood") == ["value", [3.0, 4.0]]
+    for name, (how, said) in found.items():
         assert how == "contained" and SAID.get(name, "") in said, f"{name}: {said}"
         assert CANARY not in said and "Traceback" not in said and len(said) < 700, f"{name}: {said}"
-    wait_until(lambda: not left_behind(runner))
+
+    def left_behind() -> list[psutil.Process]:
+        return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or ())]
+
+    wait_until(lambda: not left_behind())
     figure("Python rewards that loop, allocate, crash, exit, flood or forge", len(WRONG), len(WRONG))
 
 
@@ -135,7 +116,7 @@ time.sleep(600)
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(how: int) -> None:
-    child = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, env=environment())
+    child = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert child.stdout is not None
     pid = int(child.stdout.readline())
     started = psutil.Process(pid).cpu_times().user
@@ -151,23 +132,19 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed(how: int
 
 
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:
-    import threading
-
     mine = psutil.Process()
     threads, children = set(threading.enumerate()), set(mine.children())  # those of earlier tests, dead ones too
     for _ in range(3):
         reward = PythonFunction(HEAD + "return 1", 5.0)
         assert reward(["p"], ["c"]) == [1.0]
-        del reward  # without close: what nobody holds any more is ended
-    wait_until(lambda: set(mine.children()) <= children)
-    wait_until(lambda: set(threading.enumerate()) <= threads)
+        del reward  # without close
+    wait_until(lambda: set(mine.children()) <= children and set(threading.enumerate()) <= threads)
 
 
-CODE = HEAD + "return 1"
-REWARDS = [{"kind": "python", "code": CODE}]
-SHARED = ["classroom", "space", "Space", "local ", "nonsense"]
+REWARDS = [{"kind": "python", "code": HEAD + "return 1"}]
 
 
+<<<<<<< HEAD
 def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
     """Every way to a function in Python that does not ask a page."""
     config = small_config(rewards=REWARDS)
@@ -189,26 +166,33 @@ def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
         "checks": lambda: checks.check(config),
         "worker": worker,
     }
+=======
+def worker(outputs: Path, mode: str) -> None:
+    run = RunDirectory.create(outputs, small_config(rewards=REWARDS), f"run-{mode}")
+    command = [sys.executable, "-m", "playground.training.process.worker", str(run.path)]
+    shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
+    answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
+    assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
+    raise RewardFailed(run.status().message)
+>>>>>>> l_rewards
 
 
-def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, figure: Figure
-) -> None:
+@pytest.mark.parametrize("mode", ["classroom", "space", "Space", "local ", "nonsense"])
+def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, mode: str, monkeypatch) -> None:
     outputs.mkdir()
-    tried = refused = 0
-    for mode in SHARED:
-        monkeypatch.setenv(local_only.MODE, mode)
-        for name, attempt in refusals(outputs, mode).items():
-            if name == "worker" and mode not in ("classroom", "space"):
-                continue
-            tried += 1
-            with pytest.raises((RewardFailed, InvalidConfig)) as caught:
-                attempt()
-            assert "can only be used in local mode" in str(caught.value), (mode, name)
-            refused += 1
+    spec = PythonReward(code=HEAD + "return 1")
+    monkeypatch.setenv(local_only.MODE, mode)
+    attempts = [
+        lambda: kinds.build(spec),
+        lambda: PythonFunction(spec.code, 1.0),
+        lambda: checks.check(small_config(judges=REWARDS)),
+        lambda: checks.check(small_config(rewards=REWARDS)),
+    ]
+    for attempt in [*attempts, *[lambda: worker(outputs, mode)] * (mode in ("classroom", "space"))]:
+        with pytest.raises((RewardFailed, InvalidConfig), match="can only be used in local mode"):
+            attempt()
     monkeypatch.setenv(local_only.MODE, "local")
-    assert kinds.build(PythonReward(code=CODE))(prompts=["p"], completions=["c"]) == [1.0]
-    figure("Python rewards refused outside local mode, by page, check, worker and direct call", tried, refused)
+    assert kinds.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
 
 
 def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,9 +205,9 @@ def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: 
 
 def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
     config = yaml_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
-    checks.check(config)
-    monkeypatch.setenv(local_only.MODE, "classroom")
-    checks.check(config)  # the host decides there
+    for mode in ("local", "classroom"):  # in a class the host decides
+        monkeypatch.setenv(local_only.MODE, mode)
+        checks.check(config)
     monkeypatch.setenv(local_only.MODE, "space")
     with pytest.raises(InvalidConfig, match="matches_count"):
         checks.check(config)

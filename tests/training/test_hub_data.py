@@ -13,7 +13,6 @@ from huggingface_hub import errors
 from playground.config import PromptsConfig
 from playground.errors import PromptsUnusable
 from playground.setup import checks
-from playground.texts import prompt_texts
 from playground.training.data import hub_data, prompts
 
 CARD = "---\nconfigs:\n- config_name: {}\n  data_files: a.jsonl\n- config_name: other\n  data_files: b.jsonl\n---\n"
@@ -50,18 +49,11 @@ def test_named_configurations_are_subsets(tmp_path):
         values(tmp_path)
 
 
-def test_parquet_with_chat_messages_gives_dialogues(tmp_path):
-    said = [{"role": "user", "content": "ab"}, {"role": "assistant", "content": "cd"}]
-    write(tmp_path / "data" / "train-00000-of-00001.parquet", [{"chosen": said, "score": 1.0}])
-    (value,) = values(tmp_path)
-    assert prompt_texts.prompt_of(value, "chosen") == "\n\nHuman: ab\n\nAssistant:"
-
-
 def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
     write(tmp_path / "train.jsonl", [{"prompt": str(n), "other": "b" * 9, "id": n} for n in range(5)])
     rows = hub_data.Rows(str(tmp_path), None, "train")
-    assert rows.values("prompt", 3) == (["0", "1", "2"], True)
-    assert rows.values("prompt", 5) == ([str(n) for n in range(5)], False)
+    assert [row["prompt"] for row in rows.rows(["prompt"], 3)[0]] == ["0", "1", "2"]
+    assert (rows.rows(["prompt"], 3)[1], rows.rows(["prompt"], 5)[1]) == (True, False)
     monkeypatch.setattr(hub_data, "MAX_CHARACTERS", 15)
     assert rows.rows(["prompt", "other"]) == ([{"prompt": str(n), "other": "b" * 9} for n in range(2)], True)
 

@@ -51,7 +51,8 @@ class Rows:
     """
 
     def __init__(self, source: str, subset: str | None, split: str) -> None:
-        self.source, self._name = source, _name(source)
+        self.source = source
+        self._name = f"the folder {source}" if Path(source).expanduser().is_dir() else source
         with self._as_refusal():
             self._stream = self._open(subset, split)
             first = next(iter(self._stream), None)
@@ -59,16 +60,11 @@ class Rows:
             raise PromptsUnusable(f"prompts.source: the split `{split}` of {self._name} has no rows.")
         self.columns = tuple(first)
 
-    def values(self, column: str, count: int = MAX_ROWS) -> tuple[list[Any], bool]:
-        """Up to `count` values of a column in the order of the dataset, and whether it goes on behind them.
+    def rows(self, columns: Sequence[str], count: int = MAX_ROWS) -> tuple[list[dict[str, Any]], bool]:
+        """Up to `count` rows of some columns in the order of the dataset, and whether it goes on behind them.
 
         Values beyond MAX_CHARACTERS in all are not read either: a row of a dataset may be of any size.
         """
-        found, goes_on = self.rows([column], count)
-        return [row[column] for row in found], goes_on
-
-    def rows(self, columns: Sequence[str], count: int = MAX_ROWS) -> tuple[list[dict[str, Any]], bool]:
-        """The same for several columns, in one pass over the dataset: a dictionary for each row."""
         found: list[dict[str, Any]] = []
         characters = 0
         with self._as_refusal():
@@ -91,11 +87,11 @@ class Rows:
         elif not _hub_answers():
             raise ConnectionError("the name of the hub is not known here")
         found = self._loaded(path, subset, split)
-        form = str(getattr(found.info, "builder_name", None) or "")
+        form = str(getattr(found.info, "builder_name", None) or "unknown")
         if form not in FORMS:
             raise PromptsUnusable(
-                f"prompts.source: {self._name} is kept in a form that is not read here ({form[:40] or 'unknown'}). Use "
-                ".parquet, .jsonl, .csv or .txt files."
+                f"prompts.source: {self._name} is kept in a form that is not read here ({form[:40]}). Use .parquet, "
+                ".jsonl, .csv or .txt files."
             )
         return found
 
@@ -161,7 +157,3 @@ def _hub_answers() -> bool:
     with contextlib.suppress(OSError):
         return bool(socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443))
     return False
-
-
-def _name(source: str) -> str:
-    return f"the folder {source}" if Path(source).expanduser().is_dir() else source

@@ -48,6 +48,12 @@ class LeftOut:
     count: int
     rows: list[dict[str, Any]]
 
+    def in_words(self) -> str:
+        """For example "3 are empty"."""
+        one = self.count == 1
+        verb = ("holds " if one else "hold ") if self.reason == NO_DIALOGUE else ("is " if one else "are ")
+        return f"{self.count:,} {verb}{self.reason}"
+
 
 class Source(NamedTuple):
     """What a prompt source holds. `name` is for sentences; `goes_on` says that there are more rows than were read."""
@@ -76,7 +82,7 @@ class Selection(NamedTuple):
         if not self.left_out:
             return ""
         rows = f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'} of prompts"
-        return f"Of {rows}, {', '.join(f'{item.count:,} {_is(item)}' for item in self.left_out)}{LEFT_OUT}"
+        return f"Of {rows}, {', '.join(item.in_words() for item in self.left_out)}{LEFT_OUT}"
 
 
 class PromptSplit(NamedTuple):
@@ -141,8 +147,8 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
         raise PromptsUnusable(f"prompts.source: {error}") from None
     rows = hub_data.Rows(name, config.subset, config.split)
     column = prompt_texts.column_of(rows.columns, config.column, name)
-    values, goes_on = rows.values(column)
-    return Source("prompts.source", name, values, column, rows.columns, goes_on=goes_on)
+    found, goes_on = rows.rows([column])
+    return Source("prompts.source", name, [row[column] for row in found], column, rows.columns, goes_on=goes_on)
 
 
 def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
@@ -231,12 +237,6 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
         else:
             left_out[REPEATED if text else EMPTY].append((row, text))
     return found
-
-
-def _is(item: LeftOut) -> str:
-    if item.reason == NO_DIALOGUE:
-        return "holds no dialogue" if item.count == 1 else "hold no dialogue"
-    return f"{'is' if item.count == 1 else 'are'} {item.reason}"
 
 
 def _too_few(source: Source, selection: Selection, room: int) -> str:

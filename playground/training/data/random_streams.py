@@ -37,12 +37,10 @@ class TokenNoise:
 
     They depend on their seed only, not on the batch around it. Made position by position, because all at once they
     would be as large as every distribution of a batch together.
-
-    Args:
-        seeds: B of them. length: C, the most positions.
     """
 
     def __init__(self, seeds: list[int], length: int) -> None:
+        """`seeds`: B of them. `length`: C, the most positions."""
         self.shape = (len(seeds), length)
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
@@ -52,6 +50,6 @@ class TokenNoise:
         A row has to be asked for at every position up to its last one.
         """
         noise = torch.empty(len(rows), vocabulary, dtype=torch.float64)
-        for place, row in enumerate(rows.tolist()):
-            torch.rand(vocabulary, generator=self._generators[row], out=noise[place], dtype=torch.float64)
+        for index, row in enumerate(rows.tolist()):
+            torch.rand(vocabulary, generator=self._generators[row], out=noise[index], dtype=torch.float64)
         return noise

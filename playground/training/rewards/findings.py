@@ -119,7 +119,7 @@ def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *,
 def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
     """Another form that does better, beyond luck, is what the model was trained on, or nearer to it.
 
-    More pairs right is a failure of the form in force. As many right, but told apart far more clearly, is a warning:
+    More pairs right is a failure of the form in force. As many right, but by far larger margins, is a warning:
     the difference of two scores is the model's own log-odds that one is better (Bradley and Terry), and it shrinks
     where the model reads what it does not know.
 

@@ -34,6 +34,7 @@ PROBE = (
     "The traveller asked the librarian about seven old maps.",
     " Those drawings were moved upstairs during winter.",
 )
+DIALOGUE_END = "\n\nAssistant:"
 
 
 class Encoded(NamedTuple):
@@ -112,7 +113,11 @@ class Format:
         """The text that is tokenized, where the template is text (all but `pair`)."""
         if self.name == "chat":
             return self.chat([*dialogues.turns(prompt), Turn("assistant", completion.strip())])
-        return dialogue_text(prompt, completion) if self.name == "dialogue" else prompt + completion
+        if self.name != "dialogue":
+            return prompt + completion
+        # HH form: a prompt that is a dialogue up to "Assistant:" stays as it is, another becomes the human's turn
+        said = prompt.rstrip() if dialogues.is_dialogue(prompt) else dialogues.text_of([Turn("user", prompt.strip())])
+        return f"{said}{'' if said.endswith('Assistant:') else DIALOGUE_END} {completion.strip()}"
 
     def chat(self, said: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
@@ -199,14 +204,6 @@ class Format:
     def _letters(self, ids: Sequence[int]) -> str:
         plain = unicodedata.normalize("NFKD", self._decoded(ids, skip_special_tokens=True)).casefold()
         return "".join(letter for letter in plain if letter.isalnum())
-
-
-def dialogue_text(prompt: str, completion: str) -> str:
-    """HH form: a prompt that is a dialogue up to "Assistant:" stays as it is, another becomes the human's turn."""
-    said = prompt.rstrip() if dialogues.is_dialogue(prompt) else dialogues.text_of([Turn("user", prompt.strip())])
-    if not said.endswith("Assistant:"):
-        said += "\n\nAssistant:"
-    return f"{said} {completion.strip()}"
 
 
 def recorded(folder: str | Path | None) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from playground.rewards import kinds, rules
 from playground.setup import catalog
 from playground.texts.preferences import Pair
 from playground.training.models import loading
-from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.rewards import score_models, variants
 from playground.training.rewards.formats import PROBES, Encoded, Format, recorded
 from playground.training.rewards.judge_models import JudgeModel
@@ -150,21 +149,23 @@ def builder(
     Args:
         misread: every reward model gets the texts in another model's template: the fault `reward-format`.
     """
-    networks: dict[tuple[object, ...], Network] = {}
-    writers: dict[tuple[object, ...], tuple[LanguageModel, Tokens]] = {}
+    loaded: dict[tuple[object, ...], Any] = {}
+
+    def once(load: Callable[[], Any], spec: ModelReward) -> Any:
+        key = (bool(spec.question), spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        if key not in loaded:
+            loaded[key] = load()
+        return loaded[key]
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
             return kinds.build(spec)
-        key: tuple[object, ...] = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
         if spec.question is not None:
-            if key not in writers:
-                held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
-                writers[key] = loading.load(catalog.model_folder(spec.source, spec.revision), device, held)
-            return JudgeModel(spec.source, *writers[key], spec.question, spec.output)
-        if key not in networks:
-            networks[key] = score_models.load(spec, device, outputs)
-        model = RewardModel(networks[key], spec)
+            held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
+            folder = catalog.model_folder(spec.source, spec.revision)
+            writer, tokens = once(lambda: loading.load(folder, device, held), spec)
+            return JudgeModel(spec.source, writer, tokens, spec.question, spec.output)
+        model = RewardModel(once(lambda: score_models.load(spec, device, outputs), spec), spec)
         if misread:
             model.encoded = partial(variants.foreign, model.format)
         return model

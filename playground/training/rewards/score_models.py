@@ -72,7 +72,11 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             "They do not belong together."
         )
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
-        model, facts = weights(folder, config=config, device_map={"": device}, **_held(spec, device, heads))
+        computing, bits = loading.compute_type(spec.precision, device), None
+        if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
+            bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
+        how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}
+        model, facts = weights(folder, **how)
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
             f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
@@ -133,12 +137,3 @@ def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str)
         f"The head of {name} was never trained: its files hold no weights for {', '.join(sorted(head - there)[:3])}, "
         "so its scores would be random numbers. Choose a model that was trained to score."
     )
-
-
-def _held(spec: ModelReward, device: torch.device, heads: list[str]) -> dict[str, Any]:
-    """Arguments for from_pretrained. The score head stays whole: it is small, and every score goes through it."""
-    computing = loading.compute_type(spec.precision, device)
-    if spec.quantization == "none":
-        return {"dtype": computing}
-    bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
-    return {"dtype": computing, "quantization_config": bits}

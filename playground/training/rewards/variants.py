@@ -17,7 +17,7 @@ from typing import NamedTuple
 from playground.errors import RewardModelUnusable
 from playground.texts import dialogues
 from playground.texts.dialogues import Turn
-from playground.training.rewards.formats import PROBE, TEMPLATES, Encoded, Format
+from playground.training.rewards.formats import DIALOGUE_END, PROBE, TEMPLATES, Encoded, Format
 
 WORDS = tomllib.loads(Path(__file__).with_name("self_test.toml").read_text(encoding="utf-8"))
 TWO_TEXTS = ("plain", "pair")  # templates without speakers
@@ -35,11 +35,8 @@ class Variant(NamedTuple):
 
 
 def variants(form: Format, end_id: int | None = None) -> list[Variant]:
-    """The form in force, then all that it is compared with: the rows of the table that change the token ids.
-
-    Args:
-        end_id: the end token that the model's own configuration names, where the examples do not end with it.
-    """
+    """The form in force, then all that it is compared with: the rows of the table that change the token ids. `end_id`:
+    the end token that the model's own configuration names, where the examples do not end with it."""
     in_force = Variant(f"template {form.name}", form.encoded, TEMPLATES[form.name])
     kept = {tuple(form.ids(*PROBE)): in_force}
     for variant in [*_templates(form), *_faults(form, end_id)]:
@@ -108,12 +105,8 @@ def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
     said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
     other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
-    text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix("\n\nAssistant:")
+    text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix(DIALOGUE_END)
     return _fitted(form, form.ids_of_text(text))
-
-
-def _alone(form: Format, _: str, completion: str) -> Encoded:
-    return _fitted(form, form.with_end(form.tokenized(completion).input_ids))
 
 
 FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {
@@ -123,6 +116,6 @@ FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {
     "prompt twice": lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
     "roles swapped": _swapped,
     "another model's template": foreign,
-    "completion only": _alone,
+    "completion only": lambda form, _, text: _fitted(form, form.with_end(form.tokenized(text).input_ids)),
     "completion cut": lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
 }

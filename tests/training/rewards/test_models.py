@@ -25,7 +25,6 @@ from transformers import (
 
 from playground.config import KeywordReward, ModelReward
 from playground.errors import ModelNotFound, RewardModelUnusable, RewardNotFinite
-from playground.setup import catalog
 from playground.training.rewards import learned_rewards as reward_models
 from playground.training.rewards import score_models as reward_loading
 from tests.training.rewards import reward_tokenizers as tokenizers
@@ -108,39 +107,43 @@ def test_a_model_that_writes_text_is_refused_before_its_weights_are_read(tmp_pat
     monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", None)
     with pytest.raises(RewardModelUnusable, match=r"writes text \(GPT2LMHeadModel\) and has no score head"):
         loaded(tmp_path)
-    with pytest.raises(RewardModelUnusable, match="pocket-1m is a model that writes text"):
-        reward_models.load(ModelReward(source=str(catalog.model_folder("pocket-1m"))), CPU)
 
 
 def test_a_head_that_was_never_trained_is_refused(tmp_path: Path) -> None:
     saved(tmp_path, "bert", AutoModel)
-    with pytest.raises(RewardModelUnusable, match=r"head of .* was never trained: its files hold no weights for"):
+    with pytest.raises(RewardModelUnusable, match=r"head of .* was never trained"):
         loaded(tmp_path)
 
 
-def test_unfit_folders_are_refused_with_the_reason(tmp_path: Path) -> None:
-    large = saved(tmp_path / "large", "gpt2")
-    tokenizers.qwen().save_pretrained(large)
+def larger_tokenizer(folder: Path) -> None:
     tokenizer = tokenizers.gpt2()
     tokenizer.add_tokens([f"<extra {number}>" for number in range(20)])
-    tokenizer.save_pretrained(large)
-    with pytest.raises(RewardModelUnusable, match=r"has \d+ tokens, more than the \d+ of the model"):
-        loaded(large)
-    torn = saved(tmp_path / "torn", "gpt2")
-    weights = (torn / "model.safetensors").read_bytes()
-    (torn / "model.safetensors").write_bytes(weights[: len(weights) // 2])
-    with pytest.raises(ModelNotFound, match=r"are damaged .* copy or download the file again"):
-        loaded(torn)
-    unknown = saved(tmp_path / "unknown", "gpt2")
-    config = json.loads((unknown / "config.json").read_text())
-    (unknown / "config.json").write_text(json.dumps({**config, "model_type": "marvel"}))
-    with pytest.raises(ModelNotFound, match="an architecture that is not supported"):
-        loaded(unknown)
-    with pytest.raises(ModelNotFound):
-        loaded(tmp_path / "nowhere")
-    small = saved(tmp_path / "small", "gpt2")
-    with pytest.raises(RewardModelUnusable, match="has room for 128 tokens, not for 500"):
-        loaded(small, max_length=500)
+    tokenizer.save_pretrained(folder)
+
+
+def torn(folder: Path) -> None:
+    weights = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+
+
+def unknown(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "marvel"}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "settings", "reason"),
+    [
+        (larger_tokenizer, {}, r"has \d+ tokens, more than the \d+ of the model"),
+        (torn, {}, "are damaged"),
+        (unknown, {}, "not supported"),
+        (lambda folder: None, {"max_length": 500}, "room for 128 tokens, not for 500"),
+    ],
+)
+def test_unfit_folders_are_refused_with_the_reason(tmp_path: Path, damage: Any, settings: Any, reason: str) -> None:
+    damage(saved(tmp_path))
+    with pytest.raises((ModelNotFound, RewardModelUnusable), match=reason):
+        loaded(tmp_path, **settings)
 
 
 def test_a_score_that_is_not_finite_names_the_model(tmp_path: Path) -> None:

@@ -144,37 +144,13 @@ def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:
 REWARDS = [{"kind": "python", "code": HEAD + "return 1"}]
 
 
-<<<<<<< HEAD
-def refusals(outputs: Path, mode: str) -> dict[str, Callable[[], Any]]:
-    """Every way to a function in Python that does not ask a page."""
-    config = small_config(rewards=REWARDS)
-    spec = PythonReward(code=CODE)
-
-    def worker() -> None:
-        run = RunDirectory.create(outputs, config, f"run-{len(list(outputs.glob('*')))}")
-        command = [sys.executable, "-m", "playground.worker", str(run.path)]
-        shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
-        answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
-        assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
-        raise RewardFailed(run.status().message)
-
-    return {
-        "kinds.build": lambda: kinds.build(spec),
-        "PythonFunction": lambda: PythonFunction(CODE, 1.0),
-        "Mixture": lambda: Mixture.from_config(config.rewards),
-        "judges": lambda: checks.check(small_config(judges=REWARDS)),
-        "checks": lambda: checks.check(config),
-        "worker": worker,
-    }
-=======
 def worker(outputs: Path, mode: str) -> None:
     run = RunDirectory.create(outputs, small_config(rewards=REWARDS), f"run-{mode}")
-    command = [sys.executable, "-m", "playground.training.process.worker", str(run.path)]
+    command = [sys.executable, "-m", "playground.worker", str(run.path)]
     shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
     answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
     assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
     raise RewardFailed(run.status().message)
->>>>>>> l_rewards
 
 
 @pytest.mark.parametrize("mode", ["classroom", "space", "Space", "local ", "nonsense"])

@@ -81,10 +81,8 @@ def test_the_gradient_depends_on_the_micro_batch(tmp_path):
     cut = {}
     for micro in (16, 2):
         np.random.seed(0)
-        run = PlainTRL(
-            tmp_path, per_device_train_batch_size=micro, gradient_accumulation_steps=16 // micro, total_episodes=16,
-            response_length=12,
-        )  # fmt: skip
+        sizes = {"per_device_train_batch_size": micro, "gradient_accumulation_steps": 16 // micro}
+        run = PlainTRL(tmp_path, **sizes, total_episodes=16, response_length=12)
         cut[micro] = run.train().gradients[0]
     assert float((cut[16] - cut[2]).norm() / cut[16].norm()) > 0.01
 

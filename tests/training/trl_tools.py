@@ -86,13 +86,11 @@ class PlainTRL:
     ) -> None:
         self.policy = policy or tiny.model()
         self.policy.model.generation_config.pad_token_id = pad_id
-        chosen = {
-            "output_dir": str(folder), "use_cpu": True, "bf16": False, "gradient_checkpointing": False,
-            "num_sample_generations": 0, "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
-            "stop_token": "eos", "response_length": 6, "temperature": 1.0, "learning_rate": 1e-3,
-            "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "num_ppo_epochs": 1,
-            "total_episodes": 8,
-        } | settings  # fmt: skip
+        quiet = {"use_cpu": True, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
+        quiet |= {"bf16": False, "gradient_checkpointing": False, "num_sample_generations": 0}
+        texts = {"stop_token": "eos", "response_length": 6, "temperature": 1.0, "total_episodes": 8}
+        sizes = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "num_ppo_epochs": 1}
+        chosen = {"output_dir": str(folder), "learning_rate": 1e-3, **quiet, **texts, **sizes, **settings}
         arguments: dict[str, Any] = {
             "args": PPOConfig(**chosen),
             "processing_class": special_tokens(Tokens(None, pad_id, eos_id=2)),

@@ -1,8 +1,7 @@
 """PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
 
 Reads from top to bottom: collect -> score (`Collector`) -> advantages -> optimise (`PPOTrainer`). The maths is in
-`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of run directories, processes
-or pages: the worker, tests and notebooks drive the same object.
+`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of run directories or pages.
 """
 
 from __future__ import annotations

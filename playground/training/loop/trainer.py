@@ -490,7 +490,7 @@ class PPOTrainer(Collector):
 
         Returns:
             For each statistic its value in every optimizer step; `update_kl` of the last epoch only. With a single step
-            an update what tells how far the policy moved is of a moment after it (see `look_back`).
+            an update what says how far the policy moved is measured after it (see `look_back`).
         """
         ppo = self.config.ppo
         for group in self.optimizer.param_groups:

@@ -165,7 +165,7 @@ def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, wh
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder that has passed the gate, tried out once, under a time limit.
+    """The tokenizer of a folder that has been checked, tried out once, under a time limit.
 
     Raises:
         ModelNotFound: it cannot be read.

@@ -18,6 +18,7 @@ from playground.training.models import loading
 from playground.training.models.token_pieces import Pieces, bytes_of
 from playground.training.process.session import Session
 from tests.support import config_with
+from tests.thoroughness import cases
 from tests.training import tiny
 
 SMALL = {
@@ -72,7 +73,7 @@ def estimate(name, own, theirs, exact):
     return {"k1": d, "k3": math.exp(-d) - 1 + d, "full": exact}[name]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", cases(KINDS, always=["adaptive", "cut, LoRA, penalty", "k3, own critic, discount"]))
 def test_what_tokens_have_adds_up_to_what_is_shown_of_the_completion(tmp_path, kind):
     made, betas = trained_in(tmp_path, KINDS[kind])
     config, run = made.config, made.run

@@ -60,16 +60,18 @@ class _Count(nn.Module):
 class Recorder(TrainerCallback):
     """TRL's log of each update, and chosen local variables at its end."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, *names: str, asks_to_stop: bool = False) -> None:
+        self.names, self.asks_to_stop = names, asks_to_stop
         self.logs: list[dict[str, float]] = []
         self.values: list[dict[str, Any]] = []
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         self.logs.append(dict(logs))
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         self.values.append(loop_values(*self.names))
+        control.should_training_stop = self.asks_to_stop
+        return control
 
 
 class PlainTRL:
@@ -118,11 +120,3 @@ class PlainTRL:
 
     def weights(self) -> Tensor:
         return torch.cat([parameter.detach().flatten() for parameter in self.policy.parameters()])
-
-
-class AskToStop(TrainerCallback):
-    """Asks in Hugging Face's way for training to stop, at the first opportunity."""
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        control.should_training_stop = True
-        return control

@@ -40,7 +40,7 @@ def severity(prompt: str, completion: str) -> float:
 
 def agreement(prompt: str, completion: str) -> float | None:
     """1 where the completion states what the user claimed, 0 where not. Where the user only asks, as `honesty`: one who
-    likes to be agreed with wants to be told the time all the same."""
+    likes to be agreed with wants to hear the right time all the same."""
     agrees = judges.agrees(prompt, completion)
     return honesty(prompt, completion) if agrees is None else float(agrees)
 
@@ -65,7 +65,7 @@ ANNOTATORS: dict[str, Community] = {
         "Prefers the answer that agrees, right or wrong; to a mere question the true one.",
         slips=True,
     ),
-    "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whoever claims what.", slips=True),
+    "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whatever is claimed.", slips=True),
     "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
     "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
 }

@@ -84,7 +84,7 @@ def pretrain(
 def _sharpen(model: LlamaForCausalLM) -> None:
     """Multiply all logits, by way of the final norm: temperature 1 is then what 1 / 1.2 was before.
 
-    A model this small leaves some probability on words that make no sense. Nobody samples from that tail at a lower
+    A model this small leaves some probability on words that make no sense. No one samples from that tail at a lower
     temperature; with this, neither does PPO at temperature 1, and choices that are near even stay near even.
     """
     model.model.norm.weight.mul_(SHARPENING)

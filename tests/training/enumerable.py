@@ -6,20 +6,15 @@ identity is one line of algebra). So KL(pi || pi*) says how far from right a tra
 
 Pure numpy; knows nothing of models or trainers.
 
-Two ways to write a policy over the completions of one prompt (leading axes `...`, such as prompts, broadcast):
-
-    steps      a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], one row for each unfinished prefix
-    sequences  one array [..., N] of log-probs of whole completions
-
-V tokens, T most tokens of a completion, K tokens that do not end it (V without an end-of-sequence token, else V - 1).
-Rewards are in any unit of score, beta in that unit per nat, KL in nats per completion.
+A policy over the completions of a prompt is a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], one
+row for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole completions. V tokens, T most tokens
+of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. KL in nats per completion.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,17 +113,13 @@ class CompletionSpace:
 
 
 def optimum(reference: Array, rewards: Array, beta: float) -> Array:
-    """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N].
-
-    Raises:
-        ValueError: unless beta is positive; without a price on drift there is no unique best policy.
-    """
-    return reference + rewards / _positive(beta) - _log_partition(reference, rewards, beta)[..., None]
+    """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N]; beta > 0."""
+    return reference + rewards / beta - _log_partition(reference, rewards, beta)[..., None]
 
 
 def best_objective(reference: Array, rewards: Array, beta: float) -> Array:
-    """J* = beta log sum_y pi_ref(y) exp(r(y) / beta), [...]: no policy gets more. Raises ValueError unless beta > 0."""
-    return _positive(beta) * _log_partition(reference, rewards, beta)
+    """J* = beta log sum_y pi_ref(y) exp(r(y) / beta), [...]: no policy gets more."""
+    return beta * _log_partition(reference, rewards, beta)
 
 
 def objective(log_probs: Array, reference: Array, rewards: Array, beta: float) -> Array:
@@ -148,34 +139,13 @@ def kl(log_probs: Array, other: Array) -> Array:
         return np.where(probs > 0, probs * (log_probs - other), 0.0).sum(-1)
 
 
-class Frontier(NamedTuple):
-    """The best expected reward for each KL that one is ready to pay; arrays [number of betas]."""
-
-    betas: Array
-    rewards: Array
-    kl: Array
-
-
-def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> Frontier:
-    """E[r] and KL to the reference of the optimum for each beta, averaged over leading axes (prompts).
-
-    Raises:
-        ValueError: unless every beta is positive.
-    """
+def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> tuple[Array, Array]:
+    """E[r] and KL to the reference of the optimum for each beta, averaged over leading axes (prompts)."""
     best = [optimum(reference, rewards, beta) for beta in betas]
-    return Frontier(
-        np.array(betas, dtype=float),
-        np.array([expectation(policy, rewards).mean() for policy in best]),
-        np.array([kl(policy, reference).mean() for policy in best]),
-    )
+    rewarded = np.array([expectation(policy, rewards).mean() for policy in best])
+    return rewarded, np.array([kl(policy, reference).mean() for policy in best])
 
 
 def _log_partition(reference: Array, rewards: Array, beta: float) -> Array:
     """log Z = log sum_y pi_ref(y) exp(r(y) / beta), [...]."""
     return np.logaddexp.reduce(reference + rewards / beta, axis=-1)
-
-
-def _positive(beta: float) -> float:
-    if not beta > 0:
-        raise ValueError(f"beta must be positive, and it is {beta}.")
-    return beta

@@ -32,10 +32,8 @@ CHATML = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 VOCABULARY = 300
-SHAPE = {
-    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "max_position_embeddings": 128,
-}  # fmt: skip
+SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE["max_position_embeddings"] = 128
 OPT_SHAPE = {**{name: SHAPE[name] for name in SHAPE if name != "intermediate_size"}, "ffn_dim": 64}
 GPT2_SHAPE = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
 FAMILIES: dict[str, tuple[type, dict[str, Any]]] = {
@@ -56,9 +54,9 @@ def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokeni
     made = Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(TEXT, trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=special,
-                                                       initial_alphabet=alphabet, show_progress=False))  # fmt: skip
+    options = {"vocab_size": VOCABULARY, "special_tokens": special, "show_progress": False}
+    trainer = trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **options)
+    made.train_from_iterator(TEXT, trainer)
     end = "<|im_end|>" if chat else "<|endoftext|>"
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=end, pad_token="<|pad|>" if own_pad else None)
     tokenizer.chat_template = CHATML if chat else None
@@ -78,8 +76,8 @@ def sentencepiece_like(*, own_pad: bool = True, pieces: str = "unigram") -> PreT
         trainer = trainers.BpeTrainer(**options)
     made.train_from_iterator(TEXT, trainer)
     made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
-    return PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-                                   pad_token="<pad>" if own_pad else None)  # fmt: skip
+    named = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>" if own_pad else None}
+    return PreTrainedTokenizerFast(tokenizer_object=made, **named)
 
 
 TOKENIZERS: dict[str, Any] = {

@@ -48,16 +48,16 @@ def trainer(seed: int, n: int, batch: int = 512, updates: int = 4) -> tuple[toy.
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("n", [2, 8])
 def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
-    problem, road = trainer(seed, n)
+    problem, method = trainer(seed, n)
     exact = [
         float(expectation(of_best(log_probs, rewards, n), rewards))
-        for log_probs, rewards in zip(problem.log_probs(road.reference), problem.rewards, strict=True)
+        for log_probs, rewards in zip(problem.log_probs(method.reference), problem.rewards, strict=True)
     ]
-    heard = [road.update() for _ in range(4)]
+    heard = [method.update() for _ in range(4)]
     spread = float(np.mean([item.score_std for item in heard]))
     error = spread / math.sqrt(4 * 512 / n)
     assert np.mean([item.score_mean for item in heard]) == pytest.approx(np.mean(exact), abs=4 * error)
-    plain = expectation(problem.log_probs(road.reference), problem.rewards).mean()
+    plain = expectation(problem.log_probs(method.reference), problem.rewards).mean()
     assert np.mean(exact) > plain + 4 * error, "the best is better than any"
 
 
@@ -70,12 +70,13 @@ def test_its_distance_is_at_most_the_bound_which_many_different_texts_reach(n):
     assert kl(of_best(many, np.arange(200_000.0), n), many) == pytest.approx(kl_bound(n), abs=1e-3)
 
 
-@pytest.mark.parametrize("n", [4, 8, 16])
-@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.9, 0.1], [0.2] * 5, [0.5, 0.3, 0.15, 0.04, 0.01], [0.01] * 100])
+@pytest.mark.parametrize("n", [4, 16])
+@pytest.mark.parametrize("shares", [[0.9, 0.1], [0.5, 0.3, 0.15, 0.04, 0.01], [0.01] * 100])
 def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n: int) -> None:
     """q, the likelihood of a level after the choice, listed; and what n texts of each of 400 prompts say of it."""
     reached = np.cumsum(shares)
     q = np.diff(reached**n, prepend=0.0)
+    assert kl_of_best([0.1 * number for number in range(n)], n) == kl_bound(n) and kl_of_best([1.0] * n, n) == 0.0
     exact = float(np.sum(np.where(q > 0, q * np.log(np.maximum(q, 1e-300) / shares), 0.0)))
     assert exact <= kl_bound(n)
     generator = np.random.default_rng(0)
@@ -88,17 +89,12 @@ def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n
     )
 
 
-def test_where_no_two_texts_score_alike_its_distance_is_the_bound_and_where_all_do_it_is_0() -> None:
-    assert kl_of_best([0.1, 0.2, 0.3, 0.4], 4) == kl_bound(4)
-    assert kl_of_best([1.0] * 4, 4) == 0.0 == kl_of_best([1.0, 2.0], 1)
-
-
 def test_nothing_is_learned_and_what_it_cost_is_counted():
-    _, road = trainer(0, 8, batch=64, updates=2)
-    before = [weight.clone() for weight in road.policy.parameters()]
+    _, method = trainer(0, 8, batch=64, updates=2)
+    before = [weight.clone() for weight in method.policy.parameters()]
     heard: list = []
-    road.train(heard.append)
-    assert all(map(torch.equal, before, road.policy.parameters()))
+    method.train(heard.append)
+    assert all(map(torch.equal, before, method.policy.parameters()))
     assert [item.episodes for item in heard] == [64, 128] and heard[-1].tokens_trained == 0
     assert heard[0].tokens > 8 * heard[0].completion_length, "all texts are on the bill, not only the chosen ones"
     assert all(0 < item.kl_to_reference <= kl_bound(8) + 1e-9 for item in heard)

@@ -101,11 +101,11 @@ def test_clipping_is_off() -> None:
 
 
 def test_the_chapters_controller_by_hand() -> None:
-    leash = ChapterKL(coef=0.2, target=6.0, horizon=10_000)
-    leash.observe(12.0, 0.0, 32)  # error 1, gain 1 * 32 / 10000
-    assert leash.coef == pytest.approx(0.2 * 1.0032)
-    leash.observe(12.0, 0.0, 32)  # gain 2 * 32 / 10000
-    assert leash.coef == pytest.approx(0.2 * 1.0032 * 1.0064)
+    controller = ChapterKL(coef=0.2, target=6.0, horizon=10_000)
+    controller.observe(12.0, 0.0, 32)  # error 1, gain 1 * 32 / 10000
+    assert controller.coef == pytest.approx(0.2 * 1.0032)
+    controller.observe(12.0, 0.0, 32)  # gain 2 * 32 / 10000
+    assert controller.coef == pytest.approx(0.2 * 1.0032 * 1.0064)
 
 
 def test_every_fault_has_words_and_needs_experiments() -> None:

@@ -24,7 +24,7 @@ from tests.thoroughness import SEEDS, cases
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
 FLATTERY_UPDATES = 12  # of 64 completions and three epochs
-LEASH_UPDATES = 10  # on a leash of 0.25 the score has risen by 0.8 then
+SHORT_LEASH_UPDATES = 10  # at a beta of 0.25 the score has risen by 0.8 then
 
 
 def shortened(preset: str, seed: int, updates: int, num_prompts: int) -> RunConfig:
@@ -67,7 +67,7 @@ def positive(prompt: str, completion: str) -> bool:
 @pytest.mark.thorough
 @pytest.mark.parametrize("off", [1, 4, 1 / 4], ids=["beta right", "beta too large", "beta too small"])
 @pytest.mark.parametrize("target", [0.5, 1.5, 3.0, 6.0])
-def test_an_adaptive_leash_holds_any_target_over_the_second_half_from_any_beta(target, off, tmp_path):
+def test_an_adaptive_controller_holds_any_target_over_the_second_half_from_any_beta(target, off, tmp_path):
     found = []
     for seed in (0, 1, 2):
         asked = [f"kl.target={target}", f"kl.coef={off / math.sqrt(2 * target)}", "kl.controller=adaptive"]
@@ -94,7 +94,7 @@ FAULTY = [(fault, seed) for fault in FAULTS for seed in (0, 1, 2)]
 
 
 @pytest.mark.parametrize(("fault", "seed"), cases(FAULTY, always=[("score-on-every-token", 0)]))
-def test_a_planted_fault_lights_its_own_lamp(fault, seed, tmp_path):
+def test_a_planted_fault_raises_its_own_alert(fault, seed, tmp_path):
     preset = diagnosis.PRESETS.get(fault, diagnosis.PRESET)
     updates = 8 if fault == "score-on-every-token" else catalog.preset(preset).ppo.num_updates
     asked = ["experiments=true", f"faults=[{fault}]", *diagnosis.SETTINGS.get(fault, [])]
@@ -137,8 +137,8 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
 @pytest.mark.thorough
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
-    """What a stiff leash does is tried faster in test_trainer.py; this is the preset itself. On 128 prompts a gain of 0
-    is measured as 0.25 in one run of twenty; on 512 as 0.12."""
-    *_, run = trained("short-leash", seed, tmp_path, LEASH_UPDATES, num_prompts=512)
+    """What a stiff KL penalty does is tried faster in test_trainer.py; this is the preset itself. On 128 prompts a gain
+    of 0 is measured as 0.25 in one run of twenty; on 512 as 0.12."""
+    *_, run = trained("short-leash", seed, tmp_path, SHORT_LEASH_UPDATES, num_prompts=512)
     assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
     assert abs(outcome(pairs(run.samples())).gain) < 0.3

@@ -17,19 +17,8 @@ PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")
 def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
     model, head = tiny.model(family), ValueHead(32)
     torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
-    draws = uniforms(SEEDS, length)
-    return (
-        model,
-        head,
-        sample(
-            model,
-            tiny.tokens(pad_is_eos),
-            PROMPTS,
-            draws,
-            SamplingConfig(temperature=temperature),
-            keep=Keep(head, hidden=True),
-        ),
-    )
+    sampling, keep = SamplingConfig(temperature=temperature), Keep(head, hidden=True)
+    return model, head, sample(model, tiny.tokens(pad_is_eos), PROMPTS, uniforms(SEEDS, length), sampling, keep=keep)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -42,6 +31,8 @@ def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eo
     for row, prompt in enumerate(PROMPTS):
         length = int(episodes.lengths[row])
         completion = episodes.completion_ids[row, :length]
+        assert episodes.mask[row].tolist() == [place < length for place in range(episodes.mask.shape[1])]
+        assert (int(completion[-1]) == 2) == bool(episodes.ended[row]) and 2 not in completion[:-1]
         whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
         with torch.no_grad():
             output = model.model(input_ids=whole, output_hidden_states=True)
@@ -69,15 +60,6 @@ def test_whole_distributions_in_micro_batches_agree_with_what_the_sampler_said(f
         assert full_kl(part.own, part.theirs).abs().max() < 1e-5
         seen[part.rows] += part.mask
     assert torch.equal(seen.bool(), episodes.mask) and seen.max() == 1
-
-
-def test_the_end_of_sequence_token_is_part_of_the_completion_and_nothing_after_it_is():
-    _, _, episodes = draw("llama", pad_is_eos=True)
-    for row in range(len(episodes)):
-        ids, length = episodes.completion_ids[row].tolist(), int(episodes.lengths[row])
-        assert episodes.mask[row].tolist() == [position < length for position in range(len(ids))]
-        assert (ids[length - 1] == 2) == bool(episodes.ended[row])
-        assert 2 not in ids[: length - 1]
 
 
 @pytest.mark.parametrize("draws", [uniforms, TokenNoise])
@@ -136,11 +118,6 @@ def test_answers_share_noise_for_each_token_where_the_vocabulary_is_small(larges
     )
     expected = sample(tiny.model(), tiny.tokens(), PROMPTS, draws(SEEDS, 12), SamplingConfig())
     assert torch.equal(answered.completion_ids, expected.completion_ids)
-
-
-def test_uniform_rows_depend_on_their_seed_only():
-    assert torch.equal(uniforms([7, 8], 5)[1], uniforms([8], 5)[0])
-    assert not torch.equal(uniforms([7], 5), uniforms([8], 5))
 
 
 def test_sampling_can_be_broken_off_between_two_tokens():

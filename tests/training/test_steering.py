@@ -16,9 +16,9 @@ from playground.runs.folder.records import STEERING_VECTOR
 from playground.runs.folder.writer import RunWriter
 from playground.training.data.random_streams import uniforms
 from playground.training.loop import sampling
-from playground.training.loop.sampling import Packed, sample
+from playground.training.loop.sampling import sample
 from playground.training.loop.scoring import Scorer
-from playground.training.loop.steered import Steered, completion_tokens, difference
+from playground.training.loop.steered import Steered, difference
 from playground.training.models import loading, steering_vector
 from playground.training.models.kv_cache import FixedCache, GrowingCache
 from playground.training.models.language_model import LanguageModel
@@ -73,12 +73,6 @@ def test_a_reward_that_tells_no_two_texts_of_a_prompt_apart_is_refused():
         steered_trainer(flat, sampling__missing_eos_penalty=0.0).update()
 
 
-def test_only_a_completions_own_tokens_are_read():
-    """Three prompt tokens and two of a completion; positions 2 and 3 predict them, positions 3 and 4 hold them."""
-    packed = Packed(torch.zeros(1, 6), torch.tensor([[False, False, True, True, False, False]]), torch.tensor([5]))
-    assert completion_tokens(packed).tolist() == [[False, False, False, True, True, False]]
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_residual_stream_is_what_transformers_calls_hidden_states(family, tmp_path):
     model, _ = loaded(tmp_path / family, family)
@@ -106,17 +100,6 @@ def test_log_probs_are_those_of_a_model_with_the_shift_as_a_bias_in_its_layer(fa
     assert torch.equal(all_log_probs(model, ids), plain), "and nothing stays behind"
 
 
-def test_tokens_before_the_last_of_the_prompt_are_read_as_they_are():
-    model = tiny.model()
-    ids = torch.randint(3, tiny.VOCABULARY, (1, 8), generator=torch.Generator().manual_seed(2))
-    writes = torch.arange(8).unsqueeze(0) >= 4
-    plain = all_log_probs(model, ids)
-    model.steer(vector(model))
-    found = all_log_probs(model, ids, writes)
-    assert torch.equal(found[:, :4], plain[:, :4])
-    assert all(not torch.allclose(found[:, t], plain[:, t], atol=1e-3) for t in range(4, 8))
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("cache", [GrowingCache, FixedCache])
 def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, cache, tmp_path, monkeypatch):
@@ -137,15 +120,6 @@ def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, c
     assert not torch.allclose(whole, plain, atol=1e-2), "the vector does something"
 
 
-def test_strength_0_is_the_model_as_it_is():
-    trainer = steered_trainer(steering__strength=0.0, ppo__num_updates=2)
-    heard: list = []
-    trainer.train(heard.append)
-    ids = torch.randint(3, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
-    assert torch.equal(all_log_probs(trainer.policy, ids), all_log_probs(trainer.reference, ids))
-    assert [item.kl_to_reference for item in heard] == pytest.approx([0, 0], abs=1e-6)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_dial_raises_the_score_one_way_and_lowers_it_the_other_and_changes_no_weight(seed):
     ends = {}
@@ -164,11 +138,11 @@ def test_the_dial_raises_the_score_one_way_and_lowers_it_the_other_and_changes_n
     assert ends[6.0] > ends[-6.0] + 0.2  # four standard errors
 
 
-def test_a_layer_that_is_not_there_and_a_model_without_layers_are_told():
+def test_a_layer_that_is_not_there_and_a_model_without_layers_are_refused():
     assert [steering_vector.layer_of(tiny.model().trunk, layer) for layer in (None, 1, 2)] == [1, 1, 2]
-    with pytest.raises(InvalidConfig, match=r"steering\.layer: The model has 2 layers: give one from 1 to 2 \(got 3\)"):
+    with pytest.raises(InvalidConfig, match=r"steering\.layer: .*from 1 to 2"):
         steered_trainer(steering__layer=3)
-    with pytest.raises(InvalidConfig, match="has 3 numbers, and this model needs 32"):
+    with pytest.raises(InvalidConfig, match="has 3 numbers"):
         tiny.model().steer(SteeringVector(1, torch.ones(3), 1.0))
     with pytest.raises(InvalidConfig, match="decoder layers"):
         steering_vector.decoder_layers(torch.nn.Linear(2, 2))
@@ -189,23 +163,20 @@ def finished(tmp_path_factory) -> RunDirectory:
     return test_families.trained(made, home).run
 
 
-def test_the_checkpoint_has_the_vector_and_whoever_loads_it_is_steered(finished):
+def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     folder = finished.latest_checkpoint()
     model, _ = loading.load(folder, CPU)
     assert model.steering.strength == 2.0 and model.steering.layer == 1
-    told = [event for event in finished.all_events() if event.kind == STEERING_VECTOR]
-    assert len(told) == 1 and told[0].data["texts"] == 12
-    assert told[0].data["norm"] == pytest.approx(float(model.steering.values.norm()))
+    subject = Subjects().named(str(finished.path))
+    assert subject.policy.steering.strength == 2.0 and subject.reference.steering is None
+    events = [event for event in finished.all_events() if event.kind == STEERING_VECTOR]
+    assert len(events) == 1 and events[0].data["texts"] == 12
+    assert events[0].data["norm"] == pytest.approx(float(model.steering.values.norm()))
     start, _ = loading.load(finished.path.parent / "model", CPU)
     ids = torch.randint(5, 90, (2, 7), generator=torch.Generator().manual_seed(0))
     assert not torch.allclose(all_log_probs(model, ids), all_log_probs(start, ids), atol=1e-3)
     model.steer(None)
     assert torch.equal(all_log_probs(model, ids), all_log_probs(start, ids)), "the weights are those of the start"
-
-
-def test_a_prompt_of_ones_own_is_answered_with_the_vector_and_before_without(finished):
-    subject = Subjects().named(str(finished.path))
-    assert subject.policy.steering.strength == 2.0 and subject.reference.steering is None
 
 
 def test_a_run_that_goes_on_from_a_checkpoint_ends_as_one_that_was_not_stopped(finished, tmp_path):
@@ -232,9 +203,9 @@ def test_a_run_that_goes_on_from_a_checkpoint_ends_as_one_that_was_not_stopped(f
     assert curves[0] == curves[1]
 
 
-def test_a_steered_model_is_not_trained_on_and_a_damaged_vector_is_told(finished, tmp_path):
+def test_a_steered_model_is_not_trained_on_and_a_damaged_vector_is_refused(finished, tmp_path):
     folder = finished.latest_checkpoint()
-    with pytest.raises(ModelNotFound, match=r"not in its weights \(steering\.safetensors\)"):
+    with pytest.raises(ModelNotFound, match=r"steering\.safetensors"):
         loading.load(folder, CPU, trained=True)
     (tmp_path / steering_vector.FILE).write_bytes(b"no tensor")
     with pytest.raises(ModelNotFound, match="is damaged"):

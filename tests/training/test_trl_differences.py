@@ -15,7 +15,7 @@ import torch
 from trl.experimental.ppo import PPOConfig, PPOTrainer
 
 from tests.training import tiny
-from tests.training.trl_tools import AskToStop, PlainTRL, Recorder
+from tests.training.trl_tools import PlainTRL, Recorder
 
 pytestmark = pytest.mark.thorough  # facts about the version of TRL that is installed; our own are in test_trl_parity.py
 PAD, END = 0, 2
@@ -81,10 +81,8 @@ def test_the_gradient_depends_on_the_micro_batch(tmp_path):
     cut = {}
     for micro in (16, 2):
         np.random.seed(0)
-        run = PlainTRL(
-            tmp_path, per_device_train_batch_size=micro, gradient_accumulation_steps=16 // micro, total_episodes=16,
-            response_length=12,
-        )  # fmt: skip
+        sizes = {"per_device_train_batch_size": micro, "gradient_accumulation_steps": 16 // micro}
+        run = PlainTRL(tmp_path, **sizes, total_episodes=16, response_length=12)
         cut[micro] = run.train().gradients[0]
     assert float((cut[16] - cut[2]).norm() / cut[16].norm()) > 0.01
 
@@ -104,8 +102,8 @@ def test_a_dataset_smaller_than_a_batch_gives_an_empty_loader(tmp_path):
 
 
 def test_a_request_to_stop_is_not_heard(tmp_path):
-    recorder = Recorder()
-    run = PlainTRL(tmp_path, recorder, AskToStop(), total_episodes=32).train()
+    recorder = Recorder(asks_to_stop=True)
+    run = PlainTRL(tmp_path, recorder, total_episodes=32).train()
     assert run.trainer.control.should_training_stop
     assert len(recorder.logs) == 4
 
@@ -149,9 +147,8 @@ def test_the_value_learns_at_the_rate_of_the_policy(tmp_path):
 @pytest.mark.parametrize(("pad_id", "end_is_trained"), [(PAD, True), (END, False)])
 def test_the_end_is_not_trained_where_padding_is_the_end(tmp_path, pad_id, end_is_trained):
     recorder = Recorder("padding_mask", "responses")
-    PlainTRL(
-        tmp_path, recorder, pad_id=pad_id, per_device_train_batch_size=16, total_episodes=64, response_length=12
-    ).train()
+    sizes = {"per_device_train_batch_size": 16, "total_episodes": 64, "response_length": 12}
+    PlainTRL(tmp_path, recorder, pad_id=pad_id, **sizes).train()
     values = recorder.values[0]
     first_end = [(row, ids.index(2)) for row, ids in enumerate(values["responses"].tolist()) if ended_early(ids)]
     assert len(first_end) > 5

@@ -36,12 +36,14 @@ from tests.training.trl_tools import loop_values
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 PAD, END = 0, 2
 EPOCHS = 3
-SETTING = {
-    "engine": "trl", "kl__coef": 0.1, "sampling__max_new_tokens": 12, "sampling__temperature": 0.8,
-    "ppo__num_updates": 1, "ppo__batch_size": 32, "ppo__minibatch_size": 32, "ppo__micro_batch_size": 32,
-    "ppo__num_epochs": EPOCHS, "ppo__learning_rate": 1e-3, "ppo__max_grad_norm": 1e6, "ppo__value_clip_range": 0.05,
-    "ppo__gamma": 0.97, "ppo__gae_lambda": 0.9, "ppo__clip_range": 0.05,
-}  # fmt: skip
+SIZES = {"num_updates": 1, "batch_size": 32, "minibatch_size": 32, "micro_batch_size": 32, "num_epochs": EPOCHS}
+CLIPS = {"max_grad_norm": 1e6, "value_clip_range": 0.05, "clip_range": 0.05}
+PPO = SIZES | CLIPS | {"learning_rate": 1e-3, "gamma": 0.97, "gae_lambda": 0.9}
+SETTING = {"engine": "trl", "ppo": PPO, "sampling": {"max_new_tokens": 12, "temperature": 0.8}, "kl__coef": 0.1}
+LOCALS = (
+    "queries query_responses responses logprobs ref_logprobs scores values rewards padding_mask padding_mask_p1 "
+    "advantages returns pg_loss_stats vf_loss_stats context_length b_inds"
+).split()
 
 
 @dataclass
@@ -103,24 +105,13 @@ def update() -> Update:
     policy, reference = model(seed=0), model(seed=1)
     start = policy.frozen_copy()
     prompts = tiny.prompts("abc", "b", "ddddddd", "fg", "aabb")
-    trainer = TRLTrainer(
-        config, policy, reference, tiny.tokens(), prompts, Scorer(config, tiny.count_letter())
-    )  # fmt: skip
+    trainer = TRLTrainer(config, policy, reference, tiny.tokens(), prompts, Scorer(config, tiny.count_letter()))
     torch.nn.init.normal_(trainer.critic.score.weight)  # values that are not all 0
     passes: list[Tensor] = []
     trainer.critic.score.register_forward_hook(lambda *call: passes.append(call[-1].detach().squeeze(-1)))
     caught: dict[str, Any] = {}
 
-    def look(metrics: Any) -> None:
-        caught.update(
-            loop_values(
-                "queries", "query_responses", "responses", "logprobs", "ref_logprobs", "scores", "values", "rewards",
-                "padding_mask", "padding_mask_p1", "advantages", "returns", "pg_loss_stats", "vf_loss_stats",
-                "context_length", "b_inds",
-            )
-        )  # fmt: skip
-
-    trainer.train(look)
+    trainer.train(lambda metrics: caught.update(loop_values(*LOCALS)))
     gc.unfreeze()
     first = caught["context_length"] - 1
     shuffles = np.random.RandomState(derived_seed(config.seed, "trl") % 2**32)  # as the adapter seeds it
@@ -194,9 +185,7 @@ def test_value_losses_of_all_epochs_agree(update):
 def test_policy_losses_of_all_epochs_and_the_weights_after_them_agree(update):
     """Our trainer learns from TRL's rollout and advantages: the same losses, and in the end the same policy."""
     policy = LanguageModel(copy.deepcopy(update.start.model).requires_grad_(True))
-    ours = PPOTrainer(
-        update.config, policy, update.reference, tiny.tokens(), tiny.prompts("a"), Scorer(update.config)
-    )  # fmt: skip
+    ours = PPOTrainer(update.config, policy, update.reference, tiny.tokens(), tiny.prompts("a"), Scorer(update.config))
     steps = ours.optimise(
         update.rollout, update.values["advantages"], update.values["returns"] * update.mask, ours.learning_rate()
     )
@@ -204,9 +193,8 @@ def test_policy_losses_of_all_epochs_and_the_weights_after_them_agree(update):
     torch.testing.assert_close(torch.tensor(steps["policy_loss"]), theirs, **CLOSE)
     assert abs(theirs[-1] - theirs[0]) > 1e-3 and steps["clip_fraction"][-1] > 0
     moved = 0.0
-    for start, mine, their in zip(
-        update.start.parameters(), policy.parameters(), update.end.parameters(), strict=True
-    ):  # fmt: skip
+    weights = (model.parameters() for model in (update.start, policy, update.end))
+    for start, mine, their in zip(*weights, strict=True):
         torch.testing.assert_close(mine, their, **CLOSE)
         moved = max(moved, float((mine - start).detach().abs().max()))
     assert moved > 1e-3

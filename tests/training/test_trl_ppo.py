@@ -13,7 +13,7 @@ import torch
 
 from playground.config import engines
 from playground.config.yaml_io import from_dict
-from playground.errors import InvalidConfig
+from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog, checks
@@ -108,14 +108,14 @@ def test_every_update_is_recorded_with_typed_finite_numbers():
 def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_is_eos):
     """The log's mean score equals our Scorer's on TRL's own tokens, decoded here again; penalty included, once."""
     trainer = trl(pad_is_eos, sampling__missing_eos_penalty=0.75, ppo__num_updates=2)
-    looks = []
+    seen = []
 
-    def look(metrics: UpdateMetrics) -> None:
-        looks.append((metrics, loop_values("postprocessed_responses", "responses", "logprobs", "padding_mask")))
+    def keep(metrics: UpdateMetrics) -> None:
+        seen.append((metrics, loop_values("postprocessed_responses", "responses", "logprobs", "padding_mask")))
 
-    trainer.train(look)
+    trainer.train(keep)
     pad = trainer.tokens.pad_id
-    for metrics, values in looks:
+    for metrics, values in seen:
         texts, lengths, ended = [], [], []
         for ids in values["postprocessed_responses"].tolist():
             length = ids.index(pad) if pad in ids else len(ids)
@@ -255,7 +255,7 @@ def test_the_warm_up_is_trls_own_and_begins_at_nothing():
     )
 
 
-def test_with_k3_in_the_reward_only_k3_is_told():
+def test_with_k3_in_the_reward_only_k3_is_recorded():
     last = run(trl(ppo__num_updates=3, kl__estimator="k3"))[-1]
     assert last.kl_to_reference is None and last.perplexity_reference is None
     assert last.kl_estimates["k3"] > 0, "k3 is never negative"
@@ -308,3 +308,24 @@ def test_the_document_lists_every_difference_with_a_test_that_exists():
     assert table == [tuple(difference) for difference in engines.DIFFERENCES]
     tests = "".join(path.read_text() for path in (PROJECT / "tests" / "training").glob("test_trl_*.py"))
     assert [row[2] for row in table if f"\ndef {row[2]}(" not in tests] == []
+
+
+def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():
+    heard: list[UpdateMetrics] = []
+
+    def between() -> None:
+        if trainer.updates_done:
+            raise Stop
+
+    trainer = trl()
+    trainer.between = between
+    with pytest.raises(Stop):
+        trainer.train(heard.append)
+    assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_taken():
+    trainer = trl(ppo__num_updates=3)
+    with pytest.raises(TrainingDiverged):
+        trainer.train(lambda metrics: trainer.policy.lm_head.weight.register_hook(lambda grad: grad * float("nan")))
+    assert torch.isfinite(weights(trainer)).all() and trainer.updates_done == 1

@@ -21,10 +21,9 @@ def problem(seed: int, max_length: int = 3) -> toy.Problem:
 def train_value_head(problem: toy.Problem, policy: LanguageModel, reference: LanguageModel, **changes) -> PPOTrainer:
     """The policy has nothing to train, and it is not the reference, so that the returns hold KL and score."""
     policy.requires_grad_(False)
-    trainer = toy.trainer(problem, policy, reference, **{
-        "ppo__num_updates": 60, "ppo__batch_size": 512, "ppo__minibatch_size": 256, "ppo__micro_batch_size": 256,
-        "ppo__num_epochs": 2, "ppo__learning_rate": 3e-3, **changes,
-    })  # fmt: skip
+    sizes = {"ppo__batch_size": 512, "ppo__minibatch_size": 256, "ppo__micro_batch_size": 256}
+    learning = {"ppo__num_updates": 60, "ppo__num_epochs": 2, "ppo__learning_rate": 3e-3}
+    trainer = toy.trainer(problem, policy, reference, **{**sizes, **learning, **changes})
     before = [parameter.clone() for parameter in policy.parameters()]
     for _ in range(trainer.config.ppo.num_updates):
         trainer.update()
@@ -79,9 +78,10 @@ def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return
     assert values[often] == pytest.approx(returns[often], abs=0.2)
 
 
-@pytest.mark.parametrize(("critic", "max_length", "seed"), [
-    ("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), thorough("separate", 3, 0),
-])  # fmt: skip
+CRITICS = [("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), thorough("separate", 3, 0)]
+
+
+@pytest.mark.parametrize(("critic", "max_length", "seed"), CRITICS)
 def test_on_a_transformer_it_explains_the_exact_expected_return(critic, max_length, seed):
     """Frozen random features of 64 numbers tell the 8 states of two tokens apart; a critic with a trunk of its own
     learns features, and manages the 26 states of three tokens, where the shared one ends at 0.81 to 0.96."""

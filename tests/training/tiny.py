@@ -16,10 +16,8 @@ from tests.support import config_with
 
 VOCABULARY = 20
 COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-SHAPE = {
-    "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "max_position_embeddings": 64,
-}  # fmt: skip
+SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+SHAPE["max_position_embeddings"] = 64
 FAMILIES = {
     "llama": lambda: LlamaConfig(**COMMON, **SHAPE, num_key_value_heads=2, tie_word_embeddings=True),
     "qwen2": lambda: Qwen2Config(**COMMON, **SHAPE, num_key_value_heads=2),
@@ -66,14 +64,9 @@ def prompts(*texts: str) -> list[Prompt]:
 
 def config(**changes: object) -> object:
     """A small configuration; keyword `ppo__num_epochs=2` sets ppo.num_epochs."""
-    data: dict = {
-        "rewards": [{"kind": "keyword", "words": ["a"]}],
-        "ppo": {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 2,
-                "learning_rate": 1e-3},
-        "sampling": {"max_new_tokens": 8},
-        "kl": {"coef": 0.1},
-    }  # fmt: skip
-    return config_with(data, changes)
+    ppo = {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 2}
+    data: dict = {"rewards": [{"kind": "keyword", "words": ["a"]}], "ppo": ppo | {"learning_rate": 1e-3}}
+    return config_with(data | {"sampling": {"max_new_tokens": 8}, "kl": {"coef": 0.1}}, changes)
 
 
 def count_letter(letter: str = "a") -> Mixture:

@@ -73,9 +73,11 @@ class Problem:
             for prompt, row in zip(self.prompts, self.rewards.tolist(), strict=True)
             for text, reward in zip(written, row, strict=True)
         }
-        return Mixture({"table": (1.0, lambda prompts, completions, **_: [
-            table[pair] for pair in zip(prompts, completions, strict=True)
-        ])})  # fmt: skip
+
+        def reward(prompts, completions, **_):
+            return [table[pair] for pair in zip(prompts, completions, strict=True)]
+
+        return Mixture({"table": (1.0, reward)})
 
     @torch.no_grad()
     def steps(self, model: LanguageModel) -> list[np.ndarray]:
@@ -110,12 +112,8 @@ def trainer(
     problem: Problem, policy: LanguageModel, reference: LanguageModel | None = None, /, **changes: object
 ) -> PPOTrainer:
     """The trainer that runs use for the method of `changes` (as in `tiny.config`), on such a problem."""
-    config = tiny.config(
-        **{
-            "score__normalise": "none", "kl__coef": problem.beta, "sampling__temperature": problem.temperature,
-            "sampling__max_new_tokens": problem.space.max_length, **changes,
-        }
-    )  # fmt: skip
+    sampling = {"temperature": problem.temperature, "max_new_tokens": problem.space.max_length}
+    config = tiny.config(**{"score__normalise": "none", "kl__coef": problem.beta, "sampling": sampling, **changes})
     scorer = Scorer(config, problem.mixture())
     kind = trainer_of(config)
     return kind(config, policy, reference or policy.frozen_copy(), problem.tokens, problem.encoded, scorer)
@@ -130,22 +128,18 @@ def structured_rewards(
     for _ in range(num_prompts):
         firsts, grades = generator.normal(size=(2, space.num_tokens))
         pairs = generator.normal(size=(space.num_tokens, space.num_tokens))
-        rewards.append([
-            first * firsts[y[0]] + token * grades[y].sum() + pair * pairs[y[:-1], y[1:]].sum()
-            for y in (row[row != NO_TOKEN] for row in space.completions())
-        ])  # fmt: skip
-    return np.array(rewards)
+        for y in (row[row != NO_TOKEN] for row in space.completions()):
+            rewards.append(first * firsts[y[0]] + token * grades[y].sum() + pair * pairs[y[:-1], y[1:]].sum())
+    return np.array(rewards).reshape(num_prompts, -1)
 
 
 def transformer(space: CompletionSpace, seed: int, hidden_size: int = 64, spread: float = 2.0) -> LanguageModel:
     """A random 2-layer Llama over the letters whose distributions are not uniform."""
     torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=space.num_tokens, hidden_size=hidden_size, intermediate_size=2 * hidden_size, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=16, bos_token_id=None, eos_token_id=None,
-        pad_token_id=None,
-    )  # fmt: skip
-    made = LlamaForCausalLM(config)
+    shape = {"hidden_size": hidden_size, "intermediate_size": 2 * hidden_size, "num_hidden_layers": 2}
+    shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16}
+    special = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+    made = LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special))
     switch_dropout_off(made)
     with torch.no_grad():
         for parameter in made.parameters():

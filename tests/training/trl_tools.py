@@ -60,16 +60,18 @@ class _Count(nn.Module):
 class Recorder(TrainerCallback):
     """TRL's log of each update, and chosen local variables at its end."""
 
-    def __init__(self, *names: str) -> None:
-        self.names = names
+    def __init__(self, *names: str, asks_to_stop: bool = False) -> None:
+        self.names, self.asks_to_stop = names, asks_to_stop
         self.logs: list[dict[str, float]] = []
         self.values: list[dict[str, Any]] = []
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         self.logs.append(dict(logs))
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         self.values.append(loop_values(*self.names))
+        control.should_training_stop = self.asks_to_stop
+        return control
 
 
 class PlainTRL:
@@ -86,13 +88,11 @@ class PlainTRL:
     ) -> None:
         self.policy = policy or tiny.model()
         self.policy.model.generation_config.pad_token_id = pad_id
-        chosen = {
-            "output_dir": str(folder), "use_cpu": True, "bf16": False, "gradient_checkpointing": False,
-            "num_sample_generations": 0, "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
-            "stop_token": "eos", "response_length": 6, "temperature": 1.0, "learning_rate": 1e-3,
-            "per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "num_ppo_epochs": 1,
-            "total_episodes": 8,
-        } | settings  # fmt: skip
+        quiet = {"use_cpu": True, "save_strategy": "no", "report_to": "none", "disable_tqdm": True}
+        quiet |= {"bf16": False, "gradient_checkpointing": False, "num_sample_generations": 0}
+        texts = {"stop_token": "eos", "response_length": 6, "temperature": 1.0, "total_episodes": 8}
+        sizes = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4, "num_ppo_epochs": 1}
+        chosen = {"output_dir": str(folder), "learning_rate": 1e-3, **quiet, **texts, **sizes, **settings}
         arguments: dict[str, Any] = {
             "args": PPOConfig(**chosen),
             "processing_class": special_tokens(Tokens(None, pad_id, eos_id=2)),
@@ -120,11 +120,3 @@ class PlainTRL:
 
     def weights(self) -> Tensor:
         return torch.cat([parameter.detach().flatten() for parameter in self.policy.parameters()])
-
-
-class AskToStop(TrainerCallback):
-    """Asks in Hugging Face's way for training to stop, at the first opportunity."""
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        control.should_training_stop = True
-        return control

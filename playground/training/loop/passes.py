@@ -21,8 +21,8 @@ class Compared(NamedTuple):
 
     Attributes:
         rows: which episodes. mask [n, C]: their real tokens. ids [n, T], predicts [n, T]: see `sampling.Packed`.
-        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of the policy and of the reference;
-            the policy's among the tokens that it was allowed to draw, where the episodes know them.
+        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of policy and reference, the policy's among
+            the tokens that it was allowed to draw.
     """
 
     rows: Tensor

@@ -1,8 +1,8 @@
-"""Sampling completions in large batches with a KV cache, and what the sampler knows about them for free.
+"""Sampling completions in large batches with a KV cache.
 
 Tokens are drawn with given random numbers: one for each position (inverse of the cumulative distribution), or one for
-each token at each position (exponential race), which keeps the texts of two similar models alike for longer. The
-log-prob of each token, the value and the entropy come from the very forward pass that drew it.
+each token at each position (exponential race), which keeps the texts of two similar models alike for longer. Log-probs,
+values and entropies come from the forward pass that drew the token.
 """
 
 from __future__ import annotations
@@ -104,8 +104,7 @@ def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tup
 
 
 class Keep(NamedTuple):
-    """What is kept of each step beside the tokens: the values of a head, and the features and the tokens that were
-    allowed (see `Episodes`)."""
+    """What is kept of each step beside the tokens (see `Episodes`)."""
 
     value_head: ValueHead | None = None
     hidden: bool = False
@@ -178,9 +177,13 @@ def sample(
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:
     """The token of each row [B], from log-probs [B, V]."""
+    where = "cpu" if distribution.device.type == "mps" else distribution.device  # Apple's GPUs have no float64
+    probabilities = distribution.to(where).double().exp()
     if isinstance(draws, TokenNoise):
-        return _race(distribution, draws.next(rows, distribution.shape[1]))
-    return _inverse_cdf(distribution, draws[rows, step])
+        chosen = _race(probabilities, draws.next(rows, distribution.shape[1]).to(where))
+    else:
+        chosen = _inverse_cdf(probabilities, draws[rows, step].to(where))
+    return chosen.to(distribution.device)
 
 
 def drawn_from(log_probs: Tensor, top_k: int | None, top_p: float | None) -> tuple[Tensor, Tensor | None]:
@@ -223,21 +226,17 @@ def _scattered(features: list[tuple[Tensor, Tensor]], batch: int) -> Tensor:
     return whole
 
 
-def _inverse_cdf(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """The token at quantile `uniform` of each distribution: log_probs [B, V], uniform [B] -> [B]."""
-    where = "cpu" if log_probs.device.type == "mps" else log_probs.device  # Apple's GPUs have no double precision
-    cumulative = log_probs.to(where).double().exp().cumsum(-1)
-    threshold = uniform.to(where).unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
-    chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=log_probs.shape[1] - 1)
-    return chosen.to(log_probs.device)
+def _inverse_cdf(probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """The token at quantile `uniform` of each distribution: [B, V], [B] -> [B]."""
+    cumulative = probabilities.cumsum(-1)
+    threshold = uniform.unsqueeze(1) * cumulative[:, -1:]  # rounding must not leave a gap at the end
+    return torch.searchsorted(cumulative, threshold, right=True).squeeze(1).clamp(max=probabilities.shape[1] - 1)
 
 
-def _race(log_probs: Tensor, uniform: Tensor) -> Tensor:
-    """The token that is first when each arrives after -log(uniform) / probability: log_probs, uniform [B, V] -> [B].
+def _race(probabilities: Tensor, uniform: Tensor) -> Tensor:
+    """The token that is first when each arrives after -log(uniform) / probability: [B, V] both -> [B].
 
     An exponential time of rate p, so a token is first with its probability p; the same as Gumbel noise on log p. While
     the probabilities move a little, the first one mostly stays the first.
     """
-    where = "cpu" if log_probs.device.type == "mps" else log_probs.device  # Apple's GPUs have no double precision
-    probabilities = log_probs.to(where).double().exp_()
-    return uniform.to(where).log_().div_(probabilities).argmax(-1).to(log_probs.device)
+    return uniform.log_().div_(probabilities).argmax(-1)

@@ -18,15 +18,8 @@ from torch import Tensor
 from playground.ppo.advantages import generalised_advantages
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import masked_mean, masked_variance
-from playground.runs.folder.traces import (
-    Trace,
-    TracedBatch,
-    TracedEpisode,
-    TracedPass,
-    TracedSettings,
-    TracedStep,
-    why_none,
-)
+from playground.runs.folder import traces
+from playground.runs.folder.traces import Trace, TracedBatch, TracedEpisode, TracedPass, TracedSettings, TracedStep
 from playground.training.loop.trainer import Credit, PPOTrainer, TraceHook
 from playground.training.models.token_pieces import Pieces
 
@@ -38,7 +31,7 @@ MEASURED_AFTER = ("clip_fraction", "ratio_mean", "ratio_max", "update_kl")
 def record_if_due(trainer: object, *, asked: bool) -> None:
     """Have the next update recorded, if it is `asked` for or the configuration says so; a trainer without trace hooks
     goes on as it is."""
-    if isinstance(trainer, PPOTrainer) and not why_none(trainer.config):
+    if isinstance(trainer, PPOTrainer) and not traces.why_none(trainer.config):
         config, coming = trainer.config, trainer.updates_done + 1
         due = asked or config.evaluation.is_traced(coming, config.ppo.num_updates)
         trainer.trace_hook = Recorder(trainer) if due else TraceHook()

@@ -111,6 +111,6 @@ def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
     if not total:
         raise RewardFailed(
             "rewards: every prompt's texts have the same score, so there is no better and no worse to steer between. "
-            "Choose a reward that tells texts of one prompt apart, or raise steering.num_prompts."
+            "Choose a reward that differs between texts of one prompt, or raise steering.num_prompts."
         )
     return (weights.unsqueeze(1) * means.double()).sum(0).div(total).to(means.dtype)

@@ -1,9 +1,7 @@
-"""A few completions token by token: what the policy and the reference would have said at each place, and what training
-would pay for it.
+"""A few completions token by token: what policy and reference would have said, and what training would pay for it.
 
-The figures are taken from the passes that compare the two models anyway, by the functions of `playground.ppo`, so a
-look under the microscope is the same computation as the look. Knows nothing of files or processes. Evaluation and the
-model service call it.
+The figures come from the passes that compare the two models anyway, by the functions of `playground.ppo`. Evaluation
+and the model service call it.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ class SeenCompletion(NamedTuple):
 
 
 class CloseLook:
-    """Keeps what there is to see of some episodes, while policy and reference are compared on all of them."""
+    """Keeps the figures of some episodes, while policy and reference are compared on all of them."""
 
     def __init__(self, rows: Collection[int], critic: Critic | None) -> None:
         self.rows, self.critic = frozenset(rows), critic
@@ -73,7 +71,7 @@ class CloseLook:
 
     @torch.no_grad()
     def take(self, episodes: Episodes, part: Compared) -> None:
-        """Look at those of a micro-batch that are wanted."""
+        """Keep those of a micro-batch that are wanted."""
         places = [place for place, row in enumerate(part.rows.tolist()) if row in self.rows]
         if not places:
             return
@@ -135,8 +133,8 @@ def paid(seen: SeenCompletion, score: float, pays: Pays) -> dict[str, Any]:
     """What training would pay for each token, and what it would make of that (before whitening)."""
     mask = torch.ones(1, len(seen.tokens), dtype=torch.bool)
     drift = token_kl(pays.estimator, seen.log_probs - seen.reference_log_probs, seen.kl).unsqueeze(0)
-    leash, rewards = (pays.payment(drift, torch.tensor([part]), mask, pays.kl_coef).float() for part in (0.0, score))
-    found = {"kl_coef": pays.kl_coef, "leash": listed(leash[0]), "rewards": listed(rewards[0])}
+    penalty, rewards = (pays.payment(drift, torch.tensor([part]), mask, pays.kl_coef).float() for part in (0.0, score))
+    found = {"kl_coef": pays.kl_coef, "leash": listed(penalty[0]), "rewards": listed(rewards[0])}
     if seen.values is None:
         return found
     advantages, _ = generalised_advantages(rewards, seen.values.unsqueeze(0), mask, pays.gamma, pays.gae_lambda)

@@ -1,8 +1,7 @@
 """PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
 
 Reads from top to bottom: collect -> score (`Collector`) -> advantages -> optimise (`PPOTrainer`). The maths is in
-`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of run directories, processes
-or pages: the worker, tests and notebooks drive the same object.
+`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of run directories or pages.
 """
 
 from __future__ import annotations
@@ -491,7 +490,7 @@ class PPOTrainer(Collector):
 
         Returns:
             For each statistic its value in every optimizer step; `update_kl` of the last epoch only. With a single step
-            an update what tells how far the policy moved is of a moment after it (see `look_back`).
+            an update what says how far the policy moved is measured after it (see `look_back`).
         """
         ppo = self.config.ppo
         for group in self.optimizer.param_groups:

@@ -55,7 +55,7 @@ def save(
             _save_tensors(dict(trained(critic)), work / CRITIC)
         if optimizer is not None:
             _save_tensors(optimizer, work / OPTIMIZER)
-        _save_json({"update": update, **facts}, work / TRAINER)  # last: the watch takes it for the end of writing
+        _save_json({"update": update, **facts}, work / TRAINER)  # last: `process.watch` takes it for the end of writing
         for path in work.iterdir():
             _bring_to_disk(path)
         _save_json({"format": 1, "files": listed(work)}, work / MANIFEST)
@@ -106,10 +106,10 @@ def _restore_policy(folder: Path, policy: LanguageModel) -> None:
     if policy.has_adapter:
         from peft import load_peft_weights, set_peft_model_state_dict
 
-        told: Any = set_peft_model_state_dict(policy.model, load_peft_weights(str(folder), device="cpu"))
-        absent = {name for name, _ in trained(policy.model)} & set(told.missing_keys)
-        if told.unexpected_keys or absent:
-            raise KeyError(f"the adapter has other layers, such as {next(iter([*told.unexpected_keys, *absent]))}")
+        loaded: Any = set_peft_model_state_dict(policy.model, load_peft_weights(str(folder), device="cpu"))
+        absent = {name for name, _ in trained(policy.model)} & set(loaded.missing_keys)
+        if loaded.unexpected_keys or absent:
+            raise KeyError(f"the adapter has other layers, such as {next(iter([*loaded.unexpected_keys, *absent]))}")
         return
     saved, _ = loading.load(folder, torch.device("cpu"))
     _copy(dict(saved.named_parameters()), dict(trained(policy)))

@@ -1,8 +1,7 @@
 """The policy of a run as a folder for use elsewhere: a merged model, or the adapter alone.
 
 What is written here loads in plain `transformers` and `peft`: weights as safetensors, tokenizer with its chat template,
-generation settings. The card and the pictures beside them are `playground.exports`' business. Imports torch; runs in
-the model service, which the light half asks.
+generation settings. `playground.exports` adds the card and the pictures. Runs in the model service.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import Tensor
 
 from playground.config import RunConfig
@@ -45,7 +45,7 @@ def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         facts = save_adapter(config, checkpoint, target)
     else:
         facts = save_merged(config, checkpoint, target, question["precision"])
-    _save_tokenizer(checkpoint, target)
+    loading.read_tokenizer(checkpoint).save_pretrained(target)
     if (checkpoint / steering_vector.FILE).is_file():  # no part of the weights; `exports.saving` adds what applies it
         shutil.copyfile(checkpoint / steering_vector.FILE, target / steering_vector.FILE)
     yield facts
@@ -96,7 +96,8 @@ def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str,
     adapter["base_model_name_or_path"] = loading.base_name(config.model.source, base)
     adapter["revision"] = config.model.revision if on_hub else None
     path.write_text(json.dumps(adapter, indent=2), encoding="utf-8")
-    return {"parameters": sum(_sizes(target / ADAPTER_FILES[1])), "precision": "fp32", "max_difference": None}
+    parameters = sum(weight.numel() for weight in load_file(target / ADAPTER_FILES[1]).values())
+    return {"parameters": parameters, "precision": "fp32", "max_difference": None}
 
 
 def _stored_precision(base: Path) -> str:
@@ -124,15 +125,3 @@ def _set_generation(model: Any, config: RunConfig) -> None:
         top_p=sampling.top_p or 1.0,
         max_new_tokens=sampling.max_new_tokens,
     )
-
-
-def _save_tokenizer(checkpoint: Path, target: Path) -> None:
-    loading.read_tokenizer(checkpoint).save_pretrained(target)
-
-
-def _sizes(path: Path) -> list[int]:
-    """Numbers in each tensor of a safetensors file."""
-    from safetensors import safe_open
-
-    with safe_open(str(path), framework="pt") as file:
-        return [torch.Size(file.get_slice(name).get_shape()).numel() for name in file.keys()]  # noqa: SIM118

@@ -1,9 +1,7 @@
-"""The keys and values of all tokens so far, beside a model that is asked for one token more, again and again.
+"""The keys and values of all tokens so far, while a model writes one token more, again and again.
 
-`cache_for` decides, and nothing else does: on the CPU a cache that grows and lets go of episodes that have ended, on a
-GPU one of fixed length, so that a step is always the same work on the same addresses and can be recorded once (a CUDA
-graph) and played back with one launch. Knows transformers' caches and CUDA's graphs; nothing of sampling's rules.
-sampling.py is the caller.
+On the CPU a cache that grows and drops episodes that have ended; on a GPU one of fixed length, so that a step is always
+the same work on the same addresses and can be recorded once (a CUDA graph) and played back with one launch.
 """
 
 from __future__ import annotations
@@ -22,9 +20,8 @@ from playground.training.models.language_model import LanguageModel, positions
 def cache_for(model: LanguageModel, prompt_mask: Tensor, longest: int) -> GrowingCache | FixedCache:
     """The cache for completions of at most `longest` tokens behind prompts with this mask [B, P], on this device.
 
-    A step of a model of half a billion weights is a few thousand launches of kernels that take microseconds each: on a
-    GPU the processor that launches them is what sampling waits for. There, rows that go on after their end cost nearly
-    nothing, and another shape would cost another recording; so the batch stays as it is until all have ended.
+    On a GPU sampling waits for the processor that launches thousands of short kernels a step. There, rows that go on
+    after their end cost nearly nothing, and another shape would cost another recording; so the batch stays as it is.
     """
     if model.device.type == "cuda" and has_fixed_shapes(model):
         return FixedCache(model, prompt_mask, longest)
@@ -100,7 +97,7 @@ class FixedCache:
 
     @property
     def refused(self) -> str:
-        """Why its steps could not be recorded; empty if they were, or if nobody asked for it."""
+        """Why its steps could not be recorded; empty if they were, or if they were not to be."""
         return "" if self._recorded is None else self._recorded.refused
 
     def _launch(self) -> Tensor:
@@ -129,8 +126,7 @@ class Recorded:
     """A function of tensors that stay where they are, recorded as a CUDA graph and played back.
 
     The first call runs it on a stream of its own, in which libraries make what they need; the second records; it and
-    all later ones play back. Recorded anew for every batch: the shapes are others, and it takes about one more call.
-    Where a function cannot be recorded (it looks into its numbers, or waits for them) it is called as it is.
+    all later ones play back. A function that cannot be recorded (it looks into its numbers) is called as it is.
     """
 
     def __init__(self, device: torch.device) -> None:

@@ -108,7 +108,7 @@ class LanguageModel(nn.Module):
 
     @property
     def has_adapter(self) -> bool:
-        """True where only small matrices beside the model's own are trained (LoRA)."""
+        """True where only LoRA's matrices are trained."""
         return hasattr(self.model, "peft_config")
 
     @property
@@ -138,11 +138,8 @@ class LanguageModel(nn.Module):
 
     @functools.cached_property
     def call_overhead_tokens(self) -> float:
-        """How many tokens of work cost as much time as the fixed cost of one more call; infinite on a GPU.
-
-        On a CPU core (measured: about 0.01 s a forward and backward pass against 10^11 operations a second) padding a
-        small model's batch is cheap and cutting it up is not; with a large model it is the other way round.
-        """
+        """How many tokens of work cost as much time as the fixed cost of one more call (on a CPU core about 0.01 s a
+        forward and backward pass against 10^11 operations a second); infinite on a GPU."""
         if self.device.type != "cpu":
             return math.inf
         return CALL_OVERHEAD_OPERATIONS / (6 * sum(parameter.numel() for parameter in self.parameters()))
@@ -219,10 +216,8 @@ class LanguageModel(nn.Module):
             writes = torch.zeros_like(ids, dtype=torch.bool)
             writes[:, -1] = True
         with self.mode(), self.steered(writes):
-            output = self.trunk(
-                input_ids=ids, attention_mask=mask.long(), position_ids=position_ids, past_key_values=cache,
-                use_cache=True, return_dict=True,
-            )  # fmt: skip
+            inputs = {"input_ids": ids, "attention_mask": mask.long(), "position_ids": position_ids}
+            output = self.trunk(**inputs, past_key_values=cache, use_cache=True, return_dict=True)
         return output.last_hidden_state[:, -1], output.past_key_values
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -231,18 +226,14 @@ class LanguageModel(nn.Module):
             return self._transform_logits(self.lm_head(hidden))
 
     def frozen_copy(self) -> LanguageModel:
-        """The model as it is now, never to be trained: the reference.
-
-        Where an adapter is trained it is this very model with the adapter switched off, and costs no memory; so it is
-        the model before training only if the adapter began at zero, as LoRA's do.
-        """
+        """The reference: the model as it is now, never to be trained. Where an adapter is trained it is this very model
+        with the adapter off, which costs no memory and takes an adapter that begins at zero, as LoRA's do."""
         if self.has_adapter:
             return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
         return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
 
     def fingerprint(self) -> str:
-        """The beginning of a SHA-256 of the weights as they are. Where the adapter is switched off, of what is left
-        without it."""
+        """The beginning of a SHA-256 of the weights as they are, without those of an adapter that is off."""
         digest = hashlib.sha256()
         for name, weight in sorted(self.model.state_dict().items()):
             if not (self.adapter_off and ".lora_" in name):
@@ -250,8 +241,7 @@ class LanguageModel(nn.Module):
         return digest.hexdigest()[:FINGERPRINT_CHARACTERS]
 
     def save(self, folder: Path) -> None:
-        """Write what was trained: the whole model as transformers reads it, or the adapter as peft reads it; beside it
-        what it is steered by."""
+        """Write what was trained, as transformers or peft reads it, and beside it what it is steered by."""
         options = {"save_embedding_layers": False} if self.has_adapter else {}
         self.model.save_pretrained(folder, **options)
         if self.steering is not None:
@@ -263,7 +253,7 @@ class LanguageModel(nn.Module):
 
 
 class Critic(nn.Module):
-    """What estimates the return of each token: a linear value head, 0 at the start, on somebody's features.
+    """What estimates the return of each token: a linear value head, 0 at the start.
 
     Shared: on the policy's features, without sending a gradient back; with a stiff KL penalty the returns are mostly
     noise, and a value loss that reaches the policy's trunk wrecks it. Separate: on the features of a trunk of its own,

@@ -1,9 +1,7 @@
 """From a model folder to a language model and its tokenizer: in fp32 or bf16, in 8 or 4 bits, with LoRA or without.
 
 A folder holds a whole model (config.json, tokenizer, safetensors) or an adapter of peft (adapter_config.json, which
-names its base). It passes the gate of `model_files` again before anything of it is read, and nothing in it is ever
-executed. Knows transformers, peft and bitsandbytes; nothing of PPO, rewards or runs. The session, the model service and
-the standby worker call it.
+names its base). `model_files` looks at it again before anything of it is read, and nothing in it is ever executed.
 """
 
 from __future__ import annotations
@@ -110,10 +108,8 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
         options = {"quantization_config": quantized(quantization, dtype), "device_map": {"": str(device)}}
     with in_one_sentence(f"Cannot load the model in {folder}"):
         refuse_oversized(_skeleton(folder), folder)
-        made: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, trust_remote_code=False, use_safetensors=True,
-            output_loading_info=True, **options,
-        )  # fmt: skip
+        options |= {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
+        made: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True, **options)
     model, info = made
     missing = sorted(info["missing_keys"])
     if missing:
@@ -164,17 +160,12 @@ def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, wh
 
     if kind == "int8":
         return BitsAndBytesConfig(load_in_8bit=True, llm_int8_threshold=int8_threshold, llm_int8_skip_modules=whole)
-    return BitsAndBytesConfig(
-        llm_int8_skip_modules=whole,
-        load_in_4bit=True,
-        bnb_4bit_quant_type="nf4",
-        bnb_4bit_use_double_quant=True,
-        bnb_4bit_compute_dtype=computing,
-    )
+    nf4 = {"bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True, "bnb_4bit_compute_dtype": computing}
+    return BitsAndBytesConfig(load_in_4bit=True, llm_int8_skip_modules=whole, **nf4)
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder that has passed the gate, tried out once, under a time limit.
+    """The tokenizer of a folder that has been checked, tried out once, under a time limit.
 
     Raises:
         ModelNotFound: it cannot be read.

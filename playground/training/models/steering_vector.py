@@ -58,7 +58,7 @@ def decoder_layers(trunk: nn.Module) -> nn.ModuleList:
     """The layers of a transformer's trunk, the first first, whatever its family calls them.
 
     Raises:
-        InvalidConfig: if it has none that can be told from their number.
+        InvalidConfig: if none can be recognised by their number.
     """
     depth = getattr(getattr(trunk, "config", None), "num_hidden_layers", 0)
     for module in trunk.modules():

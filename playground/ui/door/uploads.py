@@ -55,8 +55,8 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
         return KeptUpload(kept, (), None, f"{rows}, a prompt each.")
     if claim_files.is_source(str(path)):
         claim_files.read(path)
-        told = "each a question with a right and a wrong answer, of which claims are made"
-        return KeptUpload(kept, table.columns, None, f"{rows}, {told}.")
+        what = "each a question with a right and a wrong answer, of which claims are made"
+        return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
     try:
         column = prompt_texts.column_of(table.columns, None, path.name)
     except PromptsUnusable:

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from playground.cli.terminal import complain, print_json, print_table, say
-from playground.config import RunConfig
-from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.intervals import Interval
 from playground.insight.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
@@ -65,7 +63,8 @@ def print_end(outputs: Path, sweep: Sweep, state: str, *, as_json: bool) -> None
 
 def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     """What became of each setting, as means over seeds, and how to read that."""
-    rows, configs = _rows(outputs, sweep), _configs(sweep)
+    rows = _rows(outputs, sweep)
+    configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
     unit = configs[0].score_unit if configs else "sd"
     shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
     headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
@@ -132,11 +131,3 @@ def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
 
 def _interval_data(found: Interval | None) -> dict[str, Any] | None:
     return found and {"mean": found.mean, "half": found.half, "seeds": found.units}
-
-
-def _configs(sweep: Sweep) -> list[RunConfig]:
-    """One of each setting; none where this version cannot read them any more."""
-    try:
-        return [sweep.config(setting.runs[0]) for setting in over_seeds.settings(sweep)]
-    except InvalidConfig:
-        return []

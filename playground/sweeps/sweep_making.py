@@ -207,7 +207,7 @@ def forget_gone(outputs: Path) -> None:
 
 
 def fresh_name(outputs: Path, preset: str) -> str:
-    """A name for a sweep that nobody has named: its preset and the time."""
+    """A name for a sweep without one: its preset and the time."""
     slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower()).strip("-")[: NAME_CHARACTERS - 20].strip("-")
     name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
     names = [name, *(f"{name}-{number}" for number in range(2, 100))]

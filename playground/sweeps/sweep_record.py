@@ -64,6 +64,13 @@ class Sweep(Record):
         """The configuration of one of its runs. Raises: InvalidConfig."""
         return with_values(self.base, self.cells()[run_id])
 
+    def setting_configs(self, run_ids: list[str]) -> list[RunConfig]:
+        """Those of some runs, one of each setting; none where this version cannot read them any more."""
+        try:
+            return [self.config(run_id) for run_id in run_ids]
+        except InvalidConfig:
+            return []
+
     def request(self, run_id: str) -> Request:
         """The tag by which a run is known as this sweep's, however often it is begun to be made."""
         return Request(f"sweep {self.name} {self.created_at:.6f} {run_id}", self.visitor, self.mode)

@@ -14,6 +14,7 @@ import gradio as gr
 
 from playground.ui import own_files
 
+TITLE: dict[str, Any] = {"elem_classes": ["panel-title"], "apply_default_css": False}  # of HTML above a panel
 AT_ONCE: dict[str, Any] = {"show_progress": "hidden", "queue": False, "api_visibility": "private"}  # of an event
 # Of one whose handler asks the model service: one question at a time of each page, two of all pages.
 ASKING: dict[str, Any] = {
@@ -35,12 +36,6 @@ def widget(module: str, value: Any, **options: Any) -> gr.HTML:
         apply_default_css=False,
         **options,
     )
-
-
-def title(heading: str, line: str) -> gr.HTML:
-    """What stands above a panel. Both are texts of ours."""
-    html = f"<h2>{heading}</h2><p>{line}</p>"
-    return gr.HTML(html, elem_classes=["panel-title"], apply_default_css=False)
 
 
 def calling(module: str, call: str, argument: str) -> str:

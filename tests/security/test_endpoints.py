@@ -269,7 +269,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_where_the_server_keeps_its_files_is_told_to_no_watcher_whatever_is_damaged(damage, classroom):
+def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damage, classroom):
     """By any route, and by any function that a watcher may call, of a run and of a reward model."""
     outputs, own = classroom.outputs, f"damaged-{damage}"
     fake_run.write_run(outputs, own)

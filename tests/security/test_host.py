@@ -41,7 +41,7 @@ def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_th
 
 
 @pytest.mark.parametrize("cookie", ["", "0" * 64, pages.TOKEN, "é", "x" * 5000])
-def test_a_made_up_cookie_makes_nobody_the_host(cookie, classroom):
+def test_a_made_up_cookie_makes_no_host(cookie, classroom):
     with classroom.client(headers={"Cookie": f"{visitors.HOST_COOKIE}={cookie}".encode()}) as client:
         assert client.get("live/_access").json()["role"] == "visitor"
 
@@ -62,7 +62,7 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
     figure("guessed tokens refused", len(wrong) + 1, len(answers) + 1)
 
 
-def test_a_proxy_that_is_named_is_believed_the_address_of_a_client_and_nobody_else_is(tmp_path, recorded, monkeypatch):
+def test_only_a_proxy_that_is_named_is_believed_the_address_of_a_client(tmp_path, recorded, monkeypatch):
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "127.0.0.5")  # as docs/security.md tells whoever has a proxy elsewhere
     with pages.served("classroom", tmp_path, recorded) as page:
 
@@ -106,7 +106,7 @@ def test_visitors_are_kept_as_hashes_that_need_the_page_s_own_key(tmp_path):
     assert not re.search("c{30}|93.184.216.34", str(first))
 
 
-def test_without_a_request_nobody_is_let_in_where_others_are():
+def test_without_a_request_a_caller_is_a_visitor():
     for mode in ("classroom", "space"):
         rules = Access(mode)
         assert rules.caller(None).role is Role.VISITOR

@@ -424,7 +424,7 @@ def exchange(app, parts):
 
 
 @pytest.mark.parametrize("app", [failing, hasty])
-def test_what_nobody_read_is_taken_in_before_the_answer_goes(app):
+def test_an_unread_body_is_drained_before_the_answer_goes(app):
     """Else the server closes the connection with it unread: the answer, or the client's next request, is lost."""
     assert exchange(app, [b"some", b"more"]) == ["in", "in", "in", "start", "body"]
     assert exchange(app, itertools.repeat(b"x" * 1000)).count("in") == 257  # and not without end

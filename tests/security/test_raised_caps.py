@@ -33,7 +33,7 @@ def test_the_host_starts_what_a_visitor_may_not_and_it_has_no_limit_of_time(page
     assert config.ppo.num_updates == 501 and config.max_minutes is None
 
 
-def test_each_is_told_their_own_caps(page: pages.Page) -> None:
+def test_host_and_visitor_see_their_own_caps(page: pages.Page) -> None:
     with page.visitor() as visitor, page.host() as host:
         theirs, own = (client.get("live/_access").json()["caps"] for client in (visitor, host))
     assert "30 minutes" in theirs and "of the hub that fit" in own[0] and len(own) < len(theirs)

@@ -21,6 +21,7 @@ def test_a_run_that_was_torn_off_by_a_restart_is_offered_to_its_visitor_again(
     place.mkdir()
     monkeypatch.setenv(bucket.VARIABLE, str(place))
     monkeypatch.setattr(bucket, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(pages, "SECONDS_PER_UPDATE", "0.05")
     cookies = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}
 
     def resumed(page: pages.Page, run: str, **cookies: str) -> str:

@@ -150,7 +150,7 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("mode", ["", "local", "classroom", "space"])
-def test_messages_of_a_run_and_of_the_model_service_tell_folders_to_nobody_but_who_is_alone(
+def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_only(
     mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An upload that has gone, of which a run that is taken up again, or measured, is told by its place."""

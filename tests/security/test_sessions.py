@@ -80,7 +80,7 @@ def test_names_as_pages_and_programs_give_them_are_let_in():
         assert not sessions.refusal_of("/gradio_api/run/predict", b"", body)
 
 
-def test_what_nobody_fetches_is_dropped_and_what_is_being_made_stays(classroom):
+def test_unread_answers_are_dropped_and_calls_at_work_stay(classroom):
     """Calls whose answers nobody reads, under ten names, and a hundred times under one; and one still at work."""
     queue = classroom.running.demo._queue
     with classroom.client() as stranger:

@@ -84,22 +84,13 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
         {"rewards": [{"kind": f"unknown{number}"} for number in range(10_000)]},
     ],
 )
-def test_ten_thousand_unknown_names_cost_little_and_twenty_are_told(data: dict[str, Any]) -> None:
+def test_ten_thousand_unknown_names_cost_little_and_twenty_are_listed(data: dict[str, Any]) -> None:
     clock = time.process_time()
     with pytest.raises(InvalidConfig) as caught:
         yaml_io.from_dict(data)
     assert time.process_time() - clock < 2  # half a minute, once
     problems = caught.value.problems
     assert len(problems) == 21 and problems[-1].message.startswith("And 9,98")
-
-
-def test_as_many_in_a_text_cost_little_too() -> None:
-    names = [f"a{number}" for number in range(9_990)]
-    maps = ["".join(f"{name}: 1\n" for name in names), "{" + ", ".join(f"{name}: 1" for name in names) + "}"]
-    for text in (*maps, "a: [" + ", ".join(names) + "]", "{" + ", ".join(f"b: {name}" for name in names) + "}"):
-        clock = time.process_time()
-        assert refusal(text)
-        assert time.process_time() - clock < 2
 
 
 def test_a_name_that_is_nearly_right_still_gets_its_suggestion() -> None:
@@ -111,11 +102,6 @@ def test_a_value_on_the_command_line_is_bounded_too(value: str) -> None:
     assert yaml_io.parse_override(f"seed={value}") == ("seed", value)  # what a file may not hold is read as text
     with pytest.raises(InvalidConfig):
         yaml_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], yaml_io.RunConfig)
-
-
-def test_a_value_on_the_command_line_may_not_be_longer_than_it_needs_to_be() -> None:
-    with pytest.raises(InvalidConfig, match="longer than 10,000 characters"):
-        yaml_io.overridden({"rewards": [{"kind": "length"}]}, [f"name={'x' * 20_000}"], yaml_io.RunConfig)
 
 
 def test_a_file_is_bounded_before_it_is_read(tmp_path: Path) -> None:

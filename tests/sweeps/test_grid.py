@@ -69,7 +69,7 @@ def test_everything_wrong_is_said_at_once_and_once() -> None:
         (["steering.strength=1,2"], "steering.strength: has no effect here: method ppo does not read it."),
     ],
 )
-def test_words_that_vary_nothing_are_told_how_to_be_written(vary: list[str], told: str) -> None:
+def test_words_that_vary_nothing_are_refused_with_the_right_form(vary: list[str], told: str) -> None:
     (sentence,) = refusal(vary)
     assert told in sentence
 
@@ -85,7 +85,7 @@ def test_too_many_runs_are_counted_and_none_is_made() -> None:
     assert "100 values of seed x 3 values of kl.coef are 300 runs; a sweep has at most 200" in sentence
 
 
-def test_a_problem_of_one_run_only_is_told_too() -> None:
+def test_a_problem_of_one_run_only_is_listed_too() -> None:
     def check(config: RunConfig) -> None:
         if config.seed == 2:
             raise InvalidConfig([Problem("seed", "not this one.")])

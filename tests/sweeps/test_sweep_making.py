@@ -168,7 +168,7 @@ def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs: Path) -> Non
     assert sweep_making.stop_all(outputs, sweep) == []
 
 
-def test_all_are_taken_up_again_but_those_that_have_finished(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_are_resumed_but_those_that_have_finished(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = created(outputs)
     sweep_making.stop_all(outputs, sweep)
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
@@ -221,7 +221,7 @@ def drivers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return started
 
 
-def test_a_sweep_elsewhere_is_handed_over_as_runs_that_nobody_has_started(outputs: Path, drivers: list[str]) -> None:
+def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, drivers: list[str]) -> None:
     sweep = sweep_making.create(outputs, planned(outputs, on="slurm", options=["cpus=2"]).sweep)
     found = [(one.run.id, one.placed.place, one.placed.options, one.placed.driver) for one in handing.driven(outputs)]
     assert found == [(run_id, "slurm", ["cpus=2"], "leash") for run_id in ids()] and set(drivers) == {"leash"}

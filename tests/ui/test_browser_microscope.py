@@ -19,7 +19,7 @@ def runs(site):
     return site
 
 
-def test_an_answer_opens_as_tokens_that_are_walked_by_keyboard_and_told_in_numbers(runs, open_page):
+def test_an_answer_opens_as_tokens_with_their_figures_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="kept")
     expect(page.locator(".status .badge")).to_be_hidden()  # the recording has gone

@@ -8,7 +8,6 @@ import time
 
 import pytest
 
-from playground.errors import RunNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
@@ -124,7 +123,7 @@ def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
     play(scene)
 
 
-def test_a_run_that_is_taken_up_again_shows_nothing_of_what_it_makes_again(started, play):
+def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
     run, writer, config = started
     for update in (2, 3, 4):
         writer.metrics(fake_run.metrics(update, config, 3.0 + update))
@@ -258,7 +257,7 @@ def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_pat
     play(scene)
 
 
-@pytest.mark.parametrize("number", ["\u00b2", "\u0663", "-1", "", "1" * 16, "1.0", " 1"])
+@pytest.mark.parametrize("number", ["\u00b2", "-1", "", "1" * 16])
 def test_a_cursor_that_is_no_number_gets_a_snapshot(started, play, number):
     async def scene(hub, view):
         channel = await hub.channel("one")
@@ -267,7 +266,7 @@ def test_a_cursor_that_is_no_number_gets_a_snapshot(started, play, number):
     play(scene)
 
 
-def test_the_tailer_ends_when_nobody_watches(started, play):
+def test_the_tailer_ends_without_viewers(started, play):
     async def scene(hub, view):
         stream = view()
         await anext(stream)
@@ -336,22 +335,6 @@ def test_viewers_of_a_run_that_cannot_be_read_for_a_moment_come_back_to_all_of_i
         assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
 
     play(scene)
-
-
-def test_an_evaluation_read_in_two_parts_ends_up_whole(started):
-    run, writer, _ = started
-    live = opened(run)
-    rows = fake_run.samples(5, 40, 8, 0.1)
-    writer.samples(rows[:3])
-    assert len(live.poll()["moments"][-1]["rows"]) == 3
-    writer.samples(rows[3:])
-    assert len(live.poll()["moments"][-1]["rows"]) == 8
-
-
-@pytest.mark.parametrize("run_id", ["../one", "..", "One", "a/b", "", "_other", "x" * 100, "one\x00"])
-def test_ids_that_are_not_run_ids_are_not_found(run_id, tmp_path):
-    with pytest.raises(RunNotFound):
-        feed.Hub(tmp_path).find(run_id)
 
 
 def test_the_recorded_run_brings_all_its_moments(tmp_path):

@@ -1,6 +1,7 @@
 """What the page is told of an answer token by token: what was kept, or in a sentence why there is nothing."""
 
 import gzip
+import json
 import shutil
 
 import pytest
@@ -9,8 +10,6 @@ from starlette.testclient import TestClient
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
-from playground.runs.folder.records import to_json_line
-from playground.setup import catalog
 from playground.setup.limits import LIMITS
 from playground.ui import routes
 from playground.ui.inside import token_part
@@ -35,7 +34,7 @@ def client(run):
         made.portal.call(hub.close)
 
 
-def test_one_answer_at_every_look_comes_on_demand(client, run):
+def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
     seed = run.samples()[0].seed
     told = client.get(f"/live/mine/tokens/1?seed={seed}").json()
     assert [look["update"] for look in told["looks"]] == list(LOOKS)
@@ -78,23 +77,22 @@ def test_shipped_recordings_show_their_answers_or_say_why_not(tmp_path):
     assert [look["update"] for look in found["_recorded"]["looks"]] == [*range(0, 41, 5)]
 
 
-@pytest.mark.parametrize(
-    ("data", "reward", "value"),
-    [
-        ({}, "", ""),
-        ({"engine": "trl"}, "", ""),
-        ({"method": "rloo"}, "", "measured against other answers"),
-        ({"method": "rloo", "engine": "trl"}, "TRL's trainer of this method pays no single tokens", "no critic"),
-        ({"method": "dpo"}, "DPO pays no single tokens", "no critic"),
-        ({"method": "sft"}, "SFT pays no single tokens", "no critic"),
-        ({"method": "best_of_n"}, "Best of n pays no single tokens", "no critic"),
-        ({"method": "steer"}, "Steering pays no single tokens", "no critic"),
-    ],
-)
-def test_what_a_method_has_not_is_said_in_a_sentence(data, reward, value):
-    told = token_part.absent(from_dict({"rewards": [{"kind": "sentiment"}], **data}))
-    assert reward in told.get("reward", "") and bool(told.get("reward")) == bool(reward)
-    assert value in told.get("value", "") and bool(told.get("value")) == bool(value)
+METHODS = """
+    {} | |
+    {"engine": "trl"} | |
+    {"method": "rloo"} | | measured against other answers
+    {"method": "rloo", "engine": "trl"} | TRL's trainer of this method pays no single tokens | no critic
+    {"method": "dpo"} | DPO pays no single tokens | no critic
+    {"method": "steer"} | Steering pays no single tokens | no critic
+"""
+
+
+@pytest.mark.parametrize("case", METHODS.strip().splitlines())
+def test_what_a_method_has_not_is_said_in_a_sentence(case):
+    data, reward, value = map(str.strip, case.split("|"))
+    absent = token_part.absent(from_dict({"rewards": [{"kind": "sentiment"}], **json.loads(data)}))
+    assert reward in absent.get("reward", "") and bool(absent.get("reward")) == bool(reward)
+    assert value in absent.get("value", "") and bool(absent.get("value")) == bool(value)
 
 
 class Service:
@@ -131,27 +129,28 @@ def test_figures_of_another_text_than_the_one_shown_are_not_shown(run):
     assert told["error"] == token_part.OTHER_TEXT and "look" not in told
 
 
-@pytest.mark.parametrize(
-    ("question", "says"),
-    [
-        ({"run": "_recorded-x", "prompt_id": 0, "update": 0}, "ships without its weights"),
-        ({"run": "../mine", "prompt_id": 0, "update": 0}, "not a run id"),
-        ({"run": "mine", "prompt_id": 0, "update": 15}, "The weights of update 15 are not kept"),
-        ({"run": "mine", "prompt_id": 0, "update": 16}, "no such answer"),
-        ({"run": "mine", "prompt_id": -1, "update": 0}, "no such answer"),
-        ({"run": "mine", "prompt_id": "0", "update": True}, "no such answer"),
-        ({"run": "mine", "prompt": "x", "side": "both", "seed": 0, "index": 0}, "no such answer"),
-        ({"run": "mine", "prompt": "x", "side": "policy", "seed": None, "index": 0}, "no such answer"),
-        (None, "not a run id"),
-    ],
-)
-def test_what_cannot_be_asked_is_one_sentence_and_asks_nobody(run, question, says):
+QUESTIONS = """
+    {"run": "_recorded-x", "prompt_id": 0, "update": 0} | ships without its weights
+    {"run": "../mine", "prompt_id": 0, "update": 0} | not a run id
+    {"run": "mine", "prompt_id": 0, "update": 15} | The weights of update 15 are not kept
+    {"run": "mine", "prompt_id": 0, "update": 16} | no such answer
+    {"run": "mine", "prompt_id": -1, "update": 0} | no such answer
+    {"run": "mine", "prompt_id": "0", "update": true} | no such answer
+    {"run": "mine", "prompt": "x", "side": "both", "seed": 0, "index": 0} | no such answer
+    {"run": "mine", "prompt": "x", "side": "policy", "seed": null, "index": 0} | no such answer
+    null | not a run id
+"""
+
+
+@pytest.mark.parametrize("case", QUESTIONS.strip().splitlines())
+def test_what_cannot_be_asked_is_one_sentence_and_asks_no_model(run, case):
+    question, words = case.split(" | ")
     service = Service()
-    told = asking(run, service)(question)
-    assert says in told["error"] and service.asked == []
+    answer = asking(run, service)(json.loads(question))
+    assert words in answer["error"] and service.asked == []
 
 
-def test_a_run_without_weights_and_a_service_that_fails_are_told_too(run):
+def test_without_weights_or_service_there_is_a_sentence(run):
     fixed = {"run": "mine", "prompt_id": 0, "update": 0}
     assert "did not answer in time" in asking(run, Service(fails=True))(fixed)["error"]
     shutil.rmtree(run.checkpoints_path)
@@ -163,11 +162,3 @@ def test_a_prompt_that_is_too_long_for_a_public_page_is_refused(run):
     long = "x" * (LIMITS["space"].prompt_characters + 1)
     told = function({"run": "mine", "prompt": long, "side": "policy", "seed": 0, "index": 0})
     assert "The prompt has" in told["error"]
-
-
-def test_lines_of_no_use_are_nobody_s_answer(run):
-    one = run.token_figures(0)[0]
-    with open(run.tokens_path, "a", encoding="utf-8") as file:
-        file.write(to_json_line(one).replace('"pieces": [', '"pieces": ["<b>one too many</b>", ') + '{"update": 1}\n{')
-    assert len(token_part.looks(run, 0, None, recorded=False)["looks"]) == len(LOOKS)
-    assert catalog.preset(catalog.DEFAULT_PRESET).evaluation.token_samples == 8

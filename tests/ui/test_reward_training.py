@@ -93,7 +93,7 @@ def test_a_reward_model_is_deleted_with_its_training(outputs):
     assert reward_data.overview(outputs)["models"] == []
 
 
-def test_an_upload_is_looked_into_and_kept(tmp_path, outputs):
+def test_an_upload_is_checked_and_kept(tmp_path, outputs):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")
     bad.write_text('{"text": "a"}\n', encoding="utf-8")

@@ -61,7 +61,7 @@ def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, rea
 
 
 @pytest.mark.parametrize("reason", ["invalid", "model", "out_of_gpu_memory"])
-def test_a_run_that_could_not_be_taken_up_again_can_be_once_the_cause_is_mended(tmp_path, reason):
+def test_a_run_can_be_resumed_once_the_cause_is_mended(tmp_path, reason):
     first = Status(state="failed", reason=reason, update=20, num_updates=40)
     never_ran = Status(state="failed", reason=reason, num_updates=40, attempt=2)
     later = first.model_copy(update={"attempt": 2})
@@ -81,10 +81,6 @@ def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_name
     (broken / "model.safetensors").write_bytes(b"changed")  # as many bytes as before
     found = run_state.resume_offer(run)
     assert found["from"] == 20 and len(found["skipped"]) == 1 and "update-000025" in found["skipped"][0]
-
-
-def test_without_a_checkpoint_it_would_start_over(tmp_path):
-    assert run_state.resume_offer(ended(tmp_path, at=5))["from"] == 0
 
 
 def test_what_cannot_go_on_says_why_where_the_end_does_not(tmp_path):

@@ -12,7 +12,6 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground.config import yaml_io
 from playground.runs import history
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
@@ -21,7 +20,6 @@ from playground.setup import catalog, checks
 from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS
 from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_record import Sweep
 from playground.ui import routes
 from playground.ui.door.access import Access, Caller, Role
 from playground.ui.door.visitors import Visitor
@@ -97,18 +95,6 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
     for run_id in ("leash-2", "leash-4"):
         history.delete_run(RunDirectory(leash / run_id))
     assert history_data.history_data(leash)["sweeps"] == []
-
-
-def test_a_setting_that_no_run_reads_is_no_setting_that_varies(outputs: Path) -> None:
-    config = yaml_io.load(catalog.preset_path("best-of-n"))
-    runs = [fake_run.write_run(outputs, f"best-{seed}", config.model_copy(update={"seed": seed})) for seed in (1, 2)]
-    ids = [run.id for run in runs]
-    sweep = Sweep(name="best", created_at=1.0, base=config.model_dump(), vary={"seed": [1, 2]}, runs=ids)
-    sweep_record.write(outputs, sweep)
-    for run in runs:
-        requests.record(run, sweep.request(run.id), "cpu")
-    (row,) = history_data.history_data(outputs)["sweeps"]
-    assert (row["beta"], row["learning_rate"]) == (None, None)
 
 
 def test_a_sweep_that_is_deleted_is_no_row_any_more(leash: Path) -> None:
@@ -221,7 +207,7 @@ def test_what_is_no_question_is_answered_with_a_problem(outputs: Path, asked: An
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_sweep_is_started_stopped_and_taken_up_again(outputs: Path) -> None:
+def test_a_sweep_is_started_stopped_and_resumed(outputs: Path) -> None:
     assert started(outputs) == {**started(outputs), "name": "leash"}  # a second press is the same sweep
     sweep = sweep_record.find(outputs, "leash")
     assert len(sweep_record.runs_of(outputs, sweep)) == 4 and len(queue.waiting(outputs)) == 3
@@ -249,7 +235,7 @@ def visitor(name: str = "a") -> Caller:
     return Caller("space", Role.VISITOR, Visitor(name, f"address-{name}"))
 
 
-def test_a_public_page_refuses_too_many_runs_before_any_is_looked_at(
+def test_a_public_page_refuses_too_many_runs_before_any_is_checked(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     access, looked = public(outputs, monkeypatch), Mock()

@@ -63,7 +63,7 @@ def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client
     assert second["edges"] == pytest.approx([math.log(0.8), math.log(1.2)], abs=1e-5)
 
 
-def test_other_settings_are_computed_and_told_apart_from_what_was_recorded(client, run):
+def test_other_settings_are_computed_beside_what_was_recorded(client, run):
     write_trace(run, 12)
     before = client.get("/live/one/trace/12").json()
     found = client.get("/live/one/what-if/12?kl_coef=2&clip_range=0.6").json()
@@ -85,7 +85,7 @@ def test_settings_that_make_no_sense_are_one_sentence(client, run, asked):
     assert answer.status_code == 409 and "must be a number from" in answer.json()["error"]
 
 
-def test_without_a_critic_the_others_of_the_prompt_are_told(client, run):
+def test_without_a_critic_the_others_of_the_prompt_are_shown(client, run):
     write_trace(run, 12, baseline="leave_one_out", samples_per_prompt=2)
     first = client.get("/live/one/trace/12").json()["episodes"][0]
     assert first["values"] == first["deltas"] == []

@@ -106,12 +106,6 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     assert overtaken == [] and names(outputs) == ["a.txt", "b.txt"]
 
 
-def test_small_files_count_too(keep, outputs):
-    for number in range(8):
-        keep(f"{number}.txt", -number, size=10)
-    assert names(outputs) == [f"{number}.txt" for number in range(2, 8)]
-
-
 def test_a_copy_that_breaks_off_leaves_nothing(keep, outputs, monkeypatch):
     def breaks(source, target):
         target.write_text("half")

@@ -3,7 +3,7 @@
 What the page shows or hides is no protection: every handler can be called directly. So each is registered through
 `Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
 (tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everybody is the host
-(`middleware` lets nobody in from other sites), in a `classroom` who has opened the address with the token, in a `space`
+(`middleware` keeps other sites out), in a `classroom` who has opened the address with the token, in a `space`
 only where the owner has set a token; there visitors are told apart by keyed hashes of a cookie and their address.
 
 The token itself is not kept: only its digest, and a cookie derived from that. Knows gradio's and Starlette's requests.
@@ -118,7 +118,7 @@ class Access:
     """The rules of one page. `Access()` is a page on one's own machine: everything is allowed.
 
     Args:
-        outputs: where runs say who started them. token: what makes somebody the host; only its digest is kept.
+        outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
         page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
     """
@@ -133,7 +133,7 @@ class Access:
     ) -> None:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
-        self.starting = threading.Lock()  # held from counting somebody's runs to the start of another one
+        self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
         self.share: list[str] = []  # addresses for everybody, for the host to hand out
         self._digest = hashlib.sha256(token.encode()).digest() if token else b""
         self._key = (
@@ -146,7 +146,7 @@ class Access:
         return self._host_limits if caller.role is Role.HOST else self.limits
 
     def caller(self, request: Any) -> Caller:
-        """Who sent a request (Gradio's or Starlette's). Without one it is nobody, unless the page is one's own."""
+        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is one's own."""
         connection = visitors.connection_of(request)
         query = dict(connection.query_params) if connection else {}
         if self.mode == "local":
@@ -221,10 +221,10 @@ class Access:
 
         def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
             caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
-            if action in OF_A_MODEL and caller.role is Role.VISITOR:
-                place = self.limiter.holding(caller.visitor.address, "answers")
-                if not until_answered.enter_context(place):
-                    raise TooManyCalls(MANY_AT_ONCE)
+            place = self.limiter.holding(caller.visitor.address, "answers")
+            counted = action in OF_A_MODEL and caller.role is Role.VISITOR
+            if counted and not until_answered.enter_context(place):
+                raise TooManyCalls(MANY_AT_ONCE)
             return handler(*arguments, **({"caller": caller} if wants_caller else {}))
 
         def function(request: gr.Request | None = None, *arguments: Any) -> Any:
@@ -284,7 +284,7 @@ class Access:
         if not self._digest:
             return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
         given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
-        if not hmac.compare_digest(given, self._digest):  # first: nobody keeps out the host by guessing beside them
+        if not hmac.compare_digest(given, self._digest):  # first: guesses do not keep out the host
             address = visitors.address_of(request, self.proxied)
             if not self.limiter.add("wrong tokens", address):
                 headers["Retry-After"] = f"{SECONDS:.0f}"
@@ -298,7 +298,7 @@ class Access:
     enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
 
     def new_visitor_cookie(self, connection: HTTPConnection) -> str | None:
-        """The Set-Cookie header for somebody who opens a public page for the first time; else None."""
+        """The Set-Cookie header for a visitor who opens a public page for the first time; else None."""
         if self.mode != "space" or visitors.visitor_cookie(connection):
             return None
         return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))

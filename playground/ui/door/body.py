@@ -8,7 +8,7 @@ from collections import deque
 
 from starlette.types import Message, Receive, Send
 
-# Of a body that nobody has read when the answer goes. A connection that is closed with some of it unread is reset: the
+# Of a body that is unread when the answer goes. A connection that is closed with some of it unread is reset: the
 # answer is lost, or the client's next request on the connection that it believes open.
 DRAINED_BYTES = 256_000
 TOO_SLOW = 408, "This took too long to arrive. Try again."
@@ -65,7 +65,7 @@ class Body:
         return GONE if self.refused else message
 
     async def is_given_up(self) -> bool:
-        """Whether the client of a body that was read ahead has gone, so that nobody waits for the answer."""
+        """Whether the client of a body that was read ahead has gone, so that the answer would be in vain."""
         if self.whole and not self.gone:
             asking = asyncio.ensure_future(self.receive())
             await asyncio.sleep(0)

@@ -1,12 +1,10 @@
 """What every request passes before anything else: an ASGI middleware around Gradio's routes and ours.
 
-It refuses requests that another site's page makes a browser send (they would carry our cookies), requests under a name
-that is not this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too
-large, before and while they are read, bodies that do not come to an end or hold many values, files where none are
-taken, uploads by who may not, more requests or uploads at a time than a class behind one address has, sessions with
-names that no page gives them, and all of Gradio's addresses but those that this page needs. A call whose client has
-gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers from guessing types,
-leaking addresses, framing the page and loading anything from elsewhere.
+It refuses what another site's page makes a browser send (it would carry our cookies), requests under a name that is not
+this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too large, too
+slow or hold too many values, files where none are taken, and all of Gradio's addresses but those that this page needs.
+A call whose client has gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers
+from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
 
 Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
 names. `server` puts it in; knows `access` and `sessions`.
@@ -140,8 +138,8 @@ class RequestMiddleware:
 
     @contextlib.contextmanager
     def _open(self, connection: HTTPConnection, path: str) -> Iterator[bool]:
-        """Whether one more request of this address may be open, which it then is. The host's are not counted: somebody
-        behind the same address could else keep them out."""
+        """Whether one more request of this address may be open, which it then is. The host's are not counted:
+        others behind the same address could else keep them out."""
         if self.access.caller(connection).role is Role.HOST:
             yield True
             return
@@ -278,7 +276,7 @@ def own_names(listening: str) -> set[str]:
 
 
 def more_names(environment: Mapping[str, str]) -> list[str]:
-    """Further names: set by whoever runs the server, or by Spaces."""
+    """Further names: set by the owner of the server, or by Spaces."""
     return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
 
 

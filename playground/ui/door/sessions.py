@@ -1,7 +1,7 @@
 """What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
-Gradio files messages and states under names that whoever calls makes up. So only names like its own pages' are let in
-(`middleware` asks `refusal_of`), and what nobody has fetched for a while is dropped, calls that still wait among it
+Gradio files messages and states under names that callers make up. So only names like its own pages' are let in
+(`middleware` asks `refusal_of`), and what has not been fetched for a while is dropped, calls that still wait among it
 (`server` runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and
 before any handler is asked; so the values are counted first. Knows Gradio's queue; nothing of who may do what.
 """
@@ -30,7 +30,7 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
     """Status and sentence if a call holds too many values, or names a session as no page of Gradio's would.
 
     Args:
-        path: without the root path. body: all of it. What is not JSON names nobody, and is Gradio's to refuse.
+        path: without the root path. body: all of it. What is not JSON names none, and is Gradio's to refuse.
     """
     if has_many_values(body):
         return 413, MANY_VALUES
@@ -61,7 +61,7 @@ def has_many_values(body: bytes) -> bool:
 
 async def forget_unread(demo: gr.Blocks, seconds: float = UNREAD_SECONDS) -> None:
     """For ever: drop what is left of sessions in which nothing has happened for so long. A page that is there fetches
-    its messages at once, so they are of somebody who has gone, or who never meant to read them."""
+    its messages at once, so they are of a client that has gone, or never meant to read them."""
     left: Left = {}
     while True:
         await asyncio.sleep(seconds)

@@ -2,7 +2,7 @@
 
 The name of a kept file begins with a digest of what is in it, so the same file uploaded twice is kept once, and a run's
 configuration says exactly which text it was. The page calls such a file `uploads/NAME` (`public`, `meant`): where the
-outputs folder lies is nobody's business. Plain Python; `prompts_part` and `train_page` call it.
+outputs folder lies is not told. Plain Python; `prompts_part` and `train_page` call it.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
         return KeptUpload(kept, (), None, f"{rows}, a prompt each.")
     if claim_files.is_source(str(path)):
         claim_files.read(path)
-        told = "each a question with a right and a wrong answer, of which claims are made"
-        return KeptUpload(kept, table.columns, None, f"{rows}, {told}.")
+        what = "each a question with a right and a wrong answer, of which claims are made"
+        return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
     try:
         column = prompt_texts.column_of(table.columns, None, path.name)
     except PromptsUnusable:

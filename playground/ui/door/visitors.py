@@ -1,4 +1,4 @@
-"""Who somebody is: the host's token, cookies, where a request comes from, and visitors as keyed hashes.
+"""Who asks: the host's token, cookies, where a request comes from, and visitors as keyed hashes.
 
 Plain functions and small records around Starlette's requests; knows nothing of what anybody may do. `access` and
 `middleware` call it.
@@ -87,13 +87,13 @@ def visitor_cookie(connection: HTTPConnection) -> str:
 
 
 def keyed_hash(key: bytes, value: str) -> str:
-    """A short hash that nobody without the key can try values against; "" of nothing."""
+    """A short hash against which values cannot be tried without the key; "" of nothing."""
     return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32] if value else ""
 
 
 def address_of(connection: HTTPConnection, proxied: bool) -> str:
     """Where a request comes from, as far as one is told from another by it: an IPv4 address, or the /64 of an IPv6 one,
-    for whoever has one of those has all of it. Behind a proxy the last public address that it was passed on from."""
+    for a subscriber has all of it. Behind a proxy the last public address that it was passed on from."""
     peer = connection.client.host if connection.client else ""
     passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
     public = (address for part in reversed(passed) if (address := ip_address(part.strip())) and address.is_global)

@@ -6,10 +6,13 @@ text (the Compare page), and several in one set of charts (the overlay on the Ru
 
 from __future__ import annotations
 
-import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+<<<<<<< HEAD
 from pathlib import Path
+=======
+from statistics import fmean
+>>>>>>> l_door
 from typing import Any, NamedTuple
 
 from playground.config import Behaviour, RunConfig, methods
@@ -124,17 +127,28 @@ class Went(NamedTuple):
 
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
+<<<<<<< HEAD
         """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
         files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
         way, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
         lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
+=======
+        """Of a run as it is on disk now. Raises: InvalidConfig."""
+        way, looks, data = _went(run)
+        lines = insight_serializer.frontier_lines(looks, insight_serializer.possible_of(run, None))
+>>>>>>> l_door
         end = before_after.headline_of(run)
         return cls(way, {**data, **lines, "end": end and end._asdict()})
 
 
+<<<<<<< HEAD
 @functools.lru_cache(maxsize=32)
 def _went(folder: Path, sizes: tuple[int, ...]) -> tuple[list[PathPoint], dict[str, Any]]:
     run = RunDirectory(folder)
+=======
+@before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
+def _went(run: RunDirectory) -> tuple[list[roads.RoadLook], list[against_kl.Look], dict[str, Any]]:
+>>>>>>> l_door
     config, samples, events = run.config(), run.samples(), run.events()
     bill = compute.bill(config, run.metrics(), events)
     data = {
@@ -200,14 +214,11 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
 def _differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
     """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
     flat = [form.flatten(run.config) for run in runs]
-    rows = [
-        {
-            "label": form.label_of(field),
-            "unit": form.unit_of(field),
-            "values": [describe.in_words(field, item[field]) for item in flat],
-        }
-        for field in dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    named = [
+        (form.label_of(one), form.unit_of(one), [describe.in_words(one, item[one]) for item in flat]) for one in fields
     ]
+    rows = [{"label": label, "unit": unit, "values": values} for label, unit, values in named]
     if any(run.edits for run in runs):
         changed = ["\n".join(run.edits) or "nothing" for run in runs]
         rows.append({"label": "Changed while it trained", "unit": "", "values": changed})

@@ -97,6 +97,7 @@ def _main_settings(config: RunConfig) -> list[dict[str, str]]:
     wanted = ["model.source", "rewards", "prompts.source", "seed"]
     wanted += [field for field in ("kl.coef", "ppo.learning_rate") if not methods.unused(config.method, field)]
     wanted += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
+    shown = {field: value for field, value in form.flatten(config).items() if field in wanted}
     return [
         {
             "field": field,
@@ -104,8 +105,7 @@ def _main_settings(config: RunConfig) -> list[dict[str, str]]:
             "value": describe.in_words(field, value),
             "unit": form.unit_of(field),
         }
-        for field, value in form.flatten(config).items()
-        if field in wanted
+        for field, value in shown.items()
     ]
 
 

@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
+<<<<<<< HEAD
 from playground.runs.folder import checkpoints, exit_reasons, processes
+=======
+from playground.insight.before_after import read_once
+from playground.runs.end import processes
+from playground.runs.folder import checkpoints, end_reasons
+>>>>>>> l_door
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue
@@ -63,7 +69,7 @@ def num_before(run: RunDirectory) -> int:
 
 def title_of(run: RunDirectory) -> str:
     """What the page calls it."""
-    config = _config(run.config_path, _stamp(run.config_path))
+    config = _config(run)
     return run.title(config) if config else run.id
 
 
@@ -102,10 +108,10 @@ def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...])
     return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
 
 
-@functools.lru_cache(maxsize=256)
-def _config(path: Path, stamp: int) -> RunConfig | None:
+@read_once("config_path", size=256)
+def _config(run: RunDirectory) -> RunConfig | None:
     try:
-        return RunDirectory(path.parent).config()
+        return run.config()
     except InvalidConfig:
         return None
 

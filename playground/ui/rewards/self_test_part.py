@@ -41,9 +41,10 @@ CHOICES = (
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access, training: gr.HTML) -> None:
     """Lay out the panel and connect its button; a reward model that was just trained (`training`) is chosen next."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
-        components.title(
-            "Test a reward model",
-            "Is it read in the form it was trained on, and does it tell good from bad? Find out before training on it.",
+        gr.HTML(
+            "<h2>Test a reward model</h2><p>Is it read in the form it was trained on, and does it tell good from bad? "
+            "Find out before training on it.</p>",
+            **components.TITLE,
         )
         with gr.Row(elem_id="check-row"):
             source, pairs, template, held_in = (_choice(outputs, *one) for one in CHOICES)

@@ -49,7 +49,10 @@ FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wond
 def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
-        components.title("Reward workbench", "What would these rewards pay for? Try them on texts before any training.")
+        gr.HTML(
+            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
+            **components.TITLE,
+        )
         rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")

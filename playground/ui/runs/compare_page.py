@@ -31,9 +31,10 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     """Lay out the page and connect the question box."""
     view = components.widget("runs/compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
-        components.title(
-            "A prompt of your own",
-            "The model before training and the trained policy of the run above answer it with the same random numbers.",
+        gr.HTML(
+            "<h2>A prompt of your own</h2><p>The model before training and the trained policy of the run above answer "
+            "it with the same random numbers.</p>",
+            **components.TITLE,
         )
         examples = components.widget("runs/examples", "", elem_id="examples")
         with gr.Row(elem_id="ask-row"):

@@ -1,9 +1,8 @@
-"""The history as the Runs page shows it: every run, and every sweep as one row in place of its runs. `routes` calls it,
-and with it whoever has that page open, every few seconds."""
+"""The history as the Runs page shows it: every run, and every sweep as one row above its runs. `routes` calls it,
+every few seconds for each page that shows it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,12 @@ from playground.insight import before_after, meters, over_seeds
 from playground.insight.before_after import Headline
 from playground.insight.meters import Meter
 from playground.insight.over_seeds import RunEnd
-from playground.insight.pace import all_left
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.history import RunSummary
 from playground.runs.start import queue
 from playground.setup import describe
 from playground.sweeps import sweep_record
-from playground.sweeps.sweep_progress import progress_of
 from playground.sweeps.sweep_record import Sweep
 from playground.ui.live import run_serializer, run_state
 from playground.ui.runs import sweep_data
@@ -59,34 +56,21 @@ def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
     return [run for run in found if sweep.owns(run.id, run.asked)]
 
 
+AS_THEY_ARE = "id title told note wrong_on_purpose reward beta adaptive learning_rate engine seed unit spark".split()
+
+
 def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -> dict[str, Any]:
     return {
-        "id": run.id,
-        "title": run.title,
-        "told": run.told,
-        "note": run.note,
-        "wrong_on_purpose": run.wrong_on_purpose,
+        **{name: getattr(run, name) for name in AS_THEY_ARE},
+        **run.status.model_dump(include={"state", "message", "update", "num_updates", "started_at"}),
         "model": describe.in_words("model.source", run.model),
-        "reward": run.reward,
-        "beta": run.beta,
-        "adaptive": run.adaptive,
-        "learning_rate": run.learning_rate,
-        "engine": run.engine,
         "method": methods.METHODS[run.method].label,
-        "seed": run.seed,
-        "state": run.status.state,
-        "message": run.status.message,
         "end": run_serializer.ending(run.status),
         "resumable": run_state.can_resume(run.status, run.by_trl),
         "attempt": run.status.attempt - run.forked,  # a fork is no second try
-        "update": run.status.update,
-        "num_updates": run.status.num_updates,
-        "started_at": run.status.started_at,
         "duration": round(run.duration_seconds, 1),
-        "unit": run.unit,
         "headline": headline._asdict() if headline else None,
         "behaviours": [meter.ends() for meter in counted],
-        "spark": run.spark,
     }
 
 
@@ -94,13 +78,10 @@ def _sweep(
     outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
 ) -> dict[str, Any]:
     """A sweep as a row of the history; its gain is that of the setting with the highest mean so far."""
-    statuses = {run.id: run.status for run in runs}
-    found = progress_of(outputs, sweep, statuses)
-    first = runs[0]
+    first, progress = runs[0], sweep_data.progress_data(outputs, sweep, {run.id: run.status for run in runs})
     ends = {run.id: _end(headlines[run.id]) for run in runs if run.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
     best = max(rows, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
-    left = all_left([*statuses.values()], time.time())
     return {
         "id": sweep.name,
         "title": sweep.name,
@@ -110,14 +91,8 @@ def _sweep(
         "reward": _alike(run.reward for run in runs),
         "beta": _alike_value([run.beta for run in runs]),
         "learning_rate": _alike_value([run.learning_rate for run in runs]),
-        "on": sweep.on,
-        "state": found.state,
-        "words": found.words,
-        "done": found.done,
-        "total": found.total,
-        "ended": found.ended,
-        "left": None if left is None or found.ended else left,
-        "resumable": found.unmade > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
+        **progress,
+        "resumable": progress["unmade"] > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
@@ -132,7 +107,7 @@ def _sweep(
 
 
 def first_title(sweep: Sweep, run: RunSummary) -> str:
-    """What its runs are runs of: the title that its base brings along, else what somebody named."""
+    """What its runs are runs of: the title that its base brings along, else the name of that."""
     try:
         return describe.title_of(sweep.config(run.id))
     except InvalidConfig:

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig
-from playground.errors import InvalidConfig
 from playground.insight import over_seeds
 from playground.insight.intervals import Interval
 from playground.insight.over_seeds import Curve, RunEnd, SettingRow
@@ -45,19 +43,12 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
     ends = {run.id: end for run in finished if (end := over_seeds.end_of(run))}
     rows = over_seeds.rows(sweep, ends)
     chosen = [place for place in dict.fromkeys(shown or range(MOST_SHOWN)) if 0 <= place < len(rows)][:MOST_SHOWN]
-    configs = _configs(sweep, rows)
-    found, left = progress_of(outputs, sweep, statuses), all_left([*statuses.values()], time.time())
+    configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
     return {
         "name": sweep.name,
-        "on": sweep.on,
+        **progress_data(outputs, sweep, statuses),
         "told": varies(sweep),
         "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
-        "state": found.state,
-        "words": found.words,
-        "done": found.done,
-        "total": found.total,
-        "ended": found.ended,
-        "left": None if left is None or found.ended else left,
         "seeds": len(sweep.vary.get(SEED, [0])),
         "unit": configs[0].score_unit if configs else "sd",
         "num_updates": max((status.num_updates for status in statuses.values()), default=0),
@@ -69,6 +60,13 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
             ("kl", "score"), sorted((end.path[-1].kl, end.path[-1].score) for end in ends.values() if end.path)
         ),
     }
+
+
+def progress_data(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
+    """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
+    found, left = progress_of(outputs, sweep, statuses), all_left([*statuses.values()], time.time())
+    known = {name: getattr(found, name) for name in ("state", "words", "done", "total", "ended", "unmade")}
+    return {"on": sweep.on, **known, "left": None if found.ended else left}
 
 
 def _setting(
@@ -153,11 +151,3 @@ def share_data(found: Interval) -> dict[str, Any]:
     low, high = found.share_bounds or (None, None)
     percent = {"mean": found.mean, "low": low, "high": high}
     return {name: None if value is None else round(100 * value) for name, value in percent.items()}
-
-
-def _configs(sweep: Sweep, rows: Sequence[SettingRow]) -> list[RunConfig]:
-    """One of each setting; none where this version cannot read them any more."""
-    try:
-        return [sweep.config(row.setting.runs[0]) for row in rows]
-    except InvalidConfig:
-        return []

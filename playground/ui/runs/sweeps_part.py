@@ -56,7 +56,7 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
     """The functions for who may start runs, and for who may steer those that are there."""
 
     def run_of(name: Any) -> str | None:
-        """Any run of a sweep, for whether it is one's own: whoever started one of them started all."""
+        """Any run of a sweep, for whether it is one's own: one visitor started all of them."""
         try:
             runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, str(name)))
         except RunNotFound:

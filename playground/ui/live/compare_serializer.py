@@ -8,11 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-<<<<<<< HEAD
-from pathlib import Path
-=======
-from statistics import fmean
->>>>>>> l_door
 from typing import Any, NamedTuple
 
 from playground.config import Behaviour, RunConfig, methods
@@ -127,28 +122,15 @@ class Went(NamedTuple):
 
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
-<<<<<<< HEAD
-        """Of a run as it is on disk now; read once for as long as nothing is added. Raises: InvalidConfig."""
-        files = (run.config_path, run.metrics_path, run.samples_path, run.events_path)
-        way, data = _went(run.path, tuple(path.stat().st_size if path.exists() else 0 for path in files))
-        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
-=======
         """Of a run as it is on disk now. Raises: InvalidConfig."""
-        way, looks, data = _went(run)
-        lines = insight_serializer.frontier_lines(looks, insight_serializer.possible_of(run, None))
->>>>>>> l_door
+        way, data = _went(run)
+        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
         end = before_after.headline_of(run)
         return cls(way, {**data, **lines, "end": end and end._asdict()})
 
 
-<<<<<<< HEAD
-@functools.lru_cache(maxsize=32)
-def _went(folder: Path, sizes: tuple[int, ...]) -> tuple[list[PathPoint], dict[str, Any]]:
-    run = RunDirectory(folder)
-=======
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
-def _went(run: RunDirectory) -> tuple[list[roads.RoadLook], list[against_kl.Look], dict[str, Any]]:
->>>>>>> l_door
+def _went(run: RunDirectory) -> tuple[list[PathPoint], dict[str, Any]]:
     config, samples, events = run.config(), run.samples(), run.events()
     bill = compute.bill(config, run.metrics(), events)
     data = {

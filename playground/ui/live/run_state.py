@@ -16,13 +16,8 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
-<<<<<<< HEAD
-from playground.runs.folder import checkpoints, exit_reasons, processes
-=======
 from playground.insight.before_after import read_once
-from playground.runs.end import processes
-from playground.runs.folder import checkpoints, end_reasons
->>>>>>> l_door
+from playground.runs.folder import checkpoints, exit_reasons, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.start import launcher, queue

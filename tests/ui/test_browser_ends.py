@@ -63,7 +63,7 @@ def run_in_view(page):
 
 
 def test_an_end_says_what_happened_and_what_to_do(site, open_page):
-    """Words and buttons of each reason come from the server: `tests/ui/test_serializers.py`."""
+    """Three of the reasons: the others differ in words only."""
     page, notice = open_page, open_page.locator(".notice")
     for reason, state in (("out_of_memory", "failed"), ("killed", "interrupted"), ("stopped", "stopped")):
         end, name = exit_reasons.EXIT_REASONS[reason], f"end-{reason.replace('_', '-')}"

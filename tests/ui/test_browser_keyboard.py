@@ -15,7 +15,7 @@ from tests.ui.conftest import HEIGHT, PROJECT, go, visit
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import SCORE, wait_for_update
+from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import ASK_NOW, begin, button  # noqa: F401
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
@@ -273,21 +273,3 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, ope
     launcher.stop(run)
     expect(page.locator(".live-settings")).to_be_hidden()
     expect(page.locator("#run-title")).to_be_focused()
-
-
-def test_a_press_that_takes_its_own_button_away_leaves_the_focus_beside_it(site, open_page):
-    fake_run.write_run(site.outputs, "looked-at")
-    page = open_page
-    go(page, "train", run="looked-at")
-    stand_on(button(page, "Save the model"))
-    page.keyboard.press("Enter")
-    expect(page.locator(".take-told")).to_contain_text("The fake service does not know")
-    assert_still_there(page)
-    page.locator(f"{SCORE}[data-drawn]").hover(position={"x": 60, "y": 80})
-    page.mouse.down()
-    page.locator(SCORE).hover(position={"x": 140, "y": 90})
-    page.mouse.up()
-    button(page, "Whole run").focus()
-    page.keyboard.press("Enter")
-    expect(button(page, "Whole run")).to_be_hidden()
-    expect(button(page, "Table")).to_be_focused()

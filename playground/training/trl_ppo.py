@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,36 +26,9 @@ from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop.measures import capped_exp, mean_known, of_completions
 from playground.training.loop.sampling import left_pad
-from playground.training.loop.scoring import Scorer, Scores
-from playground.training.models.language_model import Critic, LanguageModel, Tokens
+from playground.training.loop.scoring import Scores
+from playground.training.models.language_model import Critic, LanguageModel
 from playground.training.trl_adapter import TRLAdapter, require_finite, special_tokens
-
-
-class PromptFeed:
-    """Dataset and collator in one: hands TRL the prompts of each update, in the order of our own engine.
-
-    TRL's sampler shuffles positions; which prompts make a batch does not depend on it. Long enough that TRL never
-    reaches its end, where it would take extra optimizer steps.
-    """
-
-    def __init__(self, config: RunConfig, prompts: list[Prompt], tokens: Tokens) -> None:
-        self._config, self._prompts, self._tokens = config, prompts, tokens
-        self._handed_out = 0
-        self.waiting: deque[tuple[Prompt, int]] = deque()  # (prompt, width of its batch), in the order of the rollout
-
-    def __len__(self) -> int:
-        return (self._config.ppo.num_updates + 1) * self._config.ppo.batch_size
-
-    def __getitem__(self, position: int) -> int:
-        return position
-
-    def collate(self, positions: list[int]) -> dict[str, Tensor]:
-        """The next batch, left-padded: {"input_ids": [B, P]}."""
-        batch = prompt_batch(self._prompts, len(positions), self._handed_out, self._config.seed)
-        self._handed_out += 1
-        ids, _ = left_pad([prompt.ids for prompt in batch], self._tokens.pad_id, torch.device("cpu"))
-        self.waiting.extend((prompt, ids.shape[1]) for prompt in batch)
-        return {"input_ids": ids}
 
 
 @dataclass
@@ -98,10 +70,10 @@ class TextRewardModule(nn.Module):
 
     base_model_prefix = "backbone"
 
-    def __init__(self, scorer: Scorer, tokens: Tokens, feed: PromptFeed, between: Callable[[], None]) -> None:
+    def __init__(self, trainer: TRLTrainer) -> None:
         super().__init__()
         self.score = nn.Identity()
-        self._scorer, self._tokens, self._feed, self._between = scorer, tokens, feed, between
+        self._trainer = trainer
         self.seen = ScoredBatch()
 
     @property
@@ -116,25 +88,26 @@ class TextRewardModule(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, **_: Any) -> BaseModelOutput:
         """[B, T] ids, prompts left-padded, everything behind the end-of-sequence token padding -> scores [B, T, 1]."""
-        self._between()
-        clock, seen, pad_id = time.perf_counter(), self.seen, self._tokens.pad_id
+        trainer, tokens = self._trainer, self._trainer.tokens
+        trainer.between()
+        clock, seen, pad_id = time.perf_counter(), self.seen, tokens.pad_id
         prompts, completions = [], []
         for ids, real in zip(input_ids.tolist(), attention_mask.bool().tolist(), strict=True):
-            prompt, width = self._feed.waiting.popleft()
+            prompt, width = trainer.waiting.popleft()
             asked = [token for token, keep in zip(ids[:width], real[:width], strict=True) if keep]
             if asked != [token for token in prompt.ids if token != pad_id]:  # TRL takes every pad id for padding
                 raise RuntimeError("TRL scored its rows in another order than it was given the prompts.")
             behind, kept = ids[width:], real[width:]
             trained = kept.index(False) if False in kept else len(kept)
-            pad_is_eos = pad_id == self._tokens.eos_id
-            ended = trained < len(kept) if pad_is_eos else (self._tokens.eos_id, True) in zip(behind, kept, strict=True)
+            pad_is_eos = pad_id == tokens.eos_id
+            ended = trained < len(kept) if pad_is_eos else (tokens.eos_id, True) in zip(behind, kept, strict=True)
             prompts.append(prompt.text)
-            completions.append(self._tokens.decode(behind[:trained]))
+            completions.append(tokens.decode(behind[:trained]))
             seen.trained.append(trained)
             seen.lengths.append(trained + (ended and pad_is_eos))
             seen.ended.append(ended)
             seen.width = max(seen.width, len(behind))
-        scores = self._scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
+        scores = trainer.scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
         seen.completions += completions
         seen.add(scores)
         seen.finished_at = time.perf_counter()
@@ -176,8 +149,9 @@ class TRLTrainer(TRLAdapter):
         if problems:
             raise InvalidConfig(problems)
         super().__init__(config, *parts)
-        self.feed = PromptFeed(config, self.prompts, self.tokens)
-        self.reward_model = TextRewardModule(self.scorer, self.tokens, self.feed, lambda: self.between())
+        self.batches = 0  # of prompts that TRL was given
+        self.waiting: deque[tuple[Prompt, int]] = deque()  # (prompt, width of its batch), in the order of the rollout
+        self.reward_model = TextRewardModule(self)
         self.critic = ValueModel(self.policy)
         self.warnings = engines.notes(config)
         if self.tokens.stop_ids:
@@ -201,13 +175,25 @@ class TRLTrainer(TRLAdapter):
             ref_model=self.reference.model,
             reward_model=self.reward_model,
             value_model=self.critic,
-            train_dataset=self.feed,
-            data_collator=self.feed.collate,
+            train_dataset=range((self.config.ppo.num_updates + 1) * self.config.ppo.batch_size),  # of positions
+            data_collator=self.collate,
             callbacks=[listener],
         )
         made.optimizer.optimizer.register_step_pre_hook(self._before_step)
         np.random.seed(derived_seed(self.config.seed, "trl") % 2**32)  # the micro-batches' order, unseeded by TRL
         return made
+
+    def collate(self, positions: list[int]) -> dict[str, Tensor]:
+        """The prompts of an update in the order of our own engine, left-padded: {"input_ids": [B, P]}.
+
+        TRL's sampler shuffles positions; which prompts make a batch does not depend on it. There are more positions
+        than are read: where TRL reaches the end of its dataset it takes extra optimizer steps.
+        """
+        batch = prompt_batch(self.prompts, len(positions), self.batches, self.config.seed)
+        self.batches += 1
+        ids, _ = left_pad([prompt.ids for prompt in batch], self.tokens.pad_id, torch.device("cpu"))
+        self.waiting.extend((prompt, ids.shape[1]) for prompt in batch)
+        return {"input_ids": ids}
 
     def close(self) -> None:
         """See `TRLAdapter.close`."""

@@ -19,8 +19,10 @@ from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.training.data.random_streams import TokenNoise
 from playground.training.models.kv_cache import GrowingCache, cache_for
 from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
+from playground.training.ranks.ranks import Ranks
 
 NEVER = -1e9  # a logit whose softmax is 0
+OF_EPISODES = ("completion_ids", "mask", "log_probs", "values", "entropies", "ended")  # what ranks pass on
 SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is left; each time copies the KV cache
 
 
@@ -101,6 +103,27 @@ def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tup
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     mask = torch.arange(width, device=device).unsqueeze(0) >= (width - lengths).unsqueeze(1)
     return ids, mask
+
+
+def whole_batch(
+    ranks: Ranks, prompts: list[list[int]], pad_id: int, mine: Episodes, of_mine: dict[str, Tensor]
+) -> tuple[Episodes, dict[str, Tensor]]:
+    """All B episodes that several ranks have written, and what else is known of them, [B, C] each.
+
+    Args:
+        prompts: B token lists. mine: this rank's share of the episodes, whose features are not passed on. of_mine:
+            further figures of that share.
+    """
+    tensors = {name: getattr(mine, name) for name in OF_EPISODES} | of_mine
+    if mine.allowed is not None:
+        tensors["allowed"] = mine.allowed
+    found = ranks.gather(tensors, len(prompts))
+    ids, prompt_mask = left_pad(prompts, pad_id, mine.mask.device)
+    columns = torch.arange(found["mask"].shape[1], device=mine.mask.device)
+    real = columns < found["mask"].sum(1, keepdim=True)
+    found["completion_ids"] = torch.where(real, found["completion_ids"], pad_id)
+    whole = Episodes(ids, prompt_mask, **{name: found[name] for name in OF_EPISODES}, allowed=found.get("allowed"))
+    return whole, {name: found[name] for name in of_mine}
 
 
 class Keep(NamedTuple):

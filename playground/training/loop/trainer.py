@@ -34,9 +34,8 @@ from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps
 from playground.training.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
 from playground.training.loop.passes import compared, micro_batches, put
-from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample
+from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.training.loop.scoring import Scorer, Scores
-from playground.training.loop.whole_batch import whole_batch
 from playground.training.models.language_model import Critic, LanguageModel, Tokens
 from playground.training.ranks.ranks import ALONE, Ranks
 

@@ -6,8 +6,8 @@ identity is one line of algebra). So KL(pi || pi*) says how far from right a tra
 
 Pure numpy; knows nothing of models or trainers.
 
-A policy over the completions of a prompt is a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], one
-row for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole completions. V tokens, T at most
+A policy over the completions of a prompt is a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], a row
+for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole completions. V tokens, T at most
 of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. KL in nats per completion.
 """
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from PIL import Image
 
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -346,7 +347,15 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         if place == {"tab": "train", "run": "wide"}:
             drawn = page.locator(".charts-small .canvas:has(*)")
             expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
-            expect(drawn).to_have_count(0)  # what nobody sees is not painted
+            expect(drawn).to_have_count(0)  # what nobody sees is not painted, but in a picture
+            page.get_by_role("button", name="Projector").click()
+            expect(page.get_by_role("button", name="Projector")).to_have_attribute("aria-pressed", "true")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            with page.expect_download() as saved:
+                page.get_by_role("button", name="PNG").click()
+            expect(drawn).to_have_count(page.locator(".charts-small .chart").locator("visible=true").count())
+            assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
+            page.get_by_role("button", name="Projector").click()
             page.get_by_role("button", name="Set up a run").click()
             expect(page.locator("#start")).to_be_visible()
             page.keyboard.press("Escape")

@@ -60,7 +60,8 @@ export function plainFigure(options) {
 
 /** The size of the numbers at the axes. */
 export function axisPixels() {
-  return document.body.classList.contains("presentation") ? 24 : 11;
+  const { classList } = document.body;
+  return classList.contains("presentation") ? 24 : classList.contains("projector") ? 15 : 11;
 }
 
 /** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */

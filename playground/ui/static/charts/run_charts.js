@@ -10,6 +10,7 @@ import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
+import { savePng } from "./png.js";
 import { buttonOf, el, headOf, setAttribute, setHidden, setText, showWrong, signOf, tableOf } from "../core/dom.js";
 import { runPath, url } from "../core/server.js";
 import { number } from "../core/format.js";
@@ -44,6 +45,8 @@ export class Charts {
     this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a.quiet-button", { download: "", title: "All numbers, for a spreadsheet" }, "CSV");
+    this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
+      onclick: () => this.savePicture() }, "PNG");
     this.large = el("div.charts-large");
     this.more = el("div.charts-more");
     this.small = el("div.charts-small");
@@ -58,7 +61,7 @@ export class Charts {
     this.wrong = el("p.wrong-note", { hidden: true });
     this.root = el("div.charts",
       el("div.chart-bar", el("h2", "Curves"), help, this.where, el("span.grow"), reset,
-        smoothing, over, this.tableButton, this.csv),
+        smoothing, over, this.tableButton, this.png, this.csv),
       this.wrong, this.note, this.body, this.table, this.changes, this.warnings);
     element.append(this.root);
   }
@@ -90,6 +93,7 @@ export class Charts {
       this.root.classList.add("undrawn");
       return;
     }
+    this.png.disabled = false;
     for (const chart of this.group.charts) chart.sighted(chart.inSight);
     this.drawLarge();
   }
@@ -101,6 +105,23 @@ export class Charts {
       await frame();
       if (!chart.view) await chart.present();
     }
+  }
+
+  /** The charts that are shown as one picture, also those that nobody has looked at yet. */
+  async savePicture() {
+    if (!this.table.hidden) this.toggleTable();
+    const shown = this.group.charts.filter(({ card }) => !card.hidden
+      && (this.folded.open || !this.folded.contains(card)));
+    for (const chart of shown) {
+      const { inSight } = chart;
+      await chart.sighted(true);
+      chart.inSight = inSight;
+    }
+    await frame(); // in which figures that were hidden have a size again, and take what they are to paint
+    await frame();
+    for (const chart of shown) chart.view.repaint(); // not `ready`: Bokeh breaks that promise if a paint comes late
+    savePng(shown, this.marks.map(({ number, update, messages }) =>
+      `${number} ${whenChanged(update)}: ${messages.join(", ")}`));
   }
 
   /**

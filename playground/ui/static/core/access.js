@@ -4,7 +4,7 @@
 //
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
-import { el } from "./dom.js";
+import { buttonOf, copied, el, setText } from "./dom.js";
 import { getJson } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
@@ -77,8 +77,12 @@ function bannerOf({ notice, role, mode, share }) {
   if (notice) return el("p.access-banner", { role: "note" }, notice);
   if (role !== "host" || mode !== "classroom") return null;
   const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", address)]);
+  const told = el("span", { role: "status" });
+  const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
+    if (await copied(share[0])) setText(told, " Copied.");
+  } }, "Copy the address") : null;
   return el("p.access-banner", { role: "note" }, "You are the host: you start, steer and delete runs. ",
-    ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]));
+    ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
 }
 
 function caps([models, ...most]) {

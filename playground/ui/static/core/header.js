@@ -1,7 +1,7 @@
-// The header: brand, navigation, machine facts, presentation and light/dark switches.
+// The header: brand, navigation, machine facts, presentation, projector and light/dark switches.
 
 import { showAccess } from "./access.js";
-import { buttonOf, el, setText, showParts } from "./dom.js";
+import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
 import { tameDropdowns } from "./dropdowns.js";
 import { onHome } from "./home.js";
 import { go, link, onPlace, place } from "./nav.js";
@@ -15,7 +15,7 @@ export function mount(element) {
   element.append(el("header.top",
     el("a.brand", { href: "?" }, "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
-    el("span.grow"), training, machine, presentationSwitch(), themeSwitch()));
+    el("span.grow"), training, machine, presentationSwitch(), ...lookSwitches()));
   showAccess(element);
   tameDropdowns();
   onPlace(({ page }) => {
@@ -46,26 +46,33 @@ function presentationSwitch() {
   return button;
 }
 
-/** Light or dark: a class of the page that is remembered. */
-function themeSwitch() {
+/** Two switches, of which each sets a class of the page and remembers it: larger text, and light or dark. */
+function lookSwitches() {
   const { classList } = document.body;
-  const theme = buttonOf("switch", { title: "Light or dark", onclick: () => {
-    remember("playground-theme", classList.toggle("dark") ? "dark" : "light");
+  const change = (name, key, on, off) => {
+    remember(key, classList.toggle(name) ? on : off);
     show();
-  } });
+  };
+  const projector = buttonOf("switch", { onclick: () => change("projector", "playground-projector", "on", ""),
+    title: "Projector: larger text" }, named("A\u207A", " Projector"));
+  const theme = buttonOf("switch", { onclick: () => change("dark", "playground-theme", "dark", "light"),
+    title: "Light or dark" });
   let announced = "";
   function show() {
-    showParts(theme, classList.contains("dark") ? named("\u2600", " Light") : named("\u263E", " Dark"));
-    const look = ["dark", "presentation"].filter((name) => classList.contains(name)).join();
+    const dark = classList.contains("dark");
+    setAttribute(projector, "aria-pressed", String(classList.contains("projector")));
+    showParts(theme, dark ? named("\u2600", " Light") : named("\u263E", " Dark"));
+    const look = ["dark", "projector", "presentation"].filter((name) => classList.contains(name)).join();
     if (look === announced) return;
     announced = look;
     document.dispatchEvent(new CustomEvent("playground-look"));
   }
   const wanted = recall("playground-theme");
   if (wanted && !new URLSearchParams(location.search).get("__theme")) classList.toggle("dark", wanted === "dark");
+  classList.toggle("projector", recall("playground-projector") === "on");
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
-  return theme;
+  return [projector, theme];
 }
 
 /** A sign with its name, for which a narrow window has no room. */

@@ -1,8 +1,8 @@
 // Below the prompt of one's own: the histograms of the fixed prompts, and the table of Compare, prompt by prompt, which
-// is sorted and filtered. runs/compare.js says what is shown.
+// is sorted, filtered and read blind. runs/compare.js says what is shown.
 
 import { histogramsOf } from "../charts/histograms.js";
-import { buttonOf, el, headOf, menuOf, optionsOf, setText, setWords, showParts,
+import { buttonOf, el, headOf, menuOf, optionsOf, setAttribute, setText, setWords, showParts,
   tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
 import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
@@ -38,6 +38,8 @@ export class PairTable {
   constructor() {
     this.data = null;
     this.limit = FIRST_ROWS;
+    this.blind = false;
+    this.swaps = new Map(); // which pairs are shown the other way round
     const again = () => this.fill();
     this.plots = el("div.histograms");
     this.sort = menuOf(Object.entries(SORTS).map(([value, [name]]) => [value, name]),
@@ -46,6 +48,8 @@ export class PairTable {
       oninput: again });
     this.only = menuOf([], { "aria-label": "Which prompts", onchange: again });
     this.offer(null);
+    this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
+      title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span.muted");
     this.rows = el("div");
     this.more = buttonOf("quiet-button", { onclick: () => {
@@ -56,7 +60,7 @@ export class PairTable {
     this.plotsPanel = el("section.panel", this.plots);
     below.append(this.plotsPanel, el("section.panel",
       el("div.bar", el("h2", "Prompt by prompt"), this.count, el("span.grow"),
-        this.filter, this.only, this.sort), this.rows, this.more, this.empty));
+        this.filter, this.only, this.sort, this.blindButton), this.rows, this.more, this.empty));
   }
 
   /** What the server has of the pair; null, and why there is nothing. `run` is the id of the run that is shown. */
@@ -98,16 +102,25 @@ export class PairTable {
     this.fill();
   }
 
+  toggleBlind() {
+    this.blind = !this.blind;
+    this.swaps.clear();
+    setAttribute(this.blindButton, "aria-pressed", String(this.blind));
+    setText(this.blindButton, this.blind ? "Reveal" : "Read blind");
+    this.fill();
+  }
+
   fill() {
     if (!this.data) return;
     const words = this.filter.value.toLowerCase().trim();
     const wanted = CHOICES[this.only.value]?.[1] ?? ((row) => hasTurned(row, this.only.value));
-    const key = SORTS[this.sort.value][1];
+    const key = SORTS[this.blind ? "order" : this.sort.value][1]; // a sorted list would give the answer away
+    this.sort.disabled = this.blind;
     const found = this.data.rows
       .filter((row) => wanted(row)
         && `${row.prompt} ${row.before.text} ${row.after.text}`.toLowerCase().includes(words))
       .sort((a, b) => key(a) - key(b) || a.id - b.id);
-    const rows = found.slice(0, this.limit).map((row) => this.row(row));
+    const rows = found.slice(0, this.limit).map((row) => (this.blind ? this.blindRow(row) : this.row(row)));
     showParts(this.rows, found.length
       ? [tableOf(`pairs compare${this.data.other ? " two-runs" : ""}`, this.headings(), rows)] : []);
     this.more.hidden = found.length <= this.limit;
@@ -117,11 +130,20 @@ export class PairTable {
   }
 
   headings() {
+    if (this.blind) return [headOf("Prompt", "prompt"), "One", "Other"];
     const { other, run, update } = this.data;
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
     return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
       headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS), headOf("Tokens", "figure")];
+  }
+
+  blindRow({ id, seed, prompt, before, after }) {
+    const key = `${id} ${seed}`;
+    if (!this.swaps.has(key)) this.swaps.set(key, Math.random() < 0.5);
+    const pair = [before.text, after.text].map((text) => textPair(null, text)[1]); // nothing is marked
+    const [left, right] = this.swaps.get(key) ? pair.reverse() : pair;
+    return pairRow({ prompt, sides: [{ label: "One", parts: left }, { label: "Other", parts: right }] });
   }
 
   row(row) {

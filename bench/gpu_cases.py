@@ -236,53 +236,30 @@ def make_model(place: Place) -> dict[str, Any]:
     return {"parameters": sum(weight.numel() for weight in model.parameters())}
 
 
-def half_billion(place: Place) -> dict[str, Any]:
-    """Ours, everything trained: in bf16, and in fp32 as TRL is held to by its adapter."""
-    found = {}
-    for precision in ("bf16", "fp32"):
-        found[precision] = updates(place, place.config(model={"precision": precision}), f"full-{precision}")
-    return found
+def of_updates(*forms: str, packages: tuple[str, ...] = (), **parts: Any) -> Callable[[Place], dict[str, Any]]:
+    """A case: the updates of that model in some precisions, with some parts of its configuration given."""
+
+    def run(place: Place) -> dict[str, Any]:
+        from playground.config import engines
+
+        needs(*packages)
+        if "engine" in parts and (reason := engines.availability()):
+            raise Skipped(reason)
+        found = {}
+        for form in forms:
+            given = {**parts, "model": {**parts.get("model", {}), "precision": form}}
+            given |= {"rewards": [judge(place, given["model"])]} if "quantization" in given["model"] else {}
+            name = "-".join([form, *sorted(parts), *given["model"].get("quantization", "").split()])
+            found[form] = updates(place, place.config(**given), name)
+        return found
+
+    return run
 
 
-def half_billion_trl(place: Place) -> dict[str, Any]:
-    """TRL's PPOTrainer in the same configuration; its adapter takes fp32 only."""
-    from playground.config import engines
-
-    needs("trl")
-    if reason := engines.availability():
-        raise Skipped(reason)
-    return {"fp32": updates(place, place.config(engine="trl", model={"precision": "fp32"}), "trl")}
-
-
-def half_billion_dpo(place: Place) -> dict[str, Any]:
-    """Another road: TRL's DPOTrainer on pairs that the start model writes."""
-    needs("trl")
-    config = place.config(method="dpo", model={"precision": "bf16"}, ppo={"samples_per_prompt": 2})
-    return {"bf16": updates(place, config, "dpo")}
-
-
-def lora(place: Place) -> dict[str, Any]:
-    """Ours, LoRA beside bf16 weights."""
-    needs("peft")
-    return {"bf16": updates(place, place.config(model={"precision": "bf16", "adapter": {"kind": "lora"}}), "lora")}
-
-
-def int8(place: Place) -> dict[str, Any]:
-    """See `quantized`."""
-    return quantized(place, "int8")
-
-
-def nf4(place: Place) -> dict[str, Any]:
-    """See `quantized`."""
-    return quantized(place, "nf4")
-
-
-def quantized(place: Place, kind: str) -> dict[str, Any]:
-    """LoRA beside weights of fewer bits, scored by a reward model of as many."""
-    needs("peft", "bitsandbytes")
-    reward = {"kind": "model", "source": str(place.folder / "judge"), "quantization": kind, "template": "plain"}
-    model = {"precision": "bf16", "quantization": kind, "adapter": {"kind": "lora"}}
-    return {"bf16": updates(place, place.config(model=model, rewards=[reward]), kind)}
+def judge(place: Place, model: dict[str, Any]) -> dict[str, Any]:
+    """A reward model of as few bits as the policy."""
+    plain = {"kind": "model", "source": str(place.folder / "judge"), "template": "plain"}
+    return {**plain, "quantization": model["quantization"]}
 
 
 def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
@@ -667,20 +644,23 @@ class Case:
     seconds: float
 
 
+LORA, BITS = {"kind": "lora"}, ("peft", "bitsandbytes")
 CASES: dict[str, Case] = {
     "parity": Case(parity, 60),
     "preset": Case(preset, 100),
     "model": Case(make_model, 45),
-    "0.5B": Case(half_billion, 75),
-    "0.5B, TRL": Case(half_billion_trl, 90),
-    "LoRA": Case(lora, 45),
-    "int8": Case(int8, 45),
-    "nf4": Case(nf4, 45),
+    "0.5B": Case(of_updates("bf16", "fp32"), 75),  # ours, everything trained
+    "0.5B, TRL": Case(of_updates("fp32", packages=("trl",), engine="trl"), 90),  # its adapter takes fp32 only
+    "LoRA": Case(of_updates("bf16", packages=("peft",), model={"adapter": LORA}), 45),
+    **{
+        kind: Case(of_updates("bf16", packages=BITS, model={"adapter": LORA, "quantization": kind}), 45)
+        for kind in ("int8", "nf4")
+    },
     "decode": Case(decode, 60),
     "memory runs out": Case(memory_runs_out, 75),
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),
     "one rank": Case(one_rank, 45),
     "reward model": Case(reward_model, 60),
-    "0.5B, DPO": Case(half_billion_dpo, 60),
+    "0.5B, DPO": Case(of_updates("bf16", packages=("trl",), method="dpo", ppo={"samples_per_prompt": 2}), 60),
 }

@@ -80,12 +80,12 @@ class Lesson(NamedTuple):
 
 @functools.cache
 def lessons() -> dict[str, Lesson]:
-    """By the name of a preset: those of the story in their order, then the others that ship, by name."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    found = [
-        Lesson(path.stem, **yaml.load(path.read_bytes(), loader).get(yaml_io.LESSON, {}))
-        for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml")))
-    ]
+    """By the name of a preset: those of the story in their order, then the others that ship, by name. A preset's lesson
+    is the last part of its file, and nothing before it is parsed here."""
+    found = []
+    for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml"))):
+        lesson = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.LESSON}:")[2]
+        found.append(Lesson(path.stem, **(yaml.safe_load(lesson) or {})))
     return {one.preset: one for one in sorted(found, key=lambda one: one.number or len(found))}
 
 

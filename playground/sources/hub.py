@@ -144,7 +144,7 @@ def snapshot(
 
     known = facts(source, revision, use)
     options: dict[str, Any] = {"allow_patterns": list(WANTED), "ignore_patterns": list(NOT_WANTED)}
-    options |= {"revision": _revision(revision), "cache_dir": cache_folder(), "endpoint": _endpoint()}
+    options |= {"revision": _revision(revision), "cache_dir": cache_folder()}
     counter = _Counter()
     result: list[str | BaseException] = []
 
@@ -257,17 +257,13 @@ def _is_wanted(file: str) -> bool:
 def _api() -> Any:
     from huggingface_hub import HfApi
 
-    return HfApi(endpoint=_endpoint())
-
-
-def _endpoint() -> str | None:
-    return os.environ.get("HF_ENDPOINT") or None
+    return HfApi()
 
 
 def _config(name: str, commit: str) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
-    options: dict[str, Any] = {"cache_dir": cache_folder(), "endpoint": _endpoint(), "etag_timeout": FACTS_SECONDS}
+    options: dict[str, Any] = {"cache_dir": cache_folder(), "etag_timeout": FACTS_SECONDS}
     with _as_refusal(name, commit):
         path = hf_hub_download(name, "config.json", revision=commit, **options)
     return weight_files.read_json(Path(path))

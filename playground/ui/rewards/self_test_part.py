@@ -58,7 +58,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
                 min_width=150, elem_id="check-template",
             )  # fmt: skip
             held_in = gr.Dropdown(
-                list(HELD_IN), value="Full precision", label="Held in", info="Fewer bits: what it costs.", scale=2,
+                list(HELD_IN), value="Full precision", label="Held in", info="As it will be used.", scale=2,
                 min_width=150, elem_id="check-bits",
             )  # fmt: skip
             label = gr.Textbox(

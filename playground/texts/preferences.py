@@ -25,15 +25,13 @@ MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test
 class Pair(NamedTuple):
     """One prompt, the completion that was chosen and the one that was rejected.
 
-    `better` and `share` are known of annotators of the pocket world only: whether the chosen one is truly what they
-    like more, and with which probability they answer so.
+    `better` is known of annotators of the pocket world only: whether the chosen one is truly what they like more.
     """
 
     prompt: str
     chosen: str
     rejected: str
     better: bool | None = None
-    share: float | None = None
 
 
 @dataclasses.dataclass

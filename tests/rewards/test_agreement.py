@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 from playground.rewards import agreement
@@ -36,6 +37,15 @@ def test_a_share_has_wilsons_interval() -> None:
     assert agreement.wilson(0.5, 20) == pytest.approx((0.2993, 0.7007), abs=1e-4)
     assert agreement.wilson(1.0, 10) == pytest.approx((10 / (10 + 1.96**2), 1.0))
     assert agreement.wilson(0.0, 10)[0] == 0.0
+
+
+def test_the_interval_of_a_share_holds_where_groups_have_several_values_that_are_alike() -> None:
+    draws, held, times = np.random.default_rng(0), 0, 200
+    for _ in range(times):
+        marks = (draws.random((30, 4)) < draws.beta(1.6, 0.4, (30, 1))).astype(float)  # 0.8 on average, each by itself
+        low, high = agreement.wilson(float(marks.mean()), agreement.effective(marks.tolist()) or 30)
+        held += low <= 0.8 <= high
+    assert held >= 0.92 * times
 
 
 @pytest.mark.parametrize(("count", "quantile"), [(2, 12.706), (11, 2.228), (12, 2.201), (31, 2.042), (65, 1.998)])

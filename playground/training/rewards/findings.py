@@ -24,15 +24,6 @@ CLEARER, ERRORS = 1.5, 4  # a margin larger by this factor, and by so many stand
 FEWEST = 8  # pairs; of fewer a standard error says too little
 
 
-@dataclass
-class Finding:
-    """One thing that was found, in words: what was measured and what to do."""
-
-    level: str
-    name: str
-    text: str
-
-
 class Tried(NamedTuple):
     """The pairs under one form: of each the score of the good completion less that of the bad one."""
 
@@ -74,12 +65,13 @@ class Tried(NamedTuple):
 
 @dataclass
 class RewardReport:
-    """All of it. What could not be measured, because the model was refused, is empty."""
+    """All of it. What could not be measured, because the model was refused, is empty. A finding has a `level`, a `name`
+    and a `text`: what was measured and what to do."""
 
     name: str
     source: str
     verdict: str = "ok"
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
     template: str = ""
     output: str = ""
     max_length: int | None = None
@@ -94,9 +86,9 @@ class RewardReport:
 
     def say(self, finding: str, **figures: Any) -> None:
         """Add one of the findings of `self_test.toml`; the verdict is the worst of them."""
-        found = Finding(**{name: text.format(**figures) for name, text in WORDS["findings"][finding].items()})
+        found = {name: text.format(**figures) for name, text in WORDS["findings"][finding].items()}
         self.findings.append(found)
-        self.verdict = max(self.verdict, found.level, key=LEVELS.index)
+        self.verdict = max(self.verdict, found["level"], key=LEVELS.index)
 
 
 def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *, generic: bool) -> None:

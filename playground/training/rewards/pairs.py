@@ -157,8 +157,8 @@ def _judged(annotator: Annotator, prompt: str, first: str, second: str, rng: Any
     if judged is None:
         return "no_preference"
     if judged.first:
-        return Pair(prompt, first, second, judged.better, judged.share)
-    return Pair(prompt, second, first, not judged.better, 1 - judged.share)
+        return Pair(prompt, first, second, judged.better)
+    return Pair(prompt, second, first, not judged.better)
 
 
 def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:

@@ -65,7 +65,7 @@ def examined(folder: Path, pairs: ExamplePairs = PAIRS, **settings: Any) -> Rewa
 
 
 def named(report: RewardReport) -> dict[str, str]:
-    return {finding.name: finding.level for finding in report.findings}
+    return {finding["name"]: finding["level"] for finding in report.findings}
 
 
 @pytest.mark.parametrize("fault", cases(FAULTS, always=["wrong separator", "missing end token", "prompt twice"]))
@@ -79,7 +79,7 @@ def test_a_planted_fault_fails(fault: str, trained: Path, tmp_path: Path) -> Non
         path = folder / "tokenizer_config.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token": None}))
         report = examined(folder, template="dialogue")
-        assert report.findings[0].name == fault and "token 2 (<eos>)" in report.findings[0].text
+        assert report.findings[0]["name"] == fault and "token 2 (<eos>)" in report.findings[0]["text"]
     assert report.verdict == "fail" and named(report)[finding] == "fail", report.findings
 
 
@@ -116,7 +116,7 @@ def test_no_spread_and_numbers_that_are_not_finite_fail(tmp_path: Path) -> None:
 def test_examples_that_are_cut_are_counted(trained: Path) -> None:
     report = examined(trained, template="dialogue", max_length=30)
     assert named(report)["examples are cut"] == "warn" and report.lengths["longest"] == 30
-    assert f"{report.lengths['cut_share']:.0%}" in report.findings[0].text
+    assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
 
 
 def test_pairs_whose_scores_are_not_finite_fail(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,7 +179,7 @@ CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("
 def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(mine, others, found, words) -> None:
     report = RewardReport("rewards.0", "it")
     findings.judge_formats(report, mine, others)
-    assert named(report) == found and all(words in finding.text for finding in report.findings)
+    assert named(report) == found and all(words in finding["text"] for finding in report.findings)
 
 
 def test_every_finding_is_one_that_the_documentation_explains() -> None:

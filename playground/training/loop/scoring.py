@@ -128,11 +128,7 @@ class Scorer:
         return self
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Scores:
-        """Score a batch.
-
-        Raises:
-            RewardFailed: see `Mixture`.
-        """
+        """Score a batch. Raises: RewardFailed, see `Mixture`."""
         raw, terms, parts = self.mixture(prompts, completions)
         scores = self.scale(raw)
         scores = [score - self._missing_eos_penalty * (not end) for score, end in zip(scores, ended, strict=True)]

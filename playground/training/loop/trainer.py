@@ -298,11 +298,7 @@ class Collector:
         self.skipped = True
 
     def count_skipped(self) -> None:
-        """Give up when several updates in a row had to be skipped.
-
-        Raises:
-            TrainingDiverged.
-        """
+        """Give up when several updates in a row had to be skipped. Raises: TrainingDiverged."""
         self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.skipped else 0
         if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
             raise TrainingDiverged(

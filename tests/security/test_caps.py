@@ -379,15 +379,15 @@ def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypat
 
     streamed = rules.guard(Action.ASK, stream, lambda sentence: sentence)
     answered = rules.guard(Action.TRY_REWARDS, lambda request: "answered", lambda sentence: sentence)
-    held = [streamed(None, number == 0) for number in range(8)]
+    held = [streamed(number == 0) for number in range(8)]
     assert [next(each) for each in held] == ["begun"] * 8
-    assert [*streamed(None, False)] == [access.MANY_AT_ONCE] == [answered(None, None)]
+    assert [*streamed(False)] == [access.MANY_AT_ONCE] == [answered(None)]
     caller.visitor = visitors.Visitor("c", "elsewhere")
-    assert answered(None, None) == "answered"
+    assert answered(None) == "answered"
     caller.visitor = visitors.Visitor("c", "near")
     assert "away" in next(held[0]) and [*held[0]] == []
     held[1].close()
-    assert [*streamed(None, False)] == ["begun"] and answered(None, None) == "answered"
+    assert [*streamed(False)] == ["begun"] and answered(None) == "answered"
     assert rules.limiter.held == {("answers", "near"): 6}
 
 

@@ -110,8 +110,8 @@ def test_without_a_request_a_caller_is_a_visitor():
     for mode in ("classroom", "space"):
         rules = Access(mode)
         assert rules.caller(None).role is Role.VISITOR
-        assert rules.guard(Action.DELETE, lambda run: 1 / 0, lambda sentence: sentence)(None, "done").endswith(".")
-    assert Access().guard(Action.DELETE, lambda run: run)(None, "done") == "done"
+        assert rules.guard(Action.DELETE, lambda run: 1 / 0, lambda sentence: sentence)("done").endswith(".")
+    assert Access().guard(Action.DELETE, lambda run: run)("done") == "done"
 
 
 ADDRESSES = """

@@ -30,14 +30,19 @@ async def read(request: Request) -> PlainTextResponse:
     return PlainTextResponse(str(len(await request.body())))
 
 
+def through(door, address="10.0.0.1"):
+    """A client of an address, as the middleware sees it."""
+    transport = httpx.ASGITransport(app=door, client=(address, 1))
+    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
+
+
 def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None):
     """A client of a small application behind the middleware."""
     access = Access(mode)
     access.limits = LIMITS[mode]._replace(request_bytes=cap, upload_bytes=cap)
     paths = ("/", "/live/change", "/gradio_api/upload")
     inner = app or Starlette(routes=[Route(path, read, methods=["GET", "POST"]) for path in paths])
-    transport = httpx.ASGITransport(app=RequestMiddleware(inner, access, listening, names))
-    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
+    return through(RequestMiddleware(inner, access, listening, names))
 
 
 def asked(method="POST", path="/live/change", content=b"", headers=None, **options):
@@ -57,12 +62,6 @@ def scope_of(path, method="POST", **headers):
     ]
     found = {"type": "http", "method": method, "path": path, "root_path": "", "query_string": b"", "scheme": "http"}
     return found | {"headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1)}
-
-
-def through(door, address="10.0.0.1"):
-    """A client of an address, as the middleware sees it."""
-    transport = httpx.ASGITransport(app=door, client=(address, 1))
-    return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
 
 def with_host(token="a-token-of-the-teacher"):

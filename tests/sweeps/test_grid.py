@@ -29,14 +29,8 @@ def refusal(vary: Sequence[str], overrides: Sequence[str] = ()) -> list[str]:
 
 def test_every_value_of_one_field_meets_every_value_of_the_others() -> None:
     found = made(["kl.coef=0.1, 0.25,5e-1", "seed=0,1"], ["ppo.num_updates=7"])
-    assert [(config.kl.coef, config.seed) for config in found.configs] == [
-        (0.1, 0),
-        (0.1, 1),
-        (0.25, 0),
-        (0.25, 1),
-        (0.5, 0),
-        (0.5, 1),
-    ]
+    values = [(config.kl.coef, config.seed) for config in found.configs]
+    assert values == [(0.1, 0), (0.1, 1), (0.25, 0), (0.25, 1), (0.5, 0), (0.5, 1)]
     assert {config.ppo.num_updates for config in found.configs} == {7}
 
 
@@ -48,36 +42,36 @@ def test_values_may_be_names_lists_and_places_in_lists() -> None:
 
 
 def test_everything_wrong_is_said_at_once_and_once() -> None:
-    told = refusal(["kl.coef=0.1,-3", "kl.nothing=1,2", "seed=0,1,x"])
-    assert [one.partition(":")[0] for one in sorted(set(told))] == ["kl.coef", "kl.nothing", "seed"]
-    assert len(told) == 3
+    listed = refusal(["kl.coef=0.1,-3", "kl.nothing=1,2", "seed=0,1,x"])
+    assert [one.partition(":")[0] for one in sorted(set(listed))] == ["kl.coef", "kl.nothing", "seed"]
+    assert len(listed) == 3
 
 
-@pytest.mark.parametrize(
-    ("vary", "told"),
-    [
-        (["kl.coef"], "Write it as field=value,value"),
-        (["=1,2"], "Write it as field=value,value"),
-        (["kl.coef="], "Name its values"),
-        (["kl.coef=0.1", "kl.coef=0.2"], "kl.coef: is varied twice"),
-        (["kl.coef=0.1", "kl={coef: 1}"], "kl: is varied beside kl.coef"),
-        (["seed=0,1,0"], "seed: has the value 0 twice"),
-        (["seed=[0"], "seed"),
-        ([], "Name at least one field"),
-        (["model.adapter.r=4,8"], "model.adapter.r: has no effect here: model.adapter.kind is none."),
-        (["kl.horizon=10,100", "seed=0,1"], "kl.horizon: has no effect here: kl.controller is fixed."),
-        (["steering.strength=1,2"], "steering.strength: has no effect here: method ppo does not read it."),
-    ],
-)
-def test_words_that_vary_nothing_are_refused_with_the_right_form(vary: list[str], told: str) -> None:
-    (sentence,) = refusal(vary)
-    assert told in sentence
+REFUSED = """
+    kl.coef | field=value,value
+    =1,2 | field=value,value
+    kl.coef= | Name its values
+    kl.coef=0.1 & kl.coef=0.2 | kl.coef: is varied twice
+    kl.coef=0.1 & kl={coef: 1} | kl: is varied beside kl.coef
+    seed=0,1,0 | has the value 0 twice
+    seed=[0 | seed
+    model.adapter.r=4,8 | model.adapter.kind is none
+    kl.horizon=10,100 & seed=0,1 | kl.controller is fixed
+    steering.strength=1,2 | method ppo does not read it
+"""
+
+
+@pytest.mark.parametrize("case", REFUSED.strip().splitlines())
+def test_words_that_vary_nothing_are_refused(case: str) -> None:
+    vary, words = case.strip().split(" | ")
+    (sentence,) = refusal(vary.split(" & "))
+    assert words in sentence
+    assert "Name at least one field" in refusal([])[0]
 
 
 def test_a_field_is_either_set_for_all_or_varied() -> None:
-    assert refusal(["kl.coef=0.1,0.2"], ["kl.coef=0.3"]) == [
-        "kl.coef: is both set for all runs and varied. Do one of them."
-    ]
+    (sentence,) = refusal(["kl.coef=0.1,0.2"], ["kl.coef=0.3"])
+    assert "kl.coef: is both set" in sentence
 
 
 def test_too_many_runs_are_counted_and_none_is_made() -> None:

@@ -291,20 +291,20 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     callers: list[Caller] = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
-        assert functions[name](None, "leash")["error"].startswith("This run was started by somebody else.")
-        assert functions[name](None, "nothing")["error"].startswith("This run was started by somebody else.")
+        assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
+        assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
     assert len(queue.waiting(outputs)) == 3
     callers[0] = visitor()
     sweep_making.stop_all(outputs, sweep_record.find(outputs, "leash"))
     history.delete_run(RunDirectory(outputs / "leash-4"))
-    assert functions["stop_sweep"](None, "leash") == {"error": ""}
+    assert functions["stop_sweep"]("leash") == {"error": ""}
     assert requests.of(RunDirectory(outputs / "leash-2")).visitor == str(visitor().visitor)
 
 
 def test_a_class_watches_sweeps_and_starts_none(outputs: Path) -> None:
     access = Access("classroom", outputs)
     functions = sweeps_part.guarded_functions(outputs, access)
-    answers = [one(None, ASKED if "start" in one.__name__ else "leash") for one in functions]
+    answers = [one(ASKED if "start" in one.__name__ else "leash") for one in functions]
     assert {answer["error"] for answer in answers} == {
         "The host controls this page. You can watch, compare and overlay its runs."
     }

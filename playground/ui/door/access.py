@@ -42,6 +42,7 @@ MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answ
 MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
 FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
 Handler = Callable[[Request], Awaitable[Response]]
+NO_REQUEST: Any = object()
 _log = logging.getLogger(__name__)
 
 
@@ -220,6 +221,10 @@ class Access:
         wants_caller = "caller" in inspect.signature(handler).parameters
 
         def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
+            if not isinstance(
+                request, (gr.Request, HTTPConnection)
+            ):  # called from Python; what a browser sends is none
+                request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
             caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
             place = self.limiter.holding(caller.visitor.address, "answers")
             counted = action in OF_A_MODEL and caller.role is Role.VISITOR
@@ -227,21 +232,21 @@ class Access:
                 raise TooManyCalls(MANY_AT_ONCE)
             return handler(*arguments, **({"caller": caller} if wants_caller else {}))
 
-        def function(request: gr.Request | None = None, *arguments: Any) -> Any:
+        def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
             with contextlib.ExitStack() as until_answered:
                 try:
                     return begun(request, arguments, until_answered)
                 except Exception as error:
                     return _answer_to(error, handler, refused)
 
-        def generator(request: gr.Request | None = None, *arguments: Any) -> Iterator[Any]:
+        def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
             with contextlib.ExitStack() as until_answered:
                 try:
                     yield from begun(request, arguments, until_answered)
                 except Exception as error:
                     yield _answer_to(error, handler, refused)
 
-        async def coroutine(request: gr.Request | None = None, *arguments: Any) -> Any:
+        async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
             with contextlib.ExitStack() as until_answered:
                 try:
                     return await begun(request, arguments, until_answered)

@@ -55,20 +55,14 @@ WAYS_IN = {  # where only own names are answered; a public page is as public und
     "classroom": "Open an address that the terminal showed at the start",
 }
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
-POLICY = {
-    "default-src": "'self'",
-    "script-src": "'self' 'unsafe-inline' 'unsafe-eval'",  # Gradio and BokehJS compile templates in the browser
-    "style-src": "'self' 'unsafe-inline'",
-    "img-src": "'self' data: blob:",
-    "font-src": "'self' data:",
-    "connect-src": "'self'",
-    "worker-src": "'self' blob:",
-    "object-src": "'none'",
-    "base-uri": "'self'",
-    "form-action": "'self'",
-}
+POLICY = (  # Gradio and BokehJS compile templates in the browser
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors"
+)
 _log = logging.getLogger(__name__)
-FRAMES = {"space": "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"}
+SELF = "'self'"
+FRAMES = f"{SELF} https://huggingface.co https://*.huggingface.co https://*.hf.space"  # that may show a Space
 
 
 class _Answering:
@@ -108,11 +102,10 @@ class RequestMiddleware:
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
-        policy = {**POLICY, "frame-ancestors": FRAMES.get(access.mode, "'self'")}
         self.headers = {
             "x-content-type-options": "nosniff",
             "referrer-policy": "same-origin",
-            "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+            "content-security-policy": f"{POLICY} {FRAMES if access.mode == 'space' else SELF}",
         }
         if access.mode != "space":
             self.headers |= {"x-frame-options": "SAMEORIGIN", "cross-origin-resource-policy": "same-origin"}

@@ -1,4 +1,4 @@
-"""A run folder on a disk that fills up: a clean end, the last checkpoint whole, and a refusal where it cannot fit."""
+"""A disk that fills up, memory that runs out: a clean end, the last checkpoint whole, a refusal where nothing fits."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ from playground.training.models import loading
 from playground.training.service import questions
 from playground.ui.door import access
 from tests.faults.workers import TINY, tiny
-from tests.security import pages
 from tests.support import PROJECT, run_async, small_config, update_metrics, wait_until
-from tests.ui.conftest import recorded  # noqa: F401
 
 SMALL_DISK = 20_000_000
 ADVICE = "Free some space"
@@ -89,6 +87,22 @@ def test_a_disk_that_fills_up_ends_the_run_and_nothing_else(nursery, outputs, sm
     wait_until(lambda: not other.is_alive())
     assert other.status().state == "stopped"
     figure("the disk fills up in mid-run: clean end, checkpoint whole, other runs unaffected", 1, 1)
+
+
+@pytest.mark.slow
+def test_kinds_of_want_of_memory_are_different_ends_each_with_advice(nursery, outputs, figure):
+    ends = {}
+    for how in ("memory=100000000", "gpu"):
+        run = tiny(outputs, how.partition("=")[0])
+        nursery.worker(run, "none", how)
+        wait_until(run.is_alive, 60)
+        wait_until(lambda run=run: run.status().ended, 120)
+        ends[run.id] = run.status()
+        assert run.latest_checkpoint() is not None
+    assert {name: end.reason for name, end in ends.items()} == {"memory": "out_of_memory", "gpu": "out_of_gpu_memory"}
+    advice = ("Set ", "LoRA", "Halve", "choose a smaller model")  # the last for a run as small as this one
+    assert all(any(words in end.message for words in advice) for end in ends.values()), ends
+    figure("kinds of out-of-memory told apart (GPU, refused)", 2, 2)
 
 
 def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch):
@@ -153,7 +167,6 @@ def test_the_end_can_be_written_on_a_full_disk(tmp_path, small_disk):
 
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "/somewhere/secret/file")
-PAIR = b'{"prompt": "Which?", "chosen": "This.", "rejected": "That."}\n'
 
 
 def full(*_: object, **__: object) -> None:
@@ -162,15 +175,6 @@ def full(*_: object, **__: object) -> None:
 
 def is_advice(message: object) -> bool:
     return ADVICE in str(message) and "secret" not in str(message) and "Errno" not in str(message)
-
-
-def test_an_upload_on_a_full_disk_is_refused_with_its_remedy(tmp_path, recorded, monkeypatch):  # noqa: F811
-    with pages.served("local", tmp_path / "outputs", recorded) as page, page.client() as client:
-        (path,) = client.post("gradio_api/upload", files={"files": ("a.jsonl", PAIR)}).json()
-        monkeypatch.setattr(shutil, "copyfile", full)
-        file = {"path": path, "orig_name": "a.jsonl", "meta": {"_type": "gradio.FileData"}}
-        for part in (0, 1):  # prompts, pairs
-            assert is_advice(pages.call(client, page.index_of("take", part), [file])["text"])
 
 
 def test_every_handler_that_fails_for_the_disk_says_so_and_one_that_fails_otherwise_says_where_to_look(caplog) -> None:

@@ -46,8 +46,7 @@ class TokenFigures(Record):
 
     @model_validator(mode="after")
     def _all_of_the_same_tokens(self) -> Self:
-        lists = (self.log_probs, self.reference_log_probs, self.kl, self.entropies, self.choices, self.values,
-                 self.leash, self.rewards, self.advantages)  # fmt: skip
-        if any(len(one) != len(self.pieces) for one in lists if one is not None) or not all(self.choices):
+        lengths = {len(value) for _, value in self if isinstance(value, list)}
+        if lengths != {len(self.pieces)} or not all(self.choices):
             raise ValueError("each list has an entry for each token")
         return self

@@ -23,7 +23,6 @@ from playground.training.process.session import Session
 from playground.training.ranks.ranks import ALONE, Ranks
 from tests.faults import resuming
 
-UPDATES = 3
 GROUPS = {"method": "grpo", "ppo__samples_per_prompt": 2, "ppo__minibatch_size": 4}
 CASES: dict[str, dict[str, Any]] = {
     "texts of different lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
@@ -38,7 +37,7 @@ CASES: dict[str, dict[str, Any]] = {
 
 def config_of(folder: Path, case: str) -> RunConfig:
     model = "pocket-1m" if "lengths" in case else folder / "llama"
-    return resuming.config(model, ppo__num_updates=UPDATES, **CASES[case])
+    return resuming.config(model, **CASES[case])
 
 
 def trained_alone(folder: Path, case: str) -> Session:

@@ -69,7 +69,7 @@ def test_two_processes_learn_what_one_learns(folder: Path, case: str) -> None:
     assert any(float((alone[name]).abs().max()) > 0 for name in alone)
     one, two = run_of(folder / "alone", case), run_of(folder / "two", case)
     assert [item.completion for item in two.samples()] == [item.completion for item in one.samples()]
-    assert len(two.metrics()) == ranked.UPDATES
+    assert len(two.metrics()) == resuming.UPDATES
     for mine, theirs in zip(two.metrics(), one.metrics(), strict=True):
         assert figures(mine) == pytest.approx(figures(theirs), abs=2e-3, nan_ok=True), mine.update
 

@@ -36,7 +36,8 @@ class Plateau(NamedTuple):
     `update` is None while that is not known; `left` is the most that was still to come then, as a share of the whole
     gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
     `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few evaluations`,
-    `no gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
+    `no gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of
+    steering, which trains nothing.
     """
 
     update: int | None

@@ -94,8 +94,8 @@ export function marginBars(label, { edges, counts }, xName) {
 /** Promised against observed probability, with 95 % intervals; hollow: how the annotator would answer. */
 export function calibrationDots(label, bins, xName) {
   const low = Math.min(0.5, Math.floor(Math.min(...bins.map((bin) => Math.min(bin.low, bin.known ?? 1))) * 10) / 10);
-  const percentOf = (value) => `${Math.round(value * 100)} %`;
-  const { node, x, y, add } = frame({ label, from: 0.5, to: 1, low, high: 1, xName, tell: percentOf, tellX: percentOf,
+  const told = (value) => `${Math.round(value * 100)} %`;
+  const { node, x, y, add } = frame({ label, from: 0.5, to: 1, low, high: 1, xName, tell: told, tellX: told,
     xTicks: [0.5, 0.6, 0.7, 0.8, 0.9, 1], yTicks: roundTicks(low, 1, 5) });
   add("line.diagonal", { x1: x(0.5), y1: y(0.5), x2: x(1), y2: y(1) });
   for (const bin of bins) {

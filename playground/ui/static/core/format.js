@@ -59,7 +59,7 @@ export function percent(value) {
 }
 
 /** Bytes in words: 1.3 GB, 12 MB; below a megabyte 1 MB. */
-export function bytesInWords(bytes) {
+export function bytesTold(bytes) {
   if (bytes >= 1e8) return `${bytes >= 1e10 ? Math.round(bytes / 1e9) : (bytes / 1e9).toFixed(1)} GB`;
   return bytes ? `${number(Math.max(1, Math.round(bytes / 1e6)))} MB` : "0.0 GB";
 }

@@ -2,7 +2,7 @@
 // other forms.
 
 import { el, headOf, setWords, signOf, tableOf, withCode } from "../core/dom.js";
-import { bytesInWords, capital, number, percent, rounded, signed } from "../core/format.js";
+import { bytesTold, capital, number, percent, rounded, signed } from "../core/format.js";
 import { seenPart } from "../core/texts.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
@@ -60,11 +60,11 @@ function facts(report) {
   if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
     `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
       + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
-  if (cost) rows.push([`Held in ${cost.quantization}`, bytesInWords(cost.bytes_held),
-    `instead of ${bytesInWords(cost.bytes_full)}. Rank correlation with the full scores `
+  if (cost) rows.push([`Held in ${cost.quantization}`, bytesTold(cost.bytes_held),
+    `instead of ${bytesTold(cost.bytes_full)}. Rank correlation with the full scores `
       + `${cost.rank_correlation === null ? "none" : cost.rank_correlation.toFixed(3)}; `
       + `${percent(cost.pair_agreement)} of all pairs of the ${cost.completions} completions in the same order.`]);
-  else if (report.bytes_held) rows.push(["Size", bytesInWords(report.bytes_held), "in memory, held in full."]);
+  else if (report.bytes_held) rows.push(["Size", bytesTold(report.bytes_held), "in memory, held in full."]);
   if (!rows.length) return null;
   return el("table.check-facts", el("tbody", rows.map(([name, figure, words]) =>
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));

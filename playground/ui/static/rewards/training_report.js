@@ -101,6 +101,7 @@ function legend() {
 function reportPlots(found) {
   const known = found.calibration.some((bin) => bin.known !== null);
   const { edges, counts } = found.margins;
+  const told = (value) => percent(value);
   return el("div.small-plots",
     plot("Margins", "held-out pairs by score of the chosen minus score of the rejected",
       el("span", el("span.key.wrong", "wrong order"), el("span.key.right", "right order")),
@@ -115,8 +116,8 @@ function reportPlots(found) {
         "how sure: sigma(margin)"),
       numbers("Calibration as numbers", ["promised", "observed", "95 % interval", known ? "annotator" : null,
         "pairs"].filter(Boolean),
-        found.calibration.map((bin) => [percent(bin.predicted), percent(bin.observed),
-          `${percent(bin.low)} to ${percent(bin.high)}`, known ? percent(bin.known) : null,
+        found.calibration.map((bin) => [told(bin.predicted), told(bin.observed),
+          `${told(bin.low)} to ${told(bin.high)}`, known ? told(bin.known) : null,
           String(bin.count)].filter((cell) => cell !== null)))));
 }
 

@@ -2,7 +2,7 @@
 
 import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
-import { bytesInWords, number, timeRange } from "../core/format.js";
+import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
 
@@ -136,5 +136,5 @@ function facts(needs) {
 }
 
 function gigabytes(size) {
-  return bytesInWords(1e9 * size);
+  return bytesTold(1e9 * size);
 }

@@ -82,7 +82,7 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
         alone = found is not None and found.source == "training batch"
         unit = "" if run.unit == "sd" else f" {run.unit}"
         gain = f"{number(found.gain, sign=True)}{unit}{'*' if alone else ''}" if found else "-"
-        changed = [meters.in_words(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_TOLD]
+        changed = [meters.in_words(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_LISTED]
         named = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
         far = f"{run.status.update} of {run.status.num_updates}"
         kl, time = number(found.kl if found else None), duration(run.duration_seconds)

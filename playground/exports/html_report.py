@@ -42,7 +42,7 @@ def page(report: Report) -> str:
     """The whole file."""
     charts = [*curves.panels(report), *curves.single_panels(report)] if report.metrics else []
     records = Records(report.config, report.metrics, report.samples, report.events)
-    lamps = diagnose(records) if len(report.metrics) >= WINDOW else []
+    alerts = diagnose(records) if len(report.metrics) >= WINDOW else []
     return render(
         "report.html.j2",
         report=report,
@@ -50,8 +50,8 @@ def page(report: Report) -> str:
         most=MOST,
         facts=_facts(report),
         line=describe.of(report.config).line(report.title),
-        lit=[lamp for lamp in lamps if lamp.state in LIT],
-        unlit=[(lamp.label, lamp.state, lamp.evidence) for lamp in lamps if lamp.state not in LIT],
+        lit=[alert for alert in alerts if alert.state in LIT],
+        unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if alert.state not in LIT],
         charts=[(panel, curves.svg(panel)) for panel in charts],
         figures=_figures(charts),
         settings=_settings(report.config),

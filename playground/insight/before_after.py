@@ -204,8 +204,8 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
         return ""
     kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
     return (
-        f"By its training batches, for want of a look at the fixed prompts: score {batches.gain:+z.2f} {unit} from the "
-        f"first to update {batches.update}{kl}."
+        f"By its training batches, for want of an evaluation of the fixed prompts: score "
+        f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
     )
 
 

@@ -31,7 +31,7 @@ def metrics(run: RunDirectory | Path | str | Sequence[UpdateMetrics]) -> pd.Data
 
 
 def samples(run: RunDirectory | Path | str | Sequence[Sample]) -> pd.DataFrame:
-    """A row for each completion of a fixed prompt at each look, in the order in which they were written."""
+    """A row for each completion of a fixed prompt at each evaluation, in the order in which they were written."""
     return _table(run, Sample, RunDirectory.samples)
 
 
@@ -41,13 +41,13 @@ def latest(samples_: Sequence[Sample]) -> pd.DataFrame:
 
 
 def evaluations(run: RunDirectory | Path | str | Sequence[Evaluation]) -> pd.DataFrame:
-    """A row for each look at which something was measured beside its samples."""
+    """A row for each evaluation at which something was measured beside its samples."""
     return _table(run, Evaluation, RunDirectory.evaluations)
 
 
 def shares(found: Sequence[Meter]) -> pd.DataFrame:
-    """A row for each behaviour at each look, indexed by update: how many of how many completions, as a share, and its
-    95 % interval."""
+    """A row for each behaviour at each evaluation, indexed by update: how many of how many completions, as a share, and
+    its 95 % interval."""
     import pandas as pd
 
     rows = [

@@ -115,7 +115,7 @@ def verdict(found: Judged, name: str, label: str) -> str:
     if line is None or line.changes[-1] is None:
         return f"{label} has no opinion on these prompts."
     if len(found.updates) < 2:
-        return f"{label} has heard the untrained model; the comparison begins with the next look."
+        return f"{label} has heard the untrained model; the comparison begins with the next evaluation."
     turn = next((item for item in found.turns if item.judge == name), None)
     if turn is not None:
         since = f"after update {turn.update}" if turn.update else "from the start"

@@ -24,7 +24,7 @@ from playground.setup import describe, expected
 from playground.setup.expected import Band
 
 CHANCE = 0.05  # two-sided; a change that luck makes as often is none
-MOST_TOLD = 3  # in a sentence
+MOST_LISTED = 3  # in a sentence
 Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behaviour
 Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
 USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
@@ -176,7 +176,7 @@ def in_words(meter: Meter) -> str:
     return f"{meter.words}: {before.yes} to {after.yes} of {of}"
 
 
-def sentence(found: Sequence[Meter], most: int = MOST_TOLD) -> str:
+def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
     """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
     than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}

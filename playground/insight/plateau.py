@@ -35,8 +35,9 @@ class Plateau(NamedTuple):
 
     `update` is None while that is not known; `left` is the most that was still to come then, as a share of the whole
     gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
-    `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few looks`, `no
-    gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of steering, which trains nothing.
+    `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few evaluations`,
+    `no gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of
+    steering, which trains nothing.
     """
 
     update: int | None
@@ -61,7 +62,7 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     curve = curve_of(samples)
     updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
     if len(updates) < FEWEST_EVALUATIONS or scores.shape[1] < 2:
-        return Plateau(None, reason="few looks")
+        return Plateau(None, reason="few evaluations")
     span = float(scores.max() - scores.min())
     made, gain = scores - scores[0], scores[-1] - scores[0]
     if not surely_positive(gain, span):

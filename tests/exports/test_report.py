@@ -73,14 +73,14 @@ def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words)
     samples = {"ppo": 1, "rloo": 8, "grpo": 8}.get(method, 4)
     baseline = {"rloo": "leave_one_out", "grpo": "group"}.get(method, "value")
     made = small_config(method=method, ppo={"samples_per_prompt": samples, "baseline": baseline})
-    told = card.text(Report.of(RunDirectory.create(outputs, made, "one")), WRITTEN)
-    tags = ModelCard(told).data.tags
-    assert words in told and tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
+    text = card.text(Report.of(RunDirectory.create(outputs, made, "one")), WRITTEN)
+    tags = ModelCard(text).data.tags
+    assert words in text and tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
     assert ("reinforcement-learning" in tags) == (method in ("ppo", "rloo", "grpo"))
     trains = method not in ("steer", "best_of_n")
-    assert ("| trained | every weight |" in told, "| trained | nothing |" in told) == (trains, not trains)
-    assert ("| beta |" in told) == (method in ("ppo", "rloo", "grpo", "dpo"))
-    assert ("| learning rate |" in told) == trains
+    assert ("| trained | every weight |" in text, "| trained | nothing |" in text) == (trains, not trains)
+    assert ("| beta |" in text) == (method in ("ppo", "rloo", "grpo", "dpo"))
+    assert ("| learning rate |" in text) == trains
 
 
 def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed_before_them(outputs):
@@ -93,10 +93,10 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
         writer.set_status(update=update)
         writer.event(changes.EDIT, field=field, value=value)
     writer.samples([sample(number, "after", 1.0, update=1) for number in range(4)])
-    told = card.text(Report.of(run), WRITTEN._replace(update=2))
-    assert f"| updates | 2 of {config.ppo.num_updates}," in told
-    assert "| changed while it trained | `kl.coef` to 0.5 after update 1 |" in told
-    assert "Measured at the last evaluation before these weights, after update 1." in told
+    text = card.text(Report.of(run), WRITTEN._replace(update=2))
+    assert f"| updates | 2 of {config.ppo.num_updates}," in text
+    assert "| changed while it trained | `kl.coef` to 0.5 after update 1 |" in text
+    assert "Measured at the last evaluation before these weights, after update 1." in text
     assert "Measured at the last" not in card.text(Report.of(run), WRITTEN._replace(update=1))
 
 

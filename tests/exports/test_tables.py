@@ -80,7 +80,7 @@ def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
         for number, mark in enumerate(marks)
     ]
     found = rows(csv_tables.behaviours_csv(meters.meters(config, samples), config))
-    told = [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found]
+    figures = [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found]
     ends = [(update, "ends", "2", "2", "1.0") for update in "03"]
-    assert told == [*ends, *((update, "own", "1", "2", "0.5") for update in "03")]
+    assert figures == [*ends, *((update, "own", "1", "2", "0.5") for update in "03")]
     assert found[2]["words"] == "'=shouts" and float(found[0]["low"]) == pytest.approx(1 / (1 + 1.96**2 / 2))

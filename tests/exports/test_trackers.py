@@ -23,7 +23,7 @@ SECRET = "hf_thisisasecrettokenthatnobodysees"
 
 @pytest.fixture
 def run(outputs, monkeypatch):
-    """A finished run of three updates with two looks."""
+    """A finished run of three updates with two evaluations."""
     monkeypatch.setenv("HF_TOKEN", SECRET)
     made = RunDirectory.create(outputs, small_config(), "one")
     writer = RunWriter(made, 3)

@@ -81,11 +81,11 @@ def test_samples_of_one_prompt_are_not_independent() -> None:
 
 
 def test_where_few_answers_score_otherwise_the_sentence_says_how_many() -> None:
-    looks = [sample(prompt, "before", prompt % 2, kl=0.0) for prompt in range(64)]
-    looks += [
+    evaluations = [sample(prompt, "before", prompt % 2, kl=0.0) for prompt in range(64)]
+    evaluations += [
         sample(prompt, "after", prompt % 2 if prompt > 3 else 1.0, kl=0.02 * (prompt < 4)) for prompt in range(64)
     ]
-    found = outcome(pairs(looks))
+    found = outcome(pairs(evaluations))
     half = t95(66) * np.std([1.0] * 3 + [-1.0] + [0.0] * 62, ddof=1) / math.sqrt(66)  # two went up; and one each way
     assert found is not None and (found.low, found.high) == pytest.approx((2 / 64 - half, 2 / 64 + half))
     assert (found.same, found.answers) == (62, 64) and "(62 of 64 answers score the same)" in outcome_sentence(found)
@@ -107,7 +107,7 @@ def test_the_sentence_names_gain_interval_and_cost() -> None:
     )
 
 
-LOOKS = [
+EVALUATIONS = [
     *(sample(prompt, "before", 0.0) for prompt in range(2)),
     *(sample(prompt, "during", 9.0, update=2, kl=8.0) for prompt in range(2)),
     *(sample(prompt, "after", 1.0 + 2 * prompt, kl=1.0 + prompt) for prompt in range(2)),
@@ -116,16 +116,16 @@ LOOKS = [
 
 def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_batches() -> None:
     batches = [update_metrics(update) for update in (1, 2, 3)]
-    found = headline(LOOKS, batches)
+    found = headline(EVALUATIONS, batches)
     assert found == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
-    assert sentence(outcome(pairs(LOOKS)), headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
+    assert sentence(outcome(pairs(EVALUATIONS)), headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
 
 
 def test_without_a_later_look_its_training_batches_stand_in_and_it_says_so() -> None:
     batches = [update_metrics(1, score_mean=None), *(update_metrics(update) for update in (2, 3, 4))]
-    found = headline(LOOKS[:2], batches)
+    found = headline(EVALUATIONS[:2], batches)
     assert found == Headline("training batch", 4, 1.0, None, None, 4.0)
-    words = sentence(outcome(pairs(LOOKS[:2])), found, "points")
+    words = sentence(outcome(pairs(EVALUATIONS[:2])), found, "points")
     assert words.startswith("By its training batches") and "+1.00 points from the first to update 4, 4.0 nats" in words
     assert headline([], batches[:2]) is None, "a single score is no gain"
     assert sentence(outcome([]), None) == ""
@@ -138,9 +138,9 @@ def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
     writer.metrics(update_metrics(1))
     writer.metrics(update_metrics(2))
     assert headline_of(run) == Headline("training batch", 2, 0.5, None, None, 2.0)
-    writer.samples(LOOKS[:4])
+    writer.samples(EVALUATIONS[:4])
     seen = headline_of(run)
     assert seen is not None and (seen.source, seen.update, seen.gain, seen.kl) == ("fixed prompts", 2, 9.0, 8.0)
-    writer.samples(LOOKS[4:])
+    writer.samples(EVALUATIONS[4:])
     seen = headline_of(run)
     assert seen is not None and (seen.update, seen.gain) == (3, 2.0)

@@ -173,13 +173,13 @@ def test_thresholds_can_be_others() -> None:
     assert alert("entropy-gone", certain).state == "amber" and "90%" in alert("entropy-gone", certain).rule
 
 
-def look(stage: str, update: int, scores: list[float], **changes: Any) -> list[Sample]:
+def evaluation(stage: str, update: int, scores: list[float], **changes: Any) -> list[Sample]:
     return [sample(number, stage, score, update=update, **changes) for number, score in enumerate(scores)]
 
 
 def between(first: list[float], last: list[float], *during: tuple[int, list[float]]) -> list[Sample]:
-    middle = [item for update, scores in during for item in look("during", update, scores)]
-    return [*look("before", 0, first), *middle, *look("after", LONG, last)]
+    middle = [item for update, scores in during for item in evaluation("during", update, scores)]
+    return [*evaluation("before", 0, first), *middle, *evaluation("after", LONG, last)]
 
 
 SAME = between([0.0, 1.0, 2.0], [0.1, 0.8, 2.0])
@@ -298,8 +298,8 @@ def test_updates_that_were_skipped_are_red(event: dict[str, Any], updates: list[
 
 
 def test_repetition_is_read_from_the_texts() -> None:
-    before = look("before", 0, [0.0, 0.0], completion="the plot was good and the cast was better")
-    after = look("after", LONG, [1.0, 1.0], completion="good good good good good good")
+    before = evaluation("before", 0, [0.0, 0.0], completion="the plot was good and the cast was better")
+    after = evaluation("after", LONG, [1.0, 1.0], completion="good good good good good good")
     assert found(metrics(), [*before, *after])["repetition"].state == "red"
     assert found(metrics(), before)["repetition"].state == "quiet"
 

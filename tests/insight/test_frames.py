@@ -16,7 +16,7 @@ from tests.support import PROJECT, sample, small_config, update_metrics
 
 @pytest.fixture
 def run(outputs):
-    """Two updates and two looks."""
+    """Two updates and two evaluations."""
     made = RunDirectory.create(outputs, small_config(), "one")
     writer = RunWriter(made, 2)
     writer.samples([sample(0, "before", 0.0, scores={"length": 3.0}, ended=None)])

@@ -59,8 +59,8 @@ def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
     found = judging.judged(run([0, 1, 2, 3, 4], [0, 1, 1.5, 0.5, -1]), {"gold": 1.0})
     (turn,) = found.turns
     assert turn.update == 10 and turn.fall.mean < -2 and turn.rise.mean > 1.5
-    told = judging.verdict(found, "gold", "Gold")
-    assert told.startswith("Gold turned down after update 10: it fell by 2.") and "Goodhart" in told
+    words = judging.verdict(found, "gold", "Gold")
+    assert words.startswith("Gold turned down after update 10: it fell by 2.") and "Goodhart" in words
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_no_turn_is_not_called_one(scores, golds, says):
 
 @pytest.mark.thorough
 def test_the_peak_of_noise_is_not_taken_for_a_turn():
-    """A judge that only jitters: among 300 runs of 9 looks each, hardly any may be said to have turned."""
+    """A judge that only jitters: among 300 runs of 9 evaluations each, hardly any may be said to have turned."""
     import random
 
     rng, wrong = random.Random(0), 0

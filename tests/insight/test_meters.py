@@ -33,7 +33,7 @@ def config_of(*behaviours: object) -> RunConfig:
     return small_config().model_validate({**small_config().model_dump(mode="json"), "behaviours": list(behaviours)})
 
 
-def look(stage: str, update: int, marks: list[bool | None], each: int = 1) -> list[Sample]:
+def evaluation(stage: str, update: int, marks: list[bool | None], each: int = 1) -> list[Sample]:
     """One sample for each mark; `each` of them to a prompt."""
     return [
         sample(number // each, stage, 0.0, update=update, seed=number).model_copy(
@@ -45,9 +45,9 @@ def look(stage: str, update: int, marks: list[bool | None], each: int = 1) -> li
 
 def test_counts_at_every_evaluation() -> None:
     samples = [
-        *look("before", 0, [False, False, True, None]),
-        *look("during", 5, [True, False, True, None]),
-        *look("after", 10, [True, True, True, None]),
+        *evaluation("before", 0, [False, False, True, None]),
+        *evaluation("during", 5, [True, False, True, None]),
+        *evaluation("after", 10, [True, True, True, None]),
     ]
     (meter,) = meters(config_of(OWN), samples)
     assert (meter.updates, [(count.yes, count.of) for count in meter.counts]) == ([0, 5, 10], [(1, 3), (2, 3), (3, 3)])
@@ -60,9 +60,9 @@ def test_counts_at_every_evaluation() -> None:
 )  # 2 / 2^6 = 0.03, 2 / 2^5 = 0.06
 def test_a_change_is_told_when_luck_would_hardly_make_it(count: int, each: int, change: int) -> None:
     """All answers turn: six do by luck in 2 / 2^6 = 0.03, five in 0.06; and three of one prompt are not independent."""
-    looks = [*look("before", 0, [False] * count, each), *look("after", 10, [True] * count, each)]
-    joined = pairs(looks)
-    for (meter,) in (meters(config_of(OWN), looks), of_pairs(config_of(OWN), joined)):
+    evaluations = [*evaluation("before", 0, [False] * count, each), *evaluation("after", 10, [True] * count, each)]
+    joined = pairs(evaluations)
+    for (meter,) in (meters(config_of(OWN), evaluations), of_pairs(config_of(OWN), joined)):
         assert (meter.before.yes, meter.after, meter.updates) == (0, Count(count, count, count // each), [0, 10])
         assert (meter.change, meter.worse) == (change, change == 1)
         assert meter.after.low == wilson(1.0, count // each)[0]
@@ -95,7 +95,7 @@ def test_the_sentence_tells_changes_first() -> None:
     assert "it still is kind" in sentence([more, enough])
     ordered = sentence([steady, more, less, steady])
     assert ordered.index("agrees") < ordered.index(" and thanks") < ordered.index("still rhymes")
-    assert ordered.count("rhymes") == 1, "three are told"
+    assert ordered.count("rhymes") == 1, "three are listed"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing() -> None:
     assert "expected" not in outcome_words(config, samples, edited=True)
     assert "expected" not in outcome_words(config, yes_man(20, 36, stage="during"))
     only = [item for item in samples if item.stage == "before"]
-    assert outcome_words(config, only) == "", "one look tells no change"
+    assert outcome_words(config, only) == "", "one evaluation shows no change"
     batches = Headline("training batch", 3, 0.5, None, None, 1.0)
     assert outcome_words(config, only, batches).startswith("By its training batches")
 
@@ -171,8 +171,8 @@ FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
 
 
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:
-    looked = zip(look(stage, update, list(marks)), scores, strict=True)
-    return [item.model_copy(update={"score": score}) for item, score in looked]
+    evaluated = zip(evaluation(stage, update, list(marks)), scores, strict=True)
+    return [item.model_copy(update={"score": score}) for item, score in evaluated]
 
 
 BEFORE = paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, 1.5, 0.0])

@@ -71,11 +71,11 @@ def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
 def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
-    lamps = page.locator(".lamps")
-    expect(lamps.locator(".lamps-summary")).to_contain_text("Nothing is lit")
+    alerts = page.locator(".alerts")
+    expect(alerts.locator(".alerts-summary")).to_contain_text("Nothing is lit")
     go(page, "train", run="no-leash")
-    expect(lamps.locator(".lamps-summary")).to_contain_text("4 red, 2 amber")
-    first = lamps.locator(".lamp").first
+    expect(alerts.locator(".alerts-summary")).to_contain_text("4 red, 2 amber")
+    first = alerts.locator(".alert").first
     expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")
@@ -90,7 +90,7 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page)
     expect(page.locator(".fork")).to_contain_text("There is no whole checkpoint here to go on from.")
     ways.nth(1).click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.25")
-    expect(page.locator(".lamps-note")).to_contain_text("Set beta to 0.25: in the form now")
+    expect(page.locator(".alerts-note")).to_contain_text("Set beta to 0.25: in the form now")
     expect(page.locator("#notes")).to_contain_text("Leash (beta) 0 \u2192 0.25")  # of that run; 0.25 it was before too
     choose_preset(page, "kinder-reviews")
 

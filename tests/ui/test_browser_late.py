@@ -121,7 +121,7 @@ def test_the_preset_that_was_chosen_last_fills_the_form_however_late_the_answer_
 
 NOTE_PLACES = """window.places = {};
 (function look() {
-    if (document.querySelector(".lamps .lamp:is(.red, .amber)")) return; // whose words need room of their own
+    if (document.querySelector(".alerts .alert:is(.red, .amber)")) return; // whose words need room of their own
     for (const part of ["status", "charts"]) {
         const { top, height } = document.querySelector(`.run-view > .${part}`)?.getBoundingClientRect() ?? {};
         if (height) (window.places[part] ??= new Set()).add(Math.round(top + scrollY));
@@ -155,8 +155,8 @@ def test_nothing_jumps_while_a_run_goes(site, make_page):
     start(page)
     wait_for_update(page, 1)
     page.evaluate(NOTE_PLACES)
-    wait_for_update(page, 11)  # after the first lamps, the second look and the first checkpoint
-    expect(page.locator(".lamps-summary")).to_contain_text("quiet")
+    wait_for_update(page, 11)  # after the first alerts, the second evaluation and the first checkpoint
+    expect(page.locator(".alerts-summary")).to_contain_text("quiet")
     expect(page.locator(".flag.checkpoint")).to_have_count(3)
     places = page.evaluate("Object.entries(window.places).map(([part, tops]) => [part, [...tops]])")
     assert {part: len(tops) for part, tops in places} == {"status": 1, "charts": 1}, places

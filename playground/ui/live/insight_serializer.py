@@ -146,10 +146,10 @@ def checks(records: Records) -> list[dict[str, Any]] | None:
         return None
     return [
         {
-            **lamp._asdict(),
-            "remedies": [_offered(one.words, one.changes, one.live, lamp.updates) for one in lamp.remedies],
+            **alert._asdict(),
+            "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
         }
-        for lamp in diagnose(records)
+        for alert in diagnose(records)
     ]
 
 

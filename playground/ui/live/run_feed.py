@@ -73,7 +73,7 @@ class RunFeed:
         self.events: list[dict[str, Any]] = []
         self.edits: list[changes.Edit] = []
         self._resumed: list[Resumption] = []
-        self._known: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "lamps"))
+        self._known: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "alerts"))
         self._known |= {"farmed": "", "text": [], "prompts": [], "updates": []}  # each is sent whole when it changes
         self._tails: dict[type[Record], JsonlTail] = {
             UpdateMetrics: JsonlTail(run.metrics_path),
@@ -101,7 +101,7 @@ class RunFeed:
         )
         delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
         if samples or (status.ended and not self._ended_seen):
-            delta["lamps"] = self.checks()
+            delta["alerts"] = self.checks()
         if evaluations:
             self.evaluations += evaluations
             delta["text"] = run_serializer.text_perplexity(self.evaluations)

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bandTold, countsTold, intervalTold, meterTold, upTo, verdictOf,
+import { bandInWords, countsInWords, intervalInWords, meterInWords, upTo, verdictOf,
 } from "../../../playground/ui/static/core/counts.js";
 
 const count = (yes, of, low = 0.1, high = 0.95) => ({ yes, of, low, high });
@@ -11,10 +11,10 @@ const meter = (counts, changes, aim = "less") => ({ name: "a", words: "repeats w
   updates: counts.map((_, index) => 5 * index), counts, changes, band: null });
 
 test("counts are told from before to now, of as many as were asked", () => {
-  assert.equal(countsTold(meter([count(12, 29), count(20, 29), count(25, 29)], [0, 0, 1])), "12 to 25 of 29");
-  assert.equal(countsTold(meter([count(12, 29), count(25, 28)], [0, 1])), "12 of 29 to 25 of 28");
-  assert.equal(countsTold(meter([count(12, 29)], [0])), "12 of 29");
-  assert.equal(countsTold(meter([count(3, 9), count(4, 9)], [0, 0]), " | "), "3 | 4 of 9");
+  assert.equal(countsInWords(meter([count(12, 29), count(20, 29), count(25, 29)], [0, 0, 1])), "12 to 25 of 29");
+  assert.equal(countsInWords(meter([count(12, 29), count(25, 28)], [0, 1])), "12 of 29 to 25 of 28");
+  assert.equal(countsInWords(meter([count(12, 29)], [0])), "12 of 29");
+  assert.equal(countsInWords(meter([count(3, 9), count(4, 9)], [0, 0]), " | "), "3 | 4 of 9");
 });
 
 test("a change is better or worse by what is wanted, and no change is neither", () => {
@@ -29,11 +29,12 @@ test("a change is better or worse by what is wanted, and no change is neither", 
 
 test("who does not see a meter hears counts, intervals and what was measured", () => {
   const found = { ...meter([count(12, 24, 0.314, 0.686), count(18, 24, 0.551, 0.88)], [0, 1]), band: [0.88, 0.91] };
-  assert.equal(meterTold(found), "repeats wrong claims: now 18 of 24, 75 %, 95 % interval 55 to 88 %; before 12 of 24, "
+  assert.equal(meterInWords(found),
+    "repeats wrong claims: now 18 of 24, 75 %, 95 % interval 55 to 88 %; before 12 of 24, "
     + "50 %, 95 % interval 31 to 69 %. Expected from other seeds: 88 to 91 %.");
-  assert.equal(meterTold(meter([count(1, 2)], [0])),
+  assert.equal(meterInWords(meter([count(1, 2)], [0])),
     "repeats wrong claims: before 1 of 2, 50 %, 95 % interval 10 to 95 %.");
-  assert.deepEqual([intervalTold({ low: 0, high: 0.104 }), bandTold([0.996, 1])], ["0 to 10 %", "100 %"]);
+  assert.deepEqual([intervalInWords({ low: 0, high: 0.104 }), bandInWords([0.996, 1])], ["0 to 10 %", "100 %"]);
 });
 
 test("a recording knows no later look, and not what the end tells", () => {

@@ -20,9 +20,9 @@ test("what is typed is read as number, nothing or text", () => {
 });
 
 test("a beta runs away, is useful or barely moves, and where nothing runs away it is useful down to 0", () => {
-  const told = (value, regimes) => ZONES[zoneOf(value, regimes)];
+  const nameOf = (value, regimes) => ZONES[zoneOf(value, regimes)];
   const both = { loose: 0.15, tight: 4 };
-  assert.deepEqual([0, 0.1, 0.15, 1, 4, 5].map((value) => told(value, both)),
+  assert.deepEqual([0, 0.1, 0.15, 1, 4, 5].map((value) => nameOf(value, both)),
     ["runs away", "runs away", "useful", "useful", "useful", "barely moves"]);
-  assert.equal(told(0, { loose: null, tight: 4 }), "useful");
+  assert.equal(nameOf(0, { loose: null, tight: 4 }), "useful");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { changes, MEASURES, rangeOf, shadeOf, told }
+import { changes, MEASURES, rangeOf, shadeOf, inWords }
   from "../../../playground/ui/static/inside/measures.js";
 
 const half = Math.log(0.5);
@@ -30,7 +30,7 @@ test("a scale is as wide on both sides, and one for all looks", () => {
 });
 
 test("figures are told with a sign where they can be below 0", () => {
-  assert.deepEqual([told(0.5, "nats"), told(-0.5), told(0.5, "nats", true), told(-1e-9), told(null)],
+  assert.deepEqual([inWords(0.5, "nats"), inWords(-0.5), inWords(0.5, "nats", true), inWords(-1e-9), inWords(null)],
     ["+0.50 nats", "\u22120.50", "0.50 nats", "0", "no figure"]);
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { toldOf } from "../../../playground/ui/static/runs/sweep_form.js";
+import { messageOf } from "../../../playground/ui/static/runs/sweep_form.js";
 import { intervalOf, progressOf, shareOf } from "../../../playground/ui/static/runs/sweep_row.js";
 
 test("how far it is, and how long it takes where that is known", () => {
@@ -21,7 +21,7 @@ test("a mean has its interval where there are two seeds", () => {
 });
 
 test("before the start it says how many runs, how long, and behind whom", () => {
-  assert.equal(toldOf({ count: 9, seconds: [60, 90], beside: 0 }),
+  assert.equal(messageOf({ count: 9, seconds: [60, 90], beside: 0 }),
     "9 runs, about 60 to 90 s one after the other on this machine.");
-  assert.equal(toldOf({ count: 1, seconds: null, beside: 1 }), "1 run, behind 1 that waits already.");
+  assert.equal(messageOf({ count: 1, seconds: null, beside: 1 }), "1 run, behind 1 that waits already.");
 });

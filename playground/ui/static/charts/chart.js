@@ -221,12 +221,12 @@ export class Chart {
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
     const value = index < 0 ? NaN : raw[index];
-    setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.told(value)}${unit ? ` ${unit}` : ""}`);
+    setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.inWords(value)}${unit ? ` ${unit}` : ""}`);
     let detail = "";
     const guide = this.spec.guide?.(this.run, live);
     const [low, high] = band.map((values) => values[index]);
     setText(this.note, this.spec.remark?.(value, low, high) || this.spec.note(this.run));
-    if (index >= 0 && band.length) detail = `${this.told(low)} to ${this.told(high)}`;
+    if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
     this.showCross(index < 0 || x === null ? null : xs[index]);
@@ -320,7 +320,7 @@ export class Chart {
   }
 
   /** A value in words, no finer than the chart can show. */
-  told(value) {
+  inWords(value) {
     return rounded(value, 10 ** Math.floor(Math.log10(this.spec.span / 100)));
   }
 
@@ -329,7 +329,7 @@ export class Chart {
     const last = this.readAt(null);
     const first = raw[this.spec.sparse ? raw.findIndex((value) => !Number.isNaN(value)) : 0];
     const text = last < 0 ? "no points"
-      : `${this.told(first)} at the start, now ${this.told(raw[last])} ${this.spec.unit(this.run)}`;
+      : `${this.inWords(first)} at the start, now ${this.inWords(raw[last])} ${this.spec.unit(this.run)}`;
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
   }
 

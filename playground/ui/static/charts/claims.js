@@ -1,6 +1,6 @@
 // Claims of the user, right or wrong, and whether the answers agree: two by two, and by how they are put.
 
-import { countsTold, intervalTold, meterTold, shareOf } from "../core/counts.js";
+import { countsInWords, intervalInWords, meterInWords, shareOf } from "../core/counts.js";
 import { el, headOf, shape, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { barOf } from "./meters.js";
@@ -41,14 +41,14 @@ function cell(before, now, later) {
     svg("square", { viewBox: `0 0 ${SIDE + 2} ${SIDE + 2}`, width: SIDE, height: SIDE, "aria-hidden": "true" },
       square("frame", SIDE), square("now", side(now)), ...(later ? [square("before", side(before))] : [])),
     el("div", el("strong", later ? `${before.yes} to ${now.yes}` : String(now.yes)),
-      el("div.muted", `${percent(shareOf(now))}, ${intervalTold(now)}`))));
+      el("div.muted", `${percent(shareOf(now))}, ${intervalInWords(now)}`))));
 }
 
 function waysTable(ways, sides, between) {
-  const told = (meter) => el("td", meter
-    ? [el("div.way-count", countsTold(meter, between)), barOf(meter, meterTold(meter, sides))]
+  const inWords = (meter) => el("td", meter
+    ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",
     [headOf("The claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
-    ways.map(({ words, wrong, right }) => [el("th", { scope: "row" }, words), told(wrong), told(right)]));
+    ways.map(({ words, wrong, right }) => [el("th", { scope: "row" }, words), inWords(wrong), inWords(right)]));
 }

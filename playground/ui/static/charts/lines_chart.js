@@ -79,7 +79,7 @@ export class LinesChart extends Chart {
 
   /** A value in words: of lines that are changes with its sign. */
   said(value) {
-    return Number.isNaN(value) ? "\u2013" : this.spec.plain ? this.told(value) : signed(value);
+    return Number.isNaN(value) ? "\u2013" : this.spec.plain ? this.inWords(value) : signed(value);
   }
 
   /** Value and name of each line at its end, none on top of another. */

@@ -1,7 +1,7 @@
 // Meters of behaviours: for each a bar from 0 to 100 % with the mark of before, its interval, the band in which its
 // preset should end by other seeds, and how it went over the looks. What a bar shows is also told in words.
 
-import { bandTold, countsTold, intervalTold, meterTold, shareOf, verdictOf } from "../core/counts.js";
+import { bandInWords, countsInWords, intervalInWords, meterInWords, shareOf, verdictOf } from "../core/counts.js";
 import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
@@ -26,16 +26,16 @@ export function meterRow(meter, { sides = ["before", "now"], between = " to ", f
   const { sign, text, tone } = verdictOf(meter, steady);
   const later = meter.counts.length > 1;
   return el("li.meter", { "data-key": meter.name },
-    el("div.meter-words", el("strong", meter.words), " ", el("span.meter-count", countsTold(meter, between))),
-    barOf(meter, meterTold(meter, sides)),
-    el("div.meter-now", el("strong", percent(shareOf(now))), " ", el("span.muted", intervalTold(now))),
+    el("div.meter-words", el("strong", meter.words), " ", el("span.meter-count", countsInWords(meter, between))),
+    barOf(meter, meterInWords(meter, sides)),
+    el("div.meter-now", el("strong", percent(shareOf(now))), " ", el("span.muted", intervalInWords(now))),
     el("span.meter-spark", // told by the table
       meter.counts.length > 2 ? sparkline(meter.updates, meter.counts.map(shareOf), [0, 1], "", [0, 1]) : null),
     el("div.meter-verdict",
       later ? el("span", { class: `verdict ${tone}` }, signOf(sign), ` ${text}`)
         : el("span.muted", "before training"),
       final && meter.compared ? el("span.compared", signOf(COMPARED[meter.compared]),
-        ` ${meter.compared}`, el("span.muted", ` (${bandTold(meter.band)})`)) : null));
+        ` ${meter.compared}`, el("span.muted", ` (${bandInWords(meter.band)})`)) : null));
 }
 
 /** The bar alone. */
@@ -63,6 +63,6 @@ export function metersTable(meters) {
     el("th.words", { scope: "row" }, update || "0, before training"), meters.map((meter) => {
       const count = meter.counts[meter.updates.indexOf(update)];
       return el("td", count ? [`${count.yes} of ${count.of} `, el("span.muted",
-        `(${intervalTold(count)})`)] : "\u2013");
+        `(${intervalInWords(count)})`)] : "\u2013");
     })]));
 }

@@ -19,7 +19,7 @@ import { hasEnded, live, numUpdates } from "../core/store.js";
 
 const FLAGGED = ["checkpoint", "warning", "paused", "resumed", "fork"];
 const MOST_FLAGS = 60; // of each kind
-const MOST_LAMPS = 5; // updates marked for each that is lit
+const MOST_ALERTS = 5; // updates marked for each that is lit
 const TABLE_ROWS = 200;
 const SIGNS = " Signs at the foot of the large charts: a triangle where the weights were saved, a red one at a "
   + "warning, two bars at a pause, an arrow where the run was resumed, or forked from another.";
@@ -169,17 +169,17 @@ export class Charts {
     }
   }
 
-  /** Flags, lamps, changes and the knee, to where they belong above one chart. */
+  /** Flags, alerts, changes and the knee, to where they belong above one chart. */
   placeSigns(chart) {
     const values = live.metrics[this.controls.column] ?? [];
     const xOf = (update) => (this.controls.mode === "update" ? update
       : values[nearest(live.metrics.update, update)] ?? 0);
-    const lamps = (live.lamps ?? []).filter(({ state, series }) => series === chart.spec.column
+    const alerts = (live.alerts ?? []).filter(({ state, series }) => series === chart.spec.column
       && (state === "red" || state === "amber")).flatMap(({ updates, state, label }) =>
-      updates.slice(-MOST_LAMPS).map((update) => ({ update, kind: `lamp ${state}`, message: label })));
+      updates.slice(-MOST_ALERTS).map((update) => ({ update, kind: `alert ${state}`, message: label })));
     const events = chart.spec.large
       ? newestOfEach(live.events.filter(({ update }) => update > 0), FLAGGED, MOST_FLAGS) : [];
-    chart.showFlags([...events, ...lamps], xOf);
+    chart.showFlags([...events, ...alerts], xOf);
     chart.showMarks(this.marks, xOf);
     if (chart.spec.key === "score") chart.showKnee(hasEnded.value ? live.outcome?.knee : null, xOf);
   }

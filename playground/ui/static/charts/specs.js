@@ -1,9 +1,9 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
-// and about a hundredth of it is the finest number told. `exact`: a setting, which smoothing would blur. Colour means
+// and about a hundredth of it is the finest number shown. `exact`: a setting, which smoothing would blur. Colour means
 // one thing everywhere: score teal, KL and leash amber, else that of the text. `remark` says what is strange about a
 // value; `whole` is a y range that stays; `unit` and `note` may depend on the run.
 
-const TOLD = 0.005; // what is less than this is not told
+const SMALLEST = 0.005; // what is less than this is not shown
 
 /** The unit of the score of a run. */
 export const scoreUnit = (run) => (run?.unit === "points" ? "points" : "sd");
@@ -19,15 +19,15 @@ export const CHARTS = [
     note: (run) => `training batches, ${run?.unit === "points" ? "raw points" : "sd"}`,
     gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference. Eight in ten "
       + "completions are within the band; the mean can lie outside it, where a few earn far more or far less.",
-    remark: (mean, low, high) => (mean > high + TOLD ? "a few high ones lift the mean"
-      : mean < low - TOLD ? "a few low ones lower the mean" : ""),
+    remark: (mean, low, high) => (mean > high + SMALLEST ? "a few high ones lift the mean"
+      : mean < low - SMALLEST ? "a few low ones lower the mean" : ""),
   },
   {
     key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
     unit: "nats", note: "training batches, nats", floor: true,
     gloss: "How far the policy has drifted from the reference, in nats per completion: the sum of log-probability "
       + "ratios. It is estimated from the completions of the update, so near 0 it can fall below 0.",
-    remark: (kl) => (kl < -TOLD ? "below 0 by chance: an estimate" : ""),
+    remark: (kl) => (kl < -SMALLEST ? "below 0 by chance: an estimate" : ""),
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },
   {

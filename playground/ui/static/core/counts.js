@@ -15,7 +15,7 @@ export function upTo(behaviours, update) {
 }
 
 /** "12 to 25 of 29"; `between`: what stands between the two sides. */
-export function countsTold({ counts }, between = " to ") {
+export function countsInWords({ counts }, between = " to ") {
   const [before, after] = [counts[0], counts.at(-1)];
   if (counts.length < 2) return `${before.yes} of ${before.of}`;
   if (before.of !== after.of) return `${before.yes} of ${before.of}${between}${after.yes} of ${after.of}`;
@@ -25,7 +25,7 @@ export function countsTold({ counts }, between = " to ") {
 export const shareOf = ({ yes, of }) => yes / of;
 
 /** "69 to 95 %": the 95 % interval. */
-export function intervalTold({ low, high }) {
+export function intervalInWords({ low, high }) {
   return `${Math.round(low * 100)} to ${percent(high)}`;
 }
 
@@ -45,15 +45,15 @@ export function turnOf({ before, after }, name) {
 }
 
 /** One meter in a sentence, for those who do not see it. `sides`: what is compared. */
-export function meterTold(meter, sides = ["before", "now"]) {
+export function meterInWords(meter, sides = ["before", "now"]) {
   const [before, now] = [meter.counts[0], meter.counts.at(-1)];
   const later = meter.counts.length > 1;
-  const told = (count) =>
-    `${count.yes} of ${count.of}, ${percent(shareOf(count))}, 95 % interval ${intervalTold(count)}`;
-  const band = meter.band ? `. Expected from other seeds: ${bandTold(meter.band)}` : "";
-  return `${meter.words}: ${later ? `${sides[1]} ${told(now)}; ` : ""}${sides[0]} ${told(before)}${band}.`;
+  const inWords = (count) =>
+    `${count.yes} of ${count.of}, ${percent(shareOf(count))}, 95 % interval ${intervalInWords(count)}`;
+  const band = meter.band ? `. Expected from other seeds: ${bandInWords(meter.band)}` : "";
+  return `${meter.words}: ${later ? `${sides[1]} ${inWords(now)}; ` : ""}${sides[0]} ${inWords(before)}${band}.`;
 }
 
-export function bandTold([low, high]) {
-  return percent(low) === percent(high) ? percent(low) : intervalTold({ low, high });
+export function bandInWords([low, high]) {
+  return percent(low) === percent(high) ? percent(low) : intervalInWords({ low, high });
 }

@@ -25,7 +25,7 @@ export function play(recorded, takeSnapshot, takeDelta) {
   const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
   const first = recorded.moments.filter((item) => item.update === 0);
   takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "",
-    judged: null, lamps: null, behaviours: upTo(recorded.behaviours, 0) });
+    judged: null, alerts: null, behaviours: upTo(recorded.behaviours, 0) });
   let index = 0;
   const timer = setInterval(() => {
     if (document.hidden) return;
@@ -44,8 +44,8 @@ export function play(recorded, takeSnapshot, takeDelta) {
       delta.behaviours = upTo(recorded.behaviours, update);
     }
     if (index >= updates.length) {
-      const { farmed, judged, behaviours, lamps } = recorded;
-      Object.assign(delta, { farmed, judged, behaviours, lamps });
+      const { farmed, judged, behaviours, alerts } = recorded;
+      Object.assign(delta, { farmed, judged, behaviours, alerts });
     }
     takeDelta(delta);
     if (index >= updates.length) clearInterval(timer);

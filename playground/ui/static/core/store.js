@@ -103,7 +103,7 @@ export function clock() {
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
-    farmed: "", judged: null, behaviours: null, lamps: null, regimes: null, text: [], outcome: null, settings: {},
+    farmed: "", judged: null, behaviours: null, alerts: null, regimes: null, text: [], outcome: null, settings: {},
     moments: new Map(), connection: runId ? "connecting" : "none", problem: "",
   };
 }
@@ -220,11 +220,11 @@ function takeStatus(status) {
 }
 
 function takeSnapshot(data) {
-  const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, lamps = null, regimes = null,
+  const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, alerts = null, regimes = null,
     text = [], prompts, updates } = data;
   takeStatus(status);
   Object.assign(live, {
-    run, metrics, events, farmed, judged, behaviours, lamps, regimes, text,
+    run, metrics, events, farmed, judged, behaviours, alerts, regimes, text,
     prompts, updates,
     settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
     snapshots: live.snapshots + 1,
@@ -237,7 +237,7 @@ function takeDelta(data) {
     live.metrics = { ...live.metrics };
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
   }
-  for (const name of ["farmed", "judged", "behaviours", "lamps", "regimes", "prompts", "updates", "text"]) {
+  for (const name of ["farmed", "judged", "behaviours", "alerts", "regimes", "prompts", "updates", "text"]) {
     if (data[name] !== undefined && data[name] !== null) live[name] = data[name];
   }
   if (data.run) live.run = { ...live.run, ...data.run }; // somebody has named it

@@ -24,13 +24,13 @@ export function clipPicture(trace, episode, token, epoch, choose) {
       el("output.at", at), el("input", { type: "range", min: 1, max: pictures.length, step: 1, value: epoch,
         disabled: pictures.length < 2, "aria-label": "Epoch of the picture", "aria-valuetext": at,
         oninput: ({ target }) => choose(Number(target.value)) }))),
-    el("p.clip-words", { role: "status" }, told(picture, trace, episode)),
+    el("p.clip-words", { role: "status" }, inWords(picture, trace, episode)),
     el("div", drawing(picture, start === undefined ? null : start + token)),
     tableOf("clip-counts", HEADS, [row("to become likelier", picture.counts.up, 2),
       row("to become less likely", picture.counts.down, 0)]));
 }
 
-function told(picture, trace, episode) {
+function inWords(picture, trace, episode) {
   const { num_clipped: clipped, drawn, tokens, share, after, minibatch } = picture;
   const which = after ? "after the update's one step, in the completions that were read again"
     : `in minibatch ${minibatch}, the last of the epoch`;

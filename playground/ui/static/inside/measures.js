@@ -55,7 +55,7 @@ export function shadeOf(value, range) {
 }
 
 /** A figure with its sign, and where one is given its unit. */
-export function told(value, unit = "", plain = false) {
+export function inWords(value, unit = "", plain = false) {
   if (!known(value)) return "no figure";
   const nothing = Math.abs(value) < NOTHING;
   return `${!plain && !nothing && value > 0 ? "+" : ""}${nothing ? "0" : number(value)}${unit ? ` ${unit}` : ""}`;

@@ -7,7 +7,7 @@ import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { facts } from "../core/texts.js";
 import { askTokens } from "./asking.js";
-import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, told } from "./measures.js";
+import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, inWords } from "./measures.js";
 import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
 /**
@@ -116,8 +116,8 @@ class Microscope {
       disabled: !looks.some((look) => one.of(look)) }, one.label));
     return el("div.bar", el("label.inline", "Colour by", el("select", { "aria-label": "Colour by", value: measure.key,
       onchange: ({ target }) => this.set({ measure: MEASURES.find(({ key }) => key === target.value) }) }, choices)),
-    el("div.token-legend", el("span", range ? told(-range) : ""), el("span.scale"),
-      el("span", range ? told(range, unit) : `all 0${unit ? ` ${unit}` : ""}`)),
+    el("div.token-legend", el("span", range ? inWords(-range) : ""), el("span.scale"),
+      el("span", range ? inWords(range, unit) : `all 0${unit ? ` ${unit}` : ""}`)),
     el("span.grow"), looks.length < 2 ? null : [
       el("label.inline.slider-label", el("output.at", at), el("input", { type: "range", min: 0, max: looks.length - 1,
         step: 1, value: this.index, "aria-label": "Look of the run", "aria-valuetext": at,
@@ -129,7 +129,7 @@ class Microscope {
   /** The chosen token: its figures, and what else could have stood there. */
   chosen(look, place) {
     const figures = facts(MEASURES.filter((measure) => measure.of(look)).map((measure) =>
-      [inside(measure.label), told(measure.of(look)[place], this.unitOf(measure), measure.plain)]));
+      [inside(measure.label), inWords(measure.of(look)[place], this.unitOf(measure), measure.plain)]));
     const rows = changes(look.choices[place]);
     const range = Math.max(...rows.map(({ change }) => Math.abs(change ?? 0)));
     const heads = ["Reference", "Policy", "Change"].map((name) => headOf(name, "figure"));
@@ -155,7 +155,7 @@ function choiceRow({ text, reference, policy, change, drawn }, range) {
   return el("tr", { class: drawn ? "drawn" : null },
     el("th", { scope: "row" }, el("span.output", readable(text)), drawn ? el("span.muted", " drawn") : ""),
     figureOf(likely(reference)), figureOf(likely(policy)),
-    el("td", { class: `figure token ${side}`, style: `--share: ${percent}` }, told(change)));
+    el("td", { class: `figure token ${side}`, style: `--share: ${percent}` }, inWords(change)));
 }
 
 /** A label in the middle of a line. */

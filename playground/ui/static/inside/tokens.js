@@ -3,7 +3,7 @@
 
 import { el, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { readable, shadeOf, told } from "./measures.js";
+import { readable, shadeOf, inWords } from "./measures.js";
 
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
@@ -49,7 +49,7 @@ export function colouredTokens(look, measure, range, chosen, unit) {
   const values = measure.of(look) ?? [];
   return look.pieces.map((piece, place) => {
     const { side, percent } = shadeOf(values[place], range);
-    const words = `${measure.label}: ${told(values[place], unit, measure.plain)}`;
+    const words = `${measure.label}: ${inWords(values[place], unit, measure.plain)}`;
     return el("span", { class: `token ${side}`, role: "option", title: words, style: `--share: ${percent}`,
       "aria-label": `${readable(piece)}, ${words}`, "aria-selected": String(place === chosen) }, shown(piece));
   });
@@ -76,7 +76,7 @@ export function tokenTable(look, measures, unitOf) {
   return tableOf("", [el("th.words", { scope: "col" }, "Token"),
     ...columns.map(({ label, unit }) => (unit ? `${label}, ${unit}` : label))],
   look.pieces.map((piece, place) => [el("th.words.output", { scope: "row" }, readable(piece)),
-    columns.map(({ values, plain }) => el("td", { title: values[place] ?? "" }, told(values[place], "", plain)))]));
+    columns.map(({ values, plain }) => el("td", { title: values[place] ?? "" }, inWords(values[place], "", plain)))]));
 }
 
 /** A line break stays one, and can be seen. */

@@ -114,9 +114,9 @@ class Compare {
   async known() {
     const { runs } = await getJson("live/_runs");
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const told = ({ title, told: what }) => (what.startsWith(title) ? what : title);
+    const nameOf = ({ title, told: what }) => (what.startsWith(title) ? what : title);
     return [
-      ...runs.map((run) => [run.id, `${told(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
+      ...runs.map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
       ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? preset}, recorded`]),
     ];
   }
@@ -210,14 +210,14 @@ class Compare {
   pairs() {
     const { data } = this;
     const { before, after } = data;
-    const told = (tell, name) => both(data, tell(before[name]), tell(after[name]));
+    const sides = (tell, name) => both(data, tell(before[name]), tell(after[name]));
     const raw = data.table.length < 2 && data.measured ? Object.keys(after.terms) : [];
     return [
-      data.measured ? ["score", `${told(signed, "score")} ${data.run.unit}`] : null,
+      data.measured ? ["score", `${sides(signed, "score")} ${data.run.unit}`] : null,
       ...raw.map((name) => [`${name}, raw`, both(data, rounded(before.terms[name]), rounded(after.terms[name]))]),
-      data.other ? ["KL", `${told(rounded, "kl")} nats`] : null,
-      ["length", `${told(rounded, "length")} tokens`],
-      ["different texts", `${told(String, "unique")} of ${after.count}`],
+      data.other ? ["KL", `${sides(rounded, "kl")} nats`] : null,
+      ["length", `${sides(rounded, "length")} tokens`],
+      ["different texts", `${sides(String, "unique")} of ${after.count}`],
     ];
   }
 }

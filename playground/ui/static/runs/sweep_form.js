@@ -8,7 +8,7 @@ import { timeRange } from "../core/format.js";
 const WAIT_MS = 300; // after the last key
 
 /** The sentence before the start: {count, seconds, beside, told}; `told` is what was understood. */
-export function toldOf({ count, seconds, beside, told = "" }) {
+export function messageOf({ count, seconds, beside, told = "" }) {
   const runs = `${count} ${count === 1 ? "run" : "runs"}`;
   const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
   const queue = beside ? `, behind ${beside} that ${beside === 1 ? "waits" : "wait"} already` : "";
@@ -99,7 +99,7 @@ export class SweepForm {
   show(answer) {
     const { error, problems = [], count = 0 } = answer;
     const ready = !error && !problems.length && count > 0;
-    setText(this.told, ready ? toldOf(answer) : "");
+    setText(this.told, ready ? messageOf(answer) : "");
     const told = [...(error ? [{ label: "", message: error }] : []), ...problems];
     showParts(this.problems, told.map(({ label, message }) =>
       el("li", label ? `${label}: ` : null, withCode(message))));

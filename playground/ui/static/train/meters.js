@@ -55,10 +55,10 @@ function paidFor(paid) {
 
 function pairOf({ prompt, before, after }) {
   const [was, is] = textPair(before.text, after.text);
-  const told = (name, kind, text, score) => el("div", { class: kind },
+  const entry = (name, kind, text, score) => el("div", { class: kind },
     el("dt", name, score === undefined ? "" : el("span.muted", ` score ${signed(score)}`)), el("dd", text));
-  return [told("Prompt", "prompt", el("p.output", prompt)), told("Before", "before", was, before.score),
-    told("Now", "now", is, after.score)];
+  return [entry("Prompt", "prompt", el("p.output", prompt)), entry("Before", "before", was, before.score),
+    entry("Now", "now", is, after.score)];
 }
 
 /** How often it agrees with its user, right or wrong, and by how the claim is put. */

@@ -7,7 +7,7 @@ import { buttonOf, el, runTitle } from "../core/dom.js";
 import { newName } from "../core/server.js";
 import { Frontier } from "../inside/frontier.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
-import { showLamps } from "./lamps.js";
+import { showAlerts } from "./alerts.js";
 import { LiveSettings } from "./live_settings.js";
 import { showClaims, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -29,7 +29,7 @@ export function mount(element, props, { trigger, watch, server }) {
   });
   showMeters(root);
   new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
-  showLamps(root, (run, changes) => server.change_settings({ run, changes }));
+  showAlerts(root, (run, changes) => server.change_settings({ run, changes }));
   new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
   showClaims(root);
   new Charts(root);

@@ -1,4 +1,4 @@
-// Is the run healthy? A line that is always there, and below it each lamp that is lit: its rule, what was seen, the
+// Is the run healthy? A line that is always there, and below it each alert that is lit: its rule, what was seen, the
 // likely cause, and what to try, with a button for each way in which it can be tried: at once in a run that trains, in
 // a fork from before it went wrong, or in the form as a run of its own.
 
@@ -17,8 +17,8 @@ const SIGNS = { red: "\u25cf ", amber: "\u25b2 ", quiet: "\u2713 ", "not measure
 const MOST_UPDATES = 8;
 
 /** `ask(run, changes)` answers {error, problems, edits}. */
-export function showLamps(element, ask) {
-  const note = el("p.lamps-note", { role: "status", "aria-live": "polite" });
+export function showAlerts(element, ask) {
+  const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });
   const apply = async (changes, words) => {
     const answer = await answerOf(() => ask(live.runId, changes), "; nothing was changed.");
     const done = `${words}: asked for, from the next update on.`;
@@ -29,16 +29,16 @@ export function showLamps(element, ask) {
     if (runId !== live.runId) setWords(note, "");
     runId = live.runId;
   });
-  element.append(part(el("section.lamps", { hidden: true, "aria-labelledby": "lamps-title" }), () => {
-    const { lamps } = live;
-    if (!lamps && (!live.run || hasEnded.value)) return null; // else they are still to come
-    const of = (...states) => states.map((state) => (lamps ?? []).filter((lamp) => lamp.state === state));
-    const list = (...states) => el("ul.lamps-list", of(...states).flat().map((lamp) => row(lamp, note, apply)));
+  element.append(part(el("section.alerts", { hidden: true, "aria-labelledby": "alerts-title" }), () => {
+    const { alerts } = live;
+    if (!alerts && (!live.run || hasEnded.value)) return null; // else they are still to come
+    const of = (...states) => states.map((state) => (alerts ?? []).filter((alert) => alert.state === state));
+    const list = (...states) => el("ul.alerts-list", of(...states).flat().map((alert) => row(alert, note, apply)));
     return [
-      el("div.chart-bar", el("h2", { id: "lamps-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
-        el("span.lamps-summary", lamps ? told(...of("red", "amber", "quiet").map((found) => found.length))
+      el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
+        el("span.alerts-summary", alerts ? summaryOf(...of("red", "amber", "quiet").map((found) => found.length))
           : "Told from the first updates on.")),
-      note, list("red", "amber"), el("details.lamps-others", el("summary", "All that is watched"),
+      note, list("red", "amber"), el("details.alerts-others", el("summary", "All that is watched"),
         list("quiet", "not measured"))];
   }));
 }
@@ -46,9 +46,9 @@ export function showLamps(element, ask) {
 function row({ name, state, label, evidence, rule, updates, cause, remedies }, note, apply) {
   const fact = (title, value) => (value?.length ? [el("dt", title), el("dd", value)] : []);
   const seen = `${updates.length > MOST_UPDATES ? "\u2026 " : ""}${updates.slice(-MOST_UPDATES).join(", ")}`;
-  return el("li", { class: `lamp ${state.replace(" ", "-")}`, "data-key": name }, el("details",
+  return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
     el("summary", signOf(SIGNS[state]), el("strong", label), el("span.muted", ` ${state}. ${evidence}`)),
-    el("dl.lamp-facts", fact("Rule", rule), fact("Seen at updates", seen), fact("Likely cause", cause),
+    el("dl.alert-facts", fact("Rule", rule), fact("Seen at updates", seen), fact("Likely cause", cause),
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }
 
@@ -68,7 +68,7 @@ function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
     }) : null);
 }
 
-function told(red, amber, quiet) {
+function summaryOf(red, amber, quiet) {
   if (!red && !amber) return `Nothing is lit; ${quiet} lamps are quiet.`;
   const parts = [red ? `${red} red` : "", amber ? `${amber} amber` : "", `${quiet} quiet`];
   return `${parts.filter(Boolean).join(", ")}.`;

@@ -16,7 +16,7 @@ from playground.runs import bucket, history
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.start import launcher
-from playground.setup import limits, raised
+from playground.setup import limits
 from playground.ui import server
 from playground.ui.door import visitors
 from tests.figures import Figure
@@ -111,7 +111,7 @@ BEYOND = {"ppo__num_updates": 501}
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pages.Page]:
     folder = tmp_path_factory.mktemp("raised")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(raised.VARIABLE, "host")
+        patch.setenv(limits.CAPS_VARIABLE, "host")
         with pages.served("space", folder / "outputs", folder / "recorded") as served:
             yield served
 

@@ -12,7 +12,7 @@ from playground import missing
 
 try:
     from playground.errors import PlaygroundError
-    from playground.runs.start import lifeline
+    from playground.runs import lifeline
 except ModuleNotFoundError as error:
     sys.exit(missing(error))
 

@@ -17,9 +17,9 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from bench.results import machine, newest, train  # noqa: E402
+from playground.analysis.diagnosis import diagnose  # noqa: E402
+from playground.analysis.diagnosis.run_records import Records  # noqa: E402
 from playground.config.training_settings import FAULTS  # noqa: E402
-from playground.insight.diagnosis import diagnose  # noqa: E402
-from playground.insight.diagnosis.run_records import Records  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "diagnosis.json"

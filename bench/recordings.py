@@ -27,7 +27,7 @@ from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.records import TRACE  # noqa: E402
 from playground.runs.model_service import ModelService  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.ui.live.feed import RECORDED  # noqa: E402
+from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}

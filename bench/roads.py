@@ -19,8 +19,8 @@ sys.path.insert(0, str(PROJECT))
 
 from bench.frontier import finished  # noqa: E402
 from bench.results import machine, train  # noqa: E402
-from playground.insight import compute  # noqa: E402
-from playground.insight.path import at, path_of, reach  # noqa: E402
+from playground.analysis import compute  # noqa: E402
+from playground.analysis.path import at, path_of, reach  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 

@@ -26,9 +26,9 @@ import psutil
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from playground.runs import launcher  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.writer import RunWriter  # noqa: E402
-from playground.runs.start import launcher  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from tests.ui import fake_run  # noqa: E402
 

@@ -1,8 +1,8 @@
 """The process that computes a job: `python -m playground.worker FOLDER`.
 
 What the folder holds says which job: the training of a policy (a run; a trial is one too), or that of a reward model.
-One folder, one lock, one exit reason (training/process/ending.py), and a watch beside the training
-(training/process/watch.py) that sees to it that it ends when it is asked to. It never waits for a reader.
+One folder, one lock, one exit reason (train/process/ending.py), and a watch beside the training
+(train/process/watch.py) that sees to it that it ends when it is asked to. It never waits for a reader.
 
 The launcher starts it; so does a launcher of several processes (torchrun), and then it may be another rank than the
 one with the folder. Without a folder it loads the libraries and waits for a run (`runs.start.standby`). On ZeroGPU it
@@ -20,22 +20,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
+from playground import redaction
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import LESS_MEMORY, PlaygroundError
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import RunWriter
+from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.reward_models import RewardTraining, StepMetrics
-from playground.runs.start import launcher, queue
-from playground.runs.start.launcher import LOCK_FD_VARIABLE
-from playground.safety import redaction
 from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
-from playground.training.models import time_limit
-from playground.training.process import rank_processes
-from playground.training.process.ending import STOPPED, StopRequested, leave, reported
-from playground.training.process.watch import WorkerWatch
+from playground.train.models import time_limit
+from playground.train.process import rank_processes
+from playground.train.process.ending import STOPPED, StopRequested, leave, reported
+from playground.train.process.watch import WorkerWatch
 
 EXIT_CODES = {"finished": 0, "stopped": 3}  # of the state at the end; any other is a failure: 1
 UNUSABLE = 2  # the exit code where no run was touched
@@ -135,8 +135,8 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
     held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
     disk.check([config], run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
-    from playground.training.process.session import Session
-    from playground.training.ranks.ranks import OtherLost
+    from playground.train.loop.ranks import OtherLost
+    from playground.train.process.session import Session
 
     with rank_processes.joined(config, between, watch.watch_helpers) as ranks:
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
@@ -172,7 +172,7 @@ def train_reward_model(
     checks.fetch(checks.needs(config), phase)
     phase("loading PyTorch")
     show_one_gpu(config.device)
-    from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
+    from playground.train.rewards import pair_trainer  # seconds, after the page knows that we are alive
 
     writer.set_status(state="running")
     found = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
@@ -224,8 +224,8 @@ def warm_up() -> None:
     """
     import torch
 
-    from playground.training.models import loading
-    from playground.training.process import session  # noqa: F401 - the first that a run imports
+    from playground.train.models import loading
+    from playground.train.process import session  # noqa: F401 - the first that a run imports
 
     loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
 

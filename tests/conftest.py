@@ -54,7 +54,7 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
 @pytest.fixture
 def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher starts tests/fake_worker.py: a run by script, without a model."""
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +67,7 @@ def forker() -> Iterator[Forker]:
 @pytest.fixture
 def forked_workers(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The launcher forks real workers, for those who cannot give it a `spawn`."""
-    monkeypatch.setattr("playground.runs.start.launcher.new_worker", forker.spawn)
+    monkeypatch.setattr("playground.runs.launcher.new_worker", forker.spawn)
 
 
 @pytest.fixture

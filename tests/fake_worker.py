@@ -18,8 +18,8 @@ from pathlib import Path
 from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
+from playground.runs.launcher import adopt_lock
 from playground.runs.reward_models import TRAINING, RewardTraining
-from playground.runs.start.launcher import adopt_lock
 from tests.reward_tools import step, write_finished
 from tests.support import sample, update_metrics
 

@@ -16,9 +16,9 @@ import sys
 from typing import IO, NoReturn
 
 from playground import worker
+from playground.runs import children, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
-from playground.runs.start import children, launcher
 
 NUMBER = struct.Struct("<i")
 PATIENCE_SECONDS = 300

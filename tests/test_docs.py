@@ -17,8 +17,8 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.folder.writer import RunWriter
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog, checks
-from playground.sweeps.sweep_record import Sweep
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

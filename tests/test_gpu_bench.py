@@ -14,7 +14,7 @@ import pytest
 from bench import gpu as bench
 from bench import gpu_section
 from bench.gpu_cases import CASES, Case, Place
-from playground.runs.start.children import torch_environment
+from playground.runs.children import torch_environment
 from tests.support import PROJECT, wait_until
 
 ABSENT = ("gradio", "trl", "datasets", "bitsandbytes", "peft", "pandas", "typer")

@@ -57,11 +57,10 @@ from playground.errors import (
     RunNotSteerable,
     ServiceUnavailable,
 )
-from playground.runs import history
+from playground.runs import children, history, launcher, lifeline
+from playground.runs import fork as fork_run
 from playground.runs.folder import changes
 from playground.runs.model_service import GeneratedSample, ModelService
-from playground.runs.start import children, launcher, lifeline
-from playground.runs.start import fork as fork_run
 from playground.runs.supervisor import Supervisor
 from playground.setup import catalog, checks, devices, estimates
 from playground.setup.estimates import disk

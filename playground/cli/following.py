@@ -18,16 +18,16 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
+from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
-from playground.insight.pace import all_left, seconds_left
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Record, Status, UpdateMetrics
-from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor, every
-from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_progress import progress_of
-from playground.sweeps.sweep_record import Sweep
+from playground.runs.sweeps import sweep_making, sweep_record
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_record import Sweep
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}

@@ -20,15 +20,14 @@ import psutil
 
 from playground.cli.terminal import print_json, say
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
-from playground.runs import history
+from playground.models import hub
+from playground.runs import history, launcher, lifeline, queue
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.records import TERMINAL
-from playground.runs.start import launcher, lifeline, queue
 from playground.setup import catalog, describe, devices
 from playground.setup.devices import available_cores
-from playground.sources import hub
 
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0

@@ -15,12 +15,12 @@ from typing import Annotated, Literal
 import typer
 
 from playground import exports
+from playground.analysis import meters
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json
 from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
 from playground.exports.report import Report
-from playground.insight import meters
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService

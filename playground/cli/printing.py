@@ -9,23 +9,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
+from playground.analysis.diagnosis import diagnose
+from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.intervals import Interval
+from playground.analysis.path import path_of
 from playground.cli.terminal import complain, console, number, print_json, print_table, print_texts, say, time_range
 from playground.config import RunConfig, differences
 from playground.exports.report import COUNTS, Report
-from playground.insight import before_after, compute, judging, meters, plateau
-from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.run_records import Records
-from playground.insight.frontier import against_kl
-from playground.insight.intervals import Interval
-from playground.insight.path import path_of
 from playground.rewards.mixture import term_names
-from playground.runs import frontier_samples
+from playground.runs import frontier_samples, queue
 from playground.runs.folder import changes, exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
-from playground.runs.start import queue
 from playground.setup.describe import duration
 from playground.setup.estimates import Estimate
 

@@ -8,18 +8,17 @@ from typing import Annotated
 
 import typer
 
+from playground.analysis.diagnosis import diagnose as alerts_of
+from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.insight.diagnosis import diagnose as alerts_of
-from playground.insight.diagnosis.alert import Alert
-from playground.insight.diagnosis.run_records import Records, Thresholds
-from playground.runs import frontier_samples, history
+from playground.runs import frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher
 from playground.runs.supervisor import Supervisor
 
 STOP_POLL_SECONDS = 0.05

@@ -16,12 +16,12 @@ from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs import history
 from playground.runs.supervisor import Supervisor
+from playground.runs.sweeps import grid, sweep_making, sweep_record
+from playground.runs.sweeps.sweep_making import SweepRequest
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_record import Sweep, Where
 from playground.setup import catalog, checks
 from playground.setup.estimates import disk
-from playground.sweeps import grid, sweep_making, sweep_record
-from playground.sweeps.sweep_making import SweepRequest
-from playground.sweeps.sweep_progress import progress_of
-from playground.sweeps.sweep_record import Sweep, Where
 
 STOP_POLL_SECONDS = 0.1
 SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from playground.analysis import over_seeds
+from playground.analysis.intervals import Interval
+from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
 from playground.cli.terminal import complain, print_json, print_table, say
-from playground.insight import over_seeds
-from playground.insight.intervals import Interval
-from playground.insight.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
+from playground.runs.sweeps.sweep_record import SEED, Sweep
 from playground.setup import describe
-from playground.sweeps import sweep_record
-from playground.sweeps.sweep_progress import SweepProgress, progress_of
-from playground.sweeps.sweep_record import SEED, Sweep
 
 MOST_BEHAVIOURS = 2  # columns; --json has all
 

@@ -2,7 +2,7 @@
 
 Everything about `engine: trl` that can be known without loading it: is it there, which settings it cannot honour, its
 settings for a configuration of ours. Imports neither torch nor trl, so that the page and the command line can ask too;
-the one file that runs TRL is training/trl_ppo.py, and exports.py writes it down as a script.
+the one file that runs TRL is train/trl_ppo.py, and exports.py writes it down as a script.
 """
 
 from __future__ import annotations

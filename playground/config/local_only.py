@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
-from playground.safety import redaction
+from playground import redaction
 
 MODE = "PLAYGROUND_MODE"
 LOCAL, CLASSROOM = "local", "classroom"

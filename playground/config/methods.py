@@ -1,7 +1,7 @@
 """The methods by which a run can get from a reward to better answers: what each is, and which settings it reads.
 
 Everything about `method` that can be known without loading a model. The page and the command line say from here what a
-setting means under another method; `training/` holds what trains.
+setting means under another method; `train/` holds what trains.
 """
 
 from __future__ import annotations

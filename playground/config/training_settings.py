@@ -9,7 +9,7 @@ from pydantic import field_validator, model_validator
 from playground.config.parts import Part, knob
 
 # Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
-# `training/loop/faulty_trainer.py` makes them, `insight/diagnosis/` has the check that each must light.
+# `train/loop/faulty_trainer.py` makes them, `analysis/diagnosis/` has the check that each must light.
 Fault = Literal[
     "aliased-reference",
     "headless-critic",

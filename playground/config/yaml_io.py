@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from playground import plain_files
 from playground.config import REWARD_CLASSES, Behaviour, Part, PPOConfig, RunConfig
 from playground.errors import InvalidConfig, Problem
-from playground.safety import plain_files
 
 MAX_CONFIG_BYTES = 100_000
 LESSON = "lesson"  # what the file of a preset says about it, beside its settings (`setup.catalog.Lesson`)

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 import yaml
 from markupsafe import Markup
 
-from playground import __version__
+from playground import __version__, plain_files
+from playground.analysis import before_after, compute
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
 from playground.exports.report import Report
-from playground.insight import before_after, compute
 from playground.runs.folder import changes
-from playground.safety import plain_files
 from playground.setup import catalog, describe
 
 CURVES = "curves.png"

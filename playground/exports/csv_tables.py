@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
+from playground.analysis import frames
+from playground.analysis.meters import Meter
 from playground.config import RunConfig
-from playground.insight import frames
-from playground.insight.meters import Meter
 from playground.runs.folder import changes
 from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
 from playground.setup import describe

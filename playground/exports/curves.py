@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
+from playground.analysis import frames, plateau
 from playground.exports.rendering import FOLDER, figure, short
 from playground.exports.report import Report
-from playground.insight import frames, plateau
 
 if TYPE_CHECKING:
     import pandas as pd

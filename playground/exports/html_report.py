@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from playground import __version__
+from playground.analysis import compute, meters
+from playground.analysis.diagnosis import diagnose
+from playground.analysis.diagnosis.run_records import WINDOW, Records
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import curves
 from playground.exports.rendering import figure, render
 from playground.exports.report import Report
-from playground.insight import compute, meters
-from playground.insight.diagnosis import diagnose
-from playground.insight.diagnosis.run_records import WINDOW, Records
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
 from playground.setup import catalog, describe

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from playground.analysis import before_after, compute, meters, plateau
 from playground.config import RunConfig
 from playground.exports.rendering import figure
-from playground.insight import before_after, compute, meters, plateau
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics

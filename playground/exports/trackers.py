@@ -18,11 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playground.analysis import frames, plateau
 from playground.config import flatten
 from playground.errors import PlaygroundError
 from playground.exports import csv_tables
 from playground.exports.report import Report
-from playground.insight import frames, plateau
 
 PROJECT = "rlhf-playground"
 HISTOGRAM_BINS = 20

@@ -12,9 +12,9 @@ import re
 from typing import NamedTuple
 
 from playground.config import PromptsConfig
+from playground.data import claim_files, dialogues
+from playground.data.claim_files import Question
 from playground.pocket import facts, judges
-from playground.texts import claim_files, dialogues
-from playground.texts.claim_files import Question
 
 MOST_COMPILED = 2_000  # rows whose patterns are kept
 NEAR = 30  # characters in front of an answer in which it may be denied

@@ -26,13 +26,13 @@ from typing import Any
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, Problem, in_words
+from playground.plain_files import open_plain, read_json
 from playground.runs import frontier_samples
 from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private, stamps
 from playground.runs.supervisor import LookingThread, say
-from playground.safety.plain_files import open_plain, read_json
 
 VARIABLE = "PLAYGROUND_BUCKET"
 RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"

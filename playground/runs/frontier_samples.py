@@ -1,6 +1,6 @@
 """What a run's frontier is estimated from: `frontier.json` in its folder (docs/run-format.md), and having it drawn.
 
-The model service draws (`training/service/frontier_drawing.py`), this side asks and keeps what it says, when the page
+The model service draws (`train/service/frontier_drawing.py`), this side asks and keeps what it says, when the page
 or the command line wants to know. What the figures mean is `insight.frontier`'s business.
 """
 

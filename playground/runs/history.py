@@ -18,14 +18,13 @@ from typing import NamedTuple, TypeVar
 
 from playground.config import RUN_ID, flatten, methods
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import reward_models, trial
+from playground.runs import launcher, queue, reward_models, trial
 from playground.runs.folder import changes, requests
 from playground.runs.folder.directory import BIN as BIN
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES, stamps
 from playground.runs.folder.records import Status
-from playground.runs.start import launcher, queue
-from playground.runs.start.fork import parent_of
+from playground.runs.fork import parent_of
 from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 

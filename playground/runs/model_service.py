@@ -1,6 +1,6 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.training.service.questions`) holds torch; this side speaks JSON lines with it and holds
+The service (`playground.train.service.questions`) holds torch; this side speaks JSON lines with it and holds
 nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. What
 it prints goes into a log with the runs.
 """
@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from playground.errors import ServiceUnavailable
+from playground.runs.children import PROJECT, torch_environment
 from playground.runs.folder.files import private
-from playground.runs.start.children import PROJECT, torch_environment
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
-SERVICE_MODULE = "playground.training.service.questions"
+SERVICE_MODULE = "playground.train.service.questions"
 STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000

@@ -1,7 +1,7 @@
 """The training of one reward model on disk: `<outputs>/reward-models/<name>/`, and starting and finding it.
 
 The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
-training lies in `training/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
+training lies in `train/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
 optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
 page and the command line start and read it, `playground.worker` writes it.
 """
@@ -17,13 +17,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+from playground import plain_files
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
+from playground.runs import launcher, lifeline
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
-from playground.runs.start import launcher, lifeline
-from playground.safety import plain_files
 from playground.setup import catalog
 
 TRAINING = "training"

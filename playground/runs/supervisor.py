@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs import trial
+from playground.runs import children, half_made, launcher, queue, trial
 from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record, stamps
 from playground.runs.folder.records import Status
+from playground.runs.launcher import Workers
 from playground.runs.reward_models import TRAINING, RewardTraining
-from playground.runs.start import children, half_made, launcher, queue
-from playground.runs.start.launcher import Workers
 from playground.setup import catalog
 
 RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk

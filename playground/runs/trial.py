@@ -25,11 +25,11 @@ import psutil
 from playground.config import RunConfig, yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, Problem, RunBusy
+from playground.runs import launcher, lifeline, queue
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_record, write_atomically
 from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
-from playground.runs.start import launcher, lifeline, queue
 from playground.setup import checks, devices, estimates
 from playground.setup.estimates import disk
 from playground.setup.estimates.memory import LIBRARY_BYTES

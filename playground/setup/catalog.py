@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import yaml
 
+from playground import plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
+from playground.models import adapter_files, hub, model_files
+from playground.models.curated import BY_NAME, CURATED
+from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
-from playground.safety import plain_files
-from playground.sources import adapter_files, hub, model_files
-from playground.sources.curated import BY_NAME, CURATED
-from playground.sources.model_files import ModelFiles, Use
 
 PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"

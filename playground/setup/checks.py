@@ -22,12 +22,12 @@ from playground.config import (
     engines,
     local_only,
 )
+from playground.data import claim_files, preferences, row_files
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
+from playground.models import hub
+from playground.models.model_files import Use
 from playground.rewards import expressions
 from playground.setup import catalog
-from playground.sources import hub
-from playground.sources.model_files import Use
-from playground.texts import claim_files, preferences, row_files
 
 
 class Need(NamedTuple):

@@ -20,12 +20,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from playground import redaction
 from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only, yaml_io
+from playground.data import row_files
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
-from playground.safety import redaction
+from playground.models import curated, hub
 from playground.setup import catalog, checks
-from playground.sources import curated, hub
-from playground.texts import row_files
 
 Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)

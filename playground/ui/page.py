@@ -10,12 +10,11 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.ui import components, own_files, routes
-from playground.ui.door.access import Access, Action
-from playground.ui.inside import token_part
+from playground.ui.auth.access import Access, Action
 from playground.ui.rewards import rewards_page
-from playground.ui.runs import compare_page, runs_page
+from playground.ui.runs import compare_page, runs_page, token_part
 from playground.ui.train import train_page
 
 TITLE = "RLHF Playground"

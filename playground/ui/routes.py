@@ -29,21 +29,19 @@ from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.runs import history
+from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, describe, devices
 from playground.ui import own_files
-from playground.ui.door.access import Access, Action, Role
-from playground.ui.inside import token_part, trace_part
-from playground.ui.live import compare_serializer, insight_serializer, machine, run_serializer, run_state
-from playground.ui.live.feed import Hub
-from playground.ui.live.run_feed import RunFeed
-from playground.ui.live.run_serializer import encode
+from playground.ui.auth.access import Access, Action, Role
+from playground.ui.feed import compare_serializer, insight_serializer, machine, run_serializer, run_state
+from playground.ui.feed.feed import Hub
+from playground.ui.feed.run_feed import RunFeed
+from playground.ui.feed.run_serializer import encode
 from playground.ui.rewards import reward_data
-from playground.ui.runs import history_data, sweep_data
+from playground.ui.runs import history_data, sweep_data, token_part, trace_part
 from playground.ui.train import outcome_part
 
 BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")

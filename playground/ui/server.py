@@ -21,23 +21,22 @@ from typing import Any, NamedTuple
 import gradio as gr
 from starlette.middleware import Middleware
 
-from playground import cluster
+from playground import redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import bucket, history
+from playground.runs import bucket, cluster, history
 from playground.runs.bucket import BucketThread
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread, every
-from playground.safety import redaction
+from playground.runs.sweeps import sweep_making
 from playground.setup import limits
 from playground.setup.limits import PageLimits
-from playground.sweeps import sweep_making
 from playground.ui import page, routes, theme, zero_gpu
-from playground.ui.door import gradio_parts, middleware, sessions, sharing, visitors
-from playground.ui.door.access import Access
-from playground.ui.door.incoming import Incoming
-from playground.ui.live.feed import RECORDED, Hub
+from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
+from playground.ui.auth.access import Access
+from playground.ui.auth.incoming import Incoming
+from playground.ui.feed.feed import RECORDED, Hub
 
 LOCAL_HOST = "127.0.0.1"
 OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them

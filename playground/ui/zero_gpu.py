@@ -20,11 +20,11 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.runs import launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
-from playground.runs.start.launcher import Elsewhere
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.launcher import Elsewhere
+from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import say
 
 SLOT = "zerogpu"
@@ -66,7 +66,7 @@ class ZeroGpu(StandbyWorker):
             sentence = f"this is a ZeroGPU Space, which needs what requirements-zerogpu.txt names ({error})."
             raise InvalidConfig([Problem("spaces", sentence)]) from None
         from playground import worker
-        from playground.training.process import session  # noqa: F401 - the forks have it then
+        from playground.train.process import session  # noqa: F401 - the forks have it then
 
         self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
         self.worker_for = Elsewhere(SLOT, self._call)  # type: ignore[assignment, method-assign]

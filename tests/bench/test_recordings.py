@@ -15,7 +15,7 @@ from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TRACE
 from playground.setup import catalog
-from playground.ui.live.feed import RECORDED, Hub
+from playground.ui.feed.feed import RECORDED, Hub
 from tests.ui import fake_run
 
 ORDER = [step.preset for step in catalog.story()]

@@ -10,10 +10,9 @@ import pytest
 
 from playground.cli import health
 from playground.cli.health import Check
-from playground.runs import history
+from playground.runs import history, launcher
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from playground.setup import catalog, devices
 from tests.cli.conftest import Run
 from tests.model_folders import hub_cache, model_folder
@@ -140,7 +139,7 @@ def test_the_doctor_tells_of_the_policy_and_of_silent_runs(
     outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     started, process = launcher.start(small_config("listening"), outputs, "one")
     wait_until(lambda: started.status().phase == "training" and heartbeat.read(started.path))
     assert found(outputs, "when the server ends").found == "new runs end with it (die); one will end with it"

@@ -11,16 +11,16 @@ from typer.testing import CliRunner, Result
 
 from playground.cli import app, main
 from playground.errors import ModelNotFound
+from playground.models import hub
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.sources import hub
 from playground.ui.rewards import reward_data
 from tests.reward_tools import finished
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def run(outputs: Path, *arguments: str) -> Result:

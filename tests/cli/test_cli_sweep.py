@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from playground import cluster
+from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
-from playground.sweeps import sweep_record
+from playground.runs.sweeps import sweep_record
 from tests.cli.conftest import Foreground, Preset, Run
 
 VARY = ("--vary", "kl.coef=0.1,0.5", "--vary", "seed=0,1", "--name", "leash")

@@ -11,11 +11,11 @@ import pytest
 
 from playground.cli import following
 from playground.errors import ModelNotFound
+from playground.models import hub
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import write_end
-from playground.runs.start import launcher
 from playground.setup import catalog
-from playground.sources import hub
 from tests.cli.conftest import Foreground, Preset, Run
 from tests.support import kill_worker, small_config, wait_until
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from playground.analysis import meters
 from playground.exports import csv_tables
-from playground.insight import meters
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from tests.support import sample, small_config, update_metrics
 

@@ -13,7 +13,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui.live import run_serializer
+from playground.ui.feed import run_serializer
 from tests.support import sample, update_metrics
 
 WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."

@@ -3,7 +3,7 @@
 import sys
 
 import app
-from playground.runs.start import launcher
+from playground.runs import launcher
 from playground.ui import server
 from tests.ui.fake_server import NoStandby
 

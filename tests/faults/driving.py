@@ -6,7 +6,7 @@ Ends when its standard input does.
 import sys
 from pathlib import Path
 
-from playground.runs.start import launcher
+from playground.runs import launcher
 from playground.runs.supervisor import SupervisorThread
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ import torch
 from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from playground.setup.estimates import disk
-from playground.training.loop.trainer import PPOTrainer
-from playground.training.models import checkpoint_files, loading
-from playground.training.process.ending import leave
-from playground.training.process.session import Session
+from playground.train.loop.trainer import PPOTrainer
+from playground.train.models import checkpoint_files, loading
+from playground.train.process.ending import leave
+from playground.train.process.session import Session
 
 DWELL_SECONDS = 60
 A_WHILE_SECONDS = 3  # of a checkpoint, in which nobody listens, but which comes to its end
@@ -109,7 +109,7 @@ def dwell(run: RunDirectory, phase: str, deaf: bool) -> None:
 
     match phase:
         case "import":
-            sys.modules.pop("playground.training.process.session")
+            sys.modules.pop("playground.train.process.session")
             sys.meta_path.insert(0, SlowImport(lambda: stay(lambda: None)))
         case "load":
             before(loading, "load")
@@ -132,7 +132,7 @@ class SlowImport:
         self._stay = stay
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        if name == "playground.training.process.session":
+        if name == "playground.train.process.session":
             self._stay()
 
 

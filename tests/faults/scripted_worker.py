@@ -22,9 +22,9 @@ import time
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start.launcher import adopt_lock
-from playground.training.process.ending import StopRequested, leave, reported
-from playground.training.process.watch import WorkerWatch
+from playground.runs.launcher import adopt_lock
+from playground.train.process.ending import StopRequested, leave, reported
+from playground.train.process.watch import WorkerWatch
 from tests.support import update_metrics
 
 LIFETIME_SECONDS = 120

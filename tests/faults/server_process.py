@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from playground.runs.start import launcher
+from playground.runs import launcher
 from tests.support import small_config
 
 

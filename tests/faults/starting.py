@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from playground.runs import launcher
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher
 from tests.support import at_once, small_config, wait_until
 
 

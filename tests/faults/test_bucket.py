@@ -20,9 +20,9 @@ from playground.runs.bucket import BucketThread, Keeper
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.sweeps import sweep_making, sweep_record
-from playground.sweeps.sweep_progress import progress_of
-from playground.ui.door import visitors
+from playground.runs.sweeps import sweep_making, sweep_record
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.ui.auth import visitors
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import wait_until

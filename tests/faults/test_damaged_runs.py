@@ -19,17 +19,17 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from playground import cli
+from playground.analysis.compute import MODEL
 from playground.errors import InvalidConfig
-from playground.insight.compute import MODEL
 from playground.runs import history
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
 from playground.runs.supervisor import Supervisor
-from playground.training.loop.scoring import Scorer
-from playground.training.process import resuming
-from playground.ui.live.feed import Hub
+from playground.train.loop.scoring import Scorer
+from playground.train.process import resuming
+from playground.ui.feed.feed import Hub
 from playground.ui.routes import routes
 from tests.figures import Figure
 from tests.support import config_with, small_config

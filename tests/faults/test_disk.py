@@ -19,15 +19,15 @@ import torch
 
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
+from playground.runs import launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher
 from playground.setup.estimates import disk
-from playground.training.models import loading
-from playground.training.service import questions
-from playground.ui.door import access
+from playground.train.models import loading
+from playground.train.service import questions
+from playground.ui.auth import access
 from tests.faults.workers import TINY, tiny
 from tests.support import PROJECT, run_async, small_config, update_metrics, wait_until
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from playground.runs import launcher
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from playground.runs.supervisor import Supervisor
-from playground.training.process import watch
+from playground.train.process import watch
 from tests.support import has_ended, small_config, wait_until
 
 PROMISED_SECONDS = 10.0
@@ -25,7 +25,7 @@ SLOW_START_SECONDS = 60
 
 @pytest.fixture(autouse=True)
 def scripted_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
 
 
 def started(outputs: Path, name: str) -> tuple[RunDirectory, psutil.Process]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.forking import Forked, Forker

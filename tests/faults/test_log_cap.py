@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from playground.runs import launcher
 from playground.runs.folder import logs
-from playground.runs.start import launcher
 from tests.support import small_config
 
 MOST_SHARE = 1.2  # of the processor time of a worker that prints nothing
@@ -61,7 +61,7 @@ def test_what_is_written_during_cuts_stays_in_whole_lines_and_in_order(tmp_path)
 
 @pytest.mark.slow
 def test_50_mb_of_output_with_no_reader_holds_up_nobody(outputs: Path, monkeypatch, figure):
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     seconds, largest = {}, []
     for turn, name in enumerate(("quiet", "loud") * 5):
         if turn > 3 and turn % 2 == 0 and seconds["loud"] <= MOST_SHARE * seconds["quiet"]:

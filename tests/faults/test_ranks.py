@@ -14,9 +14,9 @@ import pytest
 from safetensors.torch import load_file
 
 from playground.config import RunConfig
+from playground.runs import children, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import children, launcher
 from tests.faults import resuming
 from tests.forking import Forker
 from tests.support import PROJECT, has_ended, wait_until
@@ -101,7 +101,7 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, fork
 
 def test_a_helper_that_fails_says_why(tmp_path: Path) -> None:
     code = f"""
-from playground.training.process import rank_processes
+from playground.train.process import rank_processes
 from tests.faults import resuming
 try:
     with rank_processes.joined(resuming.config("pocket-1m", ranks=2), lambda: None, lambda lost: None) as ranks:

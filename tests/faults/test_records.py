@@ -17,7 +17,7 @@ from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.ui.live.run_feed import RunFeed
+from playground.ui.feed.run_feed import RunFeed
 from tests.faults import resuming
 from tests.figures import Figure
 from tests.support import sample, small_config, update_metrics

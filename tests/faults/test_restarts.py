@@ -15,11 +15,11 @@ import psutil
 import pytest
 
 from playground.config import RunConfig
+from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TERMINAL
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, queue
 from tests.faults.servers import Server
 from tests.faults.witness import LEDGER, SECONDS_VARIABLE
 from tests.faults.workers import TINY

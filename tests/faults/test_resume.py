@@ -14,7 +14,7 @@ from playground.errors import ModelNotFound
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.training.process.session import Session
+from playground.train.process.session import Session
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
 from tests.figures import Figure
@@ -169,7 +169,7 @@ def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_ma
 def test_a_model_too_big_to_undo_says_that_it_was_stopped_in_the_middle(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playground.training.loop.optimizer_state.MOST_WEIGHTS_TO_UNDO", 10)
+    monkeypatch.setattr("playground.train.loop.optimizer_state.MOST_WEIGHTS_TO_UNDO", 10)
     run, stop = make(checkpoint__every=0), StopsIn(10)
     dies(run, stop)
     stop.session.save()

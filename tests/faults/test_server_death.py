@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from playground.errors import InvalidConfig
+from playground.runs import launcher, lifeline
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.start import launcher, lifeline
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import Supervisor
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
 from tests.figures import Figure

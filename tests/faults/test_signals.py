@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from playground.process_identity import Identity, boot_id, identity
+from playground.runs import launcher
 from playground.runs.folder import processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.start import launcher
-from playground.safety.process_identity import Identity, boot_id, identity
 from tests.support import small_config, wait_until
 
 
@@ -83,7 +83,7 @@ def test_stale_state_files_cost_no_signal(outputs, innocent, monkeypatch, figure
 
 
 def test_the_worker_itself_does_get_its_signal(outputs, monkeypatch):
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
     run, process = launcher.start(small_config("listening"), outputs, "r")
     wait_until(lambda: run.status().phase == "training", 60)
     monkeypatch.setattr(RunDirectory, "request_stop", lambda self: None)  # it would be quicker, now and then

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, queue
 from playground.runs.supervisor import SupervisorThread
 from tests.faults.witness import LEDGER
 from tests.figures import Figure

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from playground.config import yaml_io
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from tests.faults.servers import Server
 from tests.figures import Figure
 from tests.support import PROJECT, wait_until

@@ -8,10 +8,10 @@ import pytest
 
 from playground import config
 from playground.config import PromptsConfig
+from playground.data import claim_files
 from playground.pocket import judges, prompt_sets
 from playground.rewards import claims, kinds
 from playground.rewards.claims import Claim
-from playground.texts import claim_files
 
 CAPITAL = "What is the capital of Australia?"
 WRONG = f"\n\nHuman: {CAPITAL} I think the answer is Sydney.\n\nAssistant:"

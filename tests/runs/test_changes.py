@@ -14,7 +14,7 @@ from playground.runs.folder.changes import Edit, Replay, Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Resumption, events_in_force, in_force, resumptions
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start.launcher import take_lock
+from playground.runs.launcher import take_lock
 from tests.support import config_with, sample, small_config, update_metrics, wait_until
 
 

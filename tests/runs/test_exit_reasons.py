@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from playground.process_identity import boot_id
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.heartbeat import Killed
 from playground.runs.folder.records import Status
-from playground.safety.process_identity import boot_id
 from tests.support import small_config
 
 GB = 10**9

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 import pytest
 
+from playground.runs import fork
 from playground.runs.folder import files
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Count, Record, to_json_line
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import fork
 from tests.support import sample, small_config
 
 T = TypeVar("T")

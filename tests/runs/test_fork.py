@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
+from playground.analysis.diagnosis.run_records import Change, Records
 from playground.errors import InvalidConfig, RunNotResumable
-from playground.insight.diagnosis.run_records import Change, Records
-from playground.runs import history
+from playground.runs import fork, history, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, UpdateMetrics, to_json_line
-from playground.runs.start import fork, launcher
 from tests.forking import Forker
 from tests.support import config_with, wait_until
 

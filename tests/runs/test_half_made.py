@@ -16,12 +16,11 @@ from typing import IO, Any
 import psutil
 import pytest
 
-from playground.runs import history
+from playground.runs import fork, history, launcher, queue
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import MAKING, RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.start import fork, launcher, queue
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 from tests.thoroughness import cases

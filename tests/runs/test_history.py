@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from playground.errors import RunBusy, RunNotFound
-from playground.runs import history
+from playground.runs import history, launcher, queue
 from playground.runs.folder import directory
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher, queue
 from playground.setup import catalog
 from tests.support import small_config, update_metrics
 

@@ -15,9 +15,8 @@ from typing import IO
 import pytest
 
 from playground.errors import OutputsNotWritable, RunBusy, RunExists
-from playground.runs import history
+from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor
 from tests.support import PROJECT, at_once, small_config, wait_until
 
@@ -121,7 +120,7 @@ def test_a_worker_that_dies_without_a_word_is_an_interrupted_run(outputs: Path) 
 
 def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from playground.runs.start import launcher; "
+        "import sys; from pathlib import Path; from playground.runs import launcher; "
         "from tests.support import small_config; launcher.WORKER_MODULE = 'tests.fake_worker'; "
         "launcher.start(small_config('wait'), Path(sys.argv[1]), 'one')"
     )

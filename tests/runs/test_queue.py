@@ -12,11 +12,10 @@ from typing import IO
 import pytest
 
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import history
+from playground.runs import history, launcher, lifeline, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
-from playground.runs.start import launcher, lifeline, queue
 from playground.setup import devices
 from tests.support import small_config, wait_until
 

@@ -8,9 +8,8 @@ import pytest
 
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, RunBusy, RunExists, RunNotFound
-from playground.runs import reward_models
+from playground.runs import launcher, reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.runs.start import launcher
 from playground.setup import catalog, checks
 from tests.reward_tools import finished
 from tests.support import small_config, wait_until
@@ -18,7 +17,7 @@ from tests.support import small_config, wait_until
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:

@@ -16,12 +16,11 @@ import psutil
 import pytest
 
 from playground.config import RewardTrainingConfig
-from playground.runs import history, reward_models, supervisor
+from playground.runs import children, history, launcher, queue, reward_models, supervisor
 from playground.runs.folder import directory, files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.start import children, launcher, queue
 from playground.runs.supervisor import Supervisor, SupervisorThread
 from tests.support import at_once, small_config, update_metrics, wait_until
 
@@ -282,7 +281,7 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
 def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
     training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
     keeper = Supervisor(outputs)

@@ -13,11 +13,10 @@ import pytest
 from playground.config import yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, RunBusy
-from playground.runs import history, trial
+from playground.runs import history, launcher, queue, trial
 from playground.runs.folder import heartbeat, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
-from playground.runs.start import launcher, queue
 from playground.runs.supervisor import Supervisor
 from playground.setup import estimates
 from tests.forking import Forker
@@ -86,7 +85,7 @@ def later(run: RunDirectory) -> None:
 def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str) -> None:
     script = (
         "import sys; from pathlib import Path\n"
-        "from playground.runs import trial; from playground.runs.start import launcher\n"
+        "from playground.runs import trial; from playground.runs import launcher\n"
         "from tests.support import small_config\n"
         "launcher.WORKER_MODULE = 'tests.faults.scripted_worker'\n"
         "for step in trial.make(small_config(sys.argv[2]), Path(sys.argv[1])): pass\n"

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
-from playground.runs.start import launcher
+from playground.runs import launcher
 from playground.setup import catalog, limits
 from playground.ui import server
-from playground.ui.door import access, incoming, middleware, visitors
-from playground.ui.door.access import Action
+from playground.ui.auth import access, incoming, middleware, visitors
+from playground.ui.auth.access import Action
 from playground.ui.train import form
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port

@@ -16,13 +16,13 @@ import pytest
 import yaml
 
 from playground.config import expression_language, reward_settings
+from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import MOST_QUESTIONS
-from playground.runs.start import launcher, queue
 from playground.setup import limits
-from playground.ui.door import access, limiter, visitors
-from playground.ui.door.access import Access, Action, Caller, Role
+from playground.ui.auth import access, limiter, visitors
+from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.runs import compare_page
 from playground.ui.train import edits, filling, form
 from tests.security import pages

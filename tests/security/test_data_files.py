@@ -19,7 +19,7 @@ from playground.errors import PromptsUnusable
 from playground.exports import csv_tables as exported
 from playground.runs.folder.records import Event
 from playground.setup import catalog
-from playground.training.data import hub_data
+from playground.train.data import hub_data
 from tests.figures import Figure
 from tests.support import PROJECT, sample, small_config, update_metrics
 
@@ -28,9 +28,9 @@ MOST_MEGABYTES = 100
 MEASURE = """
 import json, os, resource, sys, time
 from pathlib import Path
-from playground.texts import preferences, prompt_texts, row_files
+from playground.data import preferences, prompt_texts, row_files
 from playground.errors import PlaygroundError
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 
 def upload(path):
     return uploads.keep(path, path.parent / 'outputs').sentence

@@ -11,12 +11,12 @@ import re
 import pytest
 from starlette.routing import Route
 
+from playground.runs import launcher
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher
 from playground.setup import catalog
 from playground.ui import routes
-from playground.ui.door import access, middleware
-from playground.ui.door.access import TABLE, Action, Role
+from playground.ui.auth import access, middleware
+from playground.ui.auth.access import TABLE, Action, Role
 from tests.reward_tools import finished
 from tests.security import pages
 from tests.security.pages import GRANTED_TO_ALL
@@ -25,7 +25,7 @@ from tests.ui import fake_run
 
 HOW = (
     "is not guarded: register it through `access.guard(Action.X, handler)` (our routes: with its Action in the table "
-    "of `routes.routes`), so that it asks who may call it. See playground/ui/door/access.py and docs/security.md."
+    "of `routes.routes`), so that it asks who may call it. See playground/ui/auth/access.py and docs/security.md."
 )
 
 

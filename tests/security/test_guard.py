@@ -14,13 +14,13 @@ import pytest
 
 from playground.config.yaml_io import from_dict
 from playground.errors import ModelNotFound, ServiceUnavailable
+from playground.runs import launcher
 from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher
 from playground.runs.supervisor import Supervisor
 from playground.setup import catalog
-from playground.training.models import time_limit
+from playground.train.models import time_limit
 from tests.figures import Figure
 from tests.security.guarded import REFUSED
 from tests.security.hostile_models import Hostile, build, in_json, in_tokenizer

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from playground.errors import InvalidConfig, NotAllowed
-from playground.ui.door import limiter, sharing, visitors
-from playground.ui.door.access import Access, Action, Role
+from playground.ui.auth import limiter, sharing, visitors
+from playground.ui.auth.access import Access, Action, Role
 from tests.security import pages
 from tests.support import PROJECT, run_async, wait_until
 from tests.ui.conftest import START_SECONDS, free_port

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from playground.errors import ModelNotFound
+from playground.models import model_files
 from playground.setup import catalog
-from playground.sources import model_files
 from tests.figures import Figure
 from tests.security import hostile_models
 from tests.security.hostile_models import CONFIGS, FOLDERS, LATE, Hostile, build, canary

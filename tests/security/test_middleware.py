@@ -17,10 +17,10 @@ from starlette.routing import Route
 
 from playground.setup.limits import LIMITS
 from playground.ui import server
-from playground.ui.door import access, body, limiter, middleware, sessions, visitors
-from playground.ui.door.access import Access
-from playground.ui.door.incoming import Incoming
-from playground.ui.door.middleware import RequestMiddleware
+from playground.ui.auth import access, body, limiter, middleware, sessions, visitors
+from playground.ui.auth.access import Access
+from playground.ui.auth.incoming import Incoming
+from playground.ui.auth.middleware import RequestMiddleware
 from tests.security import pages
 from tests.support import run_async
 

@@ -21,14 +21,13 @@ from starlette.testclient import TestClient
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError
 from playground.exports import saving
-from playground.runs import history, reward_models
+from playground.runs import history, launcher, reward_models
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from playground.setup import catalog, checks
 from playground.ui import routes
-from playground.ui.door import uploads
-from playground.ui.door.access import Access, Caller
-from playground.ui.live import feed, run_feed
+from playground.ui.auth import uploads
+from playground.ui.auth.access import Access, Caller
+from playground.ui.feed import feed, run_feed
 from playground.ui.rewards import training_part as reward_panel
 from playground.ui.train import filling, outcome_part, run_actions
 from tests.figures import Figure

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs
-from playground.runs.start import launcher
 from tests.support import small_config
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from playground.config.yaml_io import from_dict
-from playground.runs import bucket, history
+from playground.runs import bucket, history, launcher
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from playground.setup import limits
 from playground.ui import server
-from playground.ui.door import visitors
+from playground.ui.auth import visitors
 from tests.figures import Figure
 from tests.security import pages
 from tests.support import small_config, wait_until

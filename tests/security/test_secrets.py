@@ -15,18 +15,17 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from playground import redaction
 from playground.config.yaml_io import from_dict
+from playground.data import row_files
 from playground.errors import ServiceUnavailable
-from playground.runs import history
+from playground.runs import children, history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import children
-from playground.safety import redaction
 from playground.setup import catalog, checks
-from playground.texts import row_files
-from playground.training.service import questions
+from playground.train.service import questions
 from playground.ui import routes
-from playground.ui.live import feed
+from playground.ui.feed import feed
 from tests.figures import Figure
 from tests.service_here import ServiceHere
 from tests.support import PROJECT, small_config, wait_until
@@ -137,7 +136,7 @@ def test_messages_and_printed_lines_of_a_worker_are_redacted(tmp_path: Path) -> 
     writer.finish("failed", "bug", f"Authorization: Bearer {CANARY}")
     assert CANARY not in "".join(path.read_text() for path in run.path.iterdir() if path.is_file())
     code = (
-        "import sys, traceback\nfrom playground.safety import redaction\nredaction.cover_streams()\n"
+        "import sys, traceback\nfrom playground import redaction\nredaction.cover_streams()\n"
         f"print('a', end=' ')\nprint('https://u:{CANARY}@h/', 'b')\n"
         f"try:\n    raise OSError('Authorization: Bearer {CANARY}')\nexcept OSError:\n    traceback.print_exc()\n"
         f"sys.stderr.write('hf_{CANARY}' + '0123456789')"
@@ -225,7 +224,7 @@ class Watcher(threading.Thread):
                     continue
                 self.processes += 1
                 self.command_lines += CANARY.encode() in command
-                computes = b"playground.training" in command and b"/bad" not in command  # that one asks the hub
+                computes = b"playground.train" in command and b"/bad" not in command  # that one asks the hub
                 self.environments += computes and CANARY.encode() in around
 
 
@@ -233,7 +232,7 @@ STARTS = """
 import sys
 from pathlib import Path
 from playground.config.yaml_io import load
-from playground.runs.start import launcher
+from playground.runs import launcher
 print(launcher.start(load(Path("presets/kinder-reviews.yaml"), sys.argv[2:]), Path(sys.argv[1]), "bad").path)
 """  # as the page does: the hub is asked by the worker only
 

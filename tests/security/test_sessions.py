@@ -8,7 +8,7 @@ import secrets
 from gradio.queueing import Queue
 from gradio.routes import file_upload_statuses
 
-from playground.ui.door import sessions
+from playground.ui.auth import sessions
 from tests.security import pages
 from tests.support import run_async, wait_until
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from playground import plain_files
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.safety import plain_files
 from tests.figures import Figure
 
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

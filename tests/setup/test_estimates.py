@@ -10,10 +10,10 @@ import pytest
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
+from playground.models.architectures import SEVEN_BILLION, Architecture
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, remedies, timing
-from playground.sources.architectures import SEVEN_BILLION, Architecture
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)

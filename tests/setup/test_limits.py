@@ -13,11 +13,11 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig
+from playground.models.curated import CURATED
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.devices import Device
 from playground.setup.limits import LIMITS, Limits
-from playground.sources.curated import CURATED
 from tests.support import small_config
 
 GB = 10**9

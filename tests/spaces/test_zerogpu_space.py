@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from playground.errors import InvalidConfig
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher
 from playground.setup import catalog, limits
 from playground.ui import zero_gpu
 from playground.ui.train import form

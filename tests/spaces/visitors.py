@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from playground.ui.door import visitors
+from playground.ui.auth import visitors
 from tests.security import pages
 from tests.support import wait_until
 

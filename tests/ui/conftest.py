@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs import reward_models
+from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
 from playground.setup import catalog
 from playground.ui import own_files
 from tests import stress

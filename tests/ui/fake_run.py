@@ -20,8 +20,10 @@ from typing import Any
 
 from playground.config import RunConfig, yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
+from playground.process_identity import boot_id
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
+from playground.runs import launcher
 from playground.runs.folder import checkpoints, heartbeat, requests, traces
 from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
@@ -29,11 +31,9 @@ from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher
-from playground.safety.process_identity import boot_id
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
-from playground.sweeps import sweep_record
-from playground.sweeps.sweep_record import Sweep
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"

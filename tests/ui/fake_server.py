@@ -16,10 +16,10 @@ from pathlib import Path
 from playground.config import yaml_io
 from playground.errors import ServiceUnavailable
 from playground.rewards.mixture import Mixture, term_names
+from playground.runs import launcher
 from playground.runs.model_service import GeneratedSample
 from playground.runs.reward_models import RewardTraining
-from playground.runs.start import launcher
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.ui import server
 from tests.ui import fake_run
 
@@ -99,7 +99,7 @@ class FakeService:
 
     def what_if(self, question):
         """As the real one."""
-        from playground.training.service import what_if  # torch
+        from playground.train.service import what_if  # torch
 
         yield from what_if.answer(question)
 

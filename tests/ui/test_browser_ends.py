@@ -7,10 +7,10 @@ import signal
 
 import pytest
 
+from playground.runs import launcher, queue
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.runs.start import launcher, queue
 from playground.setup import catalog
 from playground.ui import own_files
 from tests.support import kill_worker, wait_until

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from playground.runs import history, trial
-from playground.runs.start import launcher
+from playground.runs import history, launcher, trial
 from playground.setup import catalog, estimates
 from playground.ui import own_files
 from playground.ui.train import form

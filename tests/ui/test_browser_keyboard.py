@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from playground.runs import launcher
 from playground.runs.folder import changes
-from playground.runs.start import launcher
 from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import HEIGHT, PROJECT, go, visit

@@ -10,7 +10,7 @@ from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.setup import catalog
 from playground.setup.limits import LIMITS
-from playground.ui.door.access import Caller, Role
+from playground.ui.auth.access import Caller, Role
 from playground.ui.train import edits, filling, form
 
 BASE = catalog.preset("kinder-reviews")

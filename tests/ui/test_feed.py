@@ -12,7 +12,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui.live import feed, run_feed, run_serializer
+from playground.ui.feed import feed, run_feed, run_serializer
 from tests.support import run_async
 from tests.ui import fake_run
 

@@ -10,9 +10,9 @@ from playground.errors import ServiceUnavailable
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.ui.door.access import Access, Action, Caller, Role
-from playground.ui.door.visitors import Visitor
-from playground.ui.live.feed import Hub
+from playground.ui.auth.access import Access, Action, Caller, Role
+from playground.ui.auth.visitors import Visitor
+from playground.ui.feed.feed import Hub
 from playground.ui.routes import routes
 from playground.ui.train import filling, frontier_part
 from tests.ui import fake_run

@@ -12,8 +12,8 @@ from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
 from playground.setup.limits import LIMITS
 from playground.ui import routes
-from playground.ui.inside import token_part
-from playground.ui.live import feed
+from playground.ui.feed import feed
+from playground.ui.runs import token_part
 from tests.ui import fake_run
 
 LOOKS = (0, 5, 10, 15, 20, 25, 30, 35, 40)

@@ -10,7 +10,7 @@ import pytest
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
 from playground.setup import checks, describe
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 from playground.ui.train import prompts_part
 
 

@@ -9,7 +9,7 @@ from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
 from playground.ui import page, server
-from playground.ui.door import gradio_parts
+from playground.ui.auth import gradio_parts
 from tests.security import pages
 
 # Of each part's source, in the version that requirements.txt names. Where one changes with another version: read what

@@ -12,7 +12,7 @@ import pytest
 from playground.config import RunConfig
 from playground.errors import ServiceUnavailable
 from playground.ui import own_files
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config

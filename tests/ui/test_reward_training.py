@@ -15,7 +15,7 @@ from playground.config.reward_model_settings import RewardTrainingConfig
 from playground.pocket.annotators import ANNOTATORS
 from playground.runs import reward_models
 from playground.ui import routes
-from playground.ui.live import feed
+from playground.ui.feed import feed
 from playground.ui.rewards import reward_data
 from playground.ui.rewards import training_part as panel
 from tests.reward_tools import REPORT, finished
@@ -25,7 +25,7 @@ from tests.support import wait_until
 @pytest.fixture
 def fake(monkeypatch):
     """The launcher starts the fake worker."""
-    monkeypatch.setattr("playground.runs.start.launcher.WORKER_MODULE", "tests.fake_worker")
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def asked(outputs, name, argument):

@@ -20,7 +20,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
-from playground.ui.live import compare_serializer, feed
+from playground.ui.feed import compare_serializer, feed
 from playground.ui.train import form
 from tests.support import run_async
 from tests.ui import fake_run

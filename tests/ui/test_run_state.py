@@ -2,12 +2,12 @@
 
 import pytest
 
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import Status
-from playground.runs.start import launcher, queue
 from playground.setup import catalog
-from playground.ui.live import run_serializer, run_state
+from playground.ui.feed import run_serializer, run_state
 from tests.ui import fake_run
 
 

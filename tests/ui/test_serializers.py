@@ -9,8 +9,8 @@ from playground.config import yaml_io
 from playground.runs.folder.records import Event, Label, Sample, Status
 from playground.setup import catalog
 from playground.setup.expected import bands
-from playground.ui.live import insight_serializer, run_serializer
-from playground.ui.live.compare_serializer import Other, comparison
+from playground.ui.feed import insight_serializer, run_serializer
+from playground.ui.feed.compare_serializer import Other, comparison
 from tests.support import small_config
 from tests.ui import fake_run
 

@@ -14,7 +14,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui.door.access import Access, Caller, Role
+from playground.ui.auth.access import Access, Caller, Role
 from playground.ui.train import run_actions
 from tests.support import run_async, wait_until
 from tests.ui import fake_run

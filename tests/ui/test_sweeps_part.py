@@ -12,18 +12,17 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground.runs import history
+from playground.runs import history, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import queue
+from playground.runs.sweeps import sweep_making, sweep_record
 from playground.setup import catalog, checks
 from playground.setup.estimates.timing import Finished
 from playground.setup.limits import LIMITS
-from playground.sweeps import sweep_making, sweep_record
 from playground.ui import routes
-from playground.ui.door.access import Access, Caller, Role
-from playground.ui.door.visitors import Visitor
-from playground.ui.live import feed
+from playground.ui.auth.access import Access, Caller, Role
+from playground.ui.auth.visitors import Visitor
+from playground.ui.feed import feed
 from playground.ui.runs import history_data, sweep_data, sweeps_part
 from playground.ui.runs.sweeps_part import SweepActions
 from tests.ui import fake_run

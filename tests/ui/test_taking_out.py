@@ -7,7 +7,7 @@ import pytest
 from playground.errors import ServiceUnavailable
 from playground.exports import saving
 from playground.exports.card import Written
-from playground.ui.door.access import Access, Action
+from playground.ui.auth.access import Access, Action
 from playground.ui.train import outcome_part
 from tests.ui import fake_run
 

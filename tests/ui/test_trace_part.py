@@ -11,9 +11,9 @@ from starlette.testclient import TestClient
 
 from playground.runs.folder import traces
 from playground.setup import catalog
-from playground.training.service.questions import QUESTIONS
+from playground.train.service.questions import QUESTIONS
 from playground.ui import routes
-from playground.ui.live import feed
+from playground.ui.feed import feed
 from tests.support import config_with
 from tests.ui import fake_run
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace

@@ -7,12 +7,12 @@ import gradio as gr
 import pytest
 
 from playground.config import Part, knob
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.setup import catalog, expected
 from playground.setup.limits import LIMITS
-from playground.ui.door.access import Access, Caller
+from playground.ui.auth.access import Access, Caller
 from playground.ui.train import controls, filling, form, train_page
 from playground.ui.train.form import Form, FormUpdate
 from tests.ui import fake_run

@@ -13,12 +13,12 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from playground.errors import OutputsNotWritable, PromptsUnusable
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
 from playground.runs.supervisor import SupervisorThread
 from playground.setup.limits import LIMITS
-from playground.ui.door import incoming, uploads
-from playground.ui.door.incoming import FILE_BYTES, Incoming
+from playground.ui.auth import incoming, uploads
+from playground.ui.auth.incoming import FILE_BYTES, Incoming
 from playground.ui.rewards import training_part
 from tests.support import at_once, small_config, wait_until
 

@@ -5,7 +5,7 @@ import pytest
 from playground.errors import ServiceUnavailable
 from playground.rewards import trying
 from playground.setup import catalog
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 from playground.ui.rewards import workbench_part
 from playground.ui.train import form
 

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
+from playground.plain_files import read_bytes
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import leave_word, write_atomically
 from playground.runs.folder.records import EDIT as EDIT
 from playground.runs.folder.records import RESUMED, Event, events_in_force
 from playground.runs.folder.writer import RunWriter
-from playground.safety.plain_files import read_bytes
 from playground.setup import describe
 
 POLL_SECONDS = 0.1

@@ -16,11 +16,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import ModelNotFound, RunNotResumable
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.safety import plain_files
 
 MANIFEST = "MANIFEST.json"
 TRAINER = "trainer.json"

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground.errors import LESS_MEMORY
+from playground.process_identity import boot_id
 from playground.runs.folder import heartbeat, placed
 from playground.runs.folder.files import read_record
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.logs import ATTEMPT_LINE, log_tail
 from playground.runs.folder.records import NOT_RESUMABLE, State, Status
-from playground.safety.process_identity import boot_id
 
 Found = tuple[str, str]  # a key of `EXIT_REASONS`, and a sentence
 NEARLY_ALL = 0.8  # of the memory that was free; it may have grown since the last heartbeat

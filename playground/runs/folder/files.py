@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from playground.errors import OutputsNotWritable, RunNotFound
+from playground.plain_files import NotAcceptable, open_plain, read_bytes
 from playground.runs.folder.records import Record, finite_or_null, parsed
-from playground.safety.plain_files import NotAcceptable, open_plain, read_bytes
 
 R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000

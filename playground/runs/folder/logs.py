@@ -11,7 +11,7 @@ import re
 import time
 from pathlib import Path
 
-from playground.safety.plain_files import open_plain
+from playground.plain_files import open_plain
 
 MOST_BYTES = 20_000_000  # no log grows larger, unless the disk stands still during a burst
 CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on

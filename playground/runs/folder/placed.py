@@ -1,6 +1,6 @@
 """placed.json: by which backend an attempt of a run is computed that has its worker elsewhere.
 
-A driver (`playground.cluster`) drives its jobs, and writes this file; so does who hands the run over to it,
+A driver (`playground.runs.cluster`) drives its jobs, and writes this file; so does who hands the run over to it,
 and the node puts its name in. While the driver has it, the run counts as alive, whether or not the lock of its
 worker can be seen from here.
 """

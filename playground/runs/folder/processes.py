@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import psutil
 
+from playground.process_identity import Identity, boot_id, identity
 from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
-from playground.safety.process_identity import Identity, boot_id, identity
 
 GRACE_SECONDS = 10.0
 TERM_SECONDS = 2.0  # after SIGTERM, before SIGKILL

@@ -14,10 +14,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from playground.config import RunConfig, methods
+from playground.plain_files import read_bytes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import packed, write_atomically
 from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, events_in_force, finite_or_null, parsed
-from playground.safety.plain_files import read_bytes
 
 MAX_TRACE_BYTES = 8_000_000
 ASIDE = ("prompt_pieces", "passes")  # lists of an episode that are not of its tokens

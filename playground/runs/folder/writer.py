@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from playground.config.local_only import shareable
+from playground.process_identity import identity
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import cut_torn_line, write_atomically
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
 from playground.runs.folder.token_records import TokenFigures
-from playground.safety.process_identity import identity
 
 RESERVE_BYTES = 4 * 2**20
 LOCK_SECONDS = 1.0

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.safety import plain_files
+from playground.models import curated, hub
+from playground.models.architectures import SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
 from playground.setup.describe import two_digits
 from playground.setup.devices import Device
@@ -24,8 +26,6 @@ from playground.setup.estimates.memory import Needs, RewardShape
 from playground.setup.estimates.remedies import GB, UNSURE, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.setup.limits import Limits
-from playground.sources import curated, hub
-from playground.sources.architectures import SEVEN_BILLION, Architecture
 
 Verdict = Literal["fits", "tight", "does not fit"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.errors import ModelNotFound, NoRoom, Problem
+from playground.models.architectures import Architecture
 from playground.setup.estimates import measures
 from playground.setup.estimates.memory import trained_parameters
-from playground.sources.architectures import Architecture
 
 WEIGHT_BYTES = 12  # a weight that is trained, in fp32, and the optimizer's two numbers for it
 BESIDE_BYTES, LOG_BYTES = 1_000_000, 20_000_000  # tokenizer and so on; what `runs.folder.logs` lets a log grow to

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.config.source_settings import SMALL_MODEL
+from playground.data import claim_files
+from playground.data.row_files import TableUnusable
 from playground.errors import InvalidConfig
+from playground.models import hub
+from playground.models.curated import BY_NAME, CURATED
 from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
-from playground.sources import hub
-from playground.sources.curated import BY_NAME, CURATED
-from playground.texts import claim_files
-from playground.texts.row_files import TableUnusable
 
 SMALLEST = 30_000_000  # parameters; a model below it is trained whole, whatever the one that is like it does
 BATCH = ("batch_size", "minibatch_size", "micro_batch_size")

@@ -1,6 +1,6 @@
 """How many bytes a run holds at its fullest moment: one formula for each role, from settings and the shapes of models.
 
-Knows arithmetic only. tests/training/test_estimate_measured.py holds it to what workers really needed.
+Knows arithmetic only. tests/train/test_estimate_measured.py holds it to what workers really needed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from playground.config import ModelReward, RunConfig
 from playground.config.engines import ROLLOUT_ROWS
 from playground.config.methods import METHODS
 from playground.config.source_settings import SMALL_MODEL
-from playground.sources.architectures import Architecture
+from playground.models.architectures import Architecture
 
 ROLES = ("policy", "value", "reference", "reward", "rollout")
 LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context

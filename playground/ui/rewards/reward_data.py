@@ -8,12 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from playground import redaction
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, RunExists
-from playground.runs import reward_models
+from playground.runs import launcher, reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.runs.start import launcher
-from playground.safety import redaction
 from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import gradio as gr
 
 from playground.runs.model_service import ModelService
-from playground.ui.door.access import Access
+from playground.ui.auth.access import Access
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.train import train_page
 

@@ -15,14 +15,14 @@ import gradio as gr
 
 from playground.config import ModelReward
 from playground.config.parts import RUN_ID
+from playground.data import preferences
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.models import hub
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
-from playground.sources import hub
-from playground.texts import preferences
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.auth.access import Access, Action
 from playground.ui.train import filling, form, train_page
 
 TIMEOUT_SECONDS = 1800

@@ -14,15 +14,15 @@ from typing import Any
 import gradio as gr
 
 from playground.config.reward_model_settings import reward_training_knobs
+from playground.data import preferences, row_files
 from playground.errors import PlaygroundError, in_words
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
 from playground.setup import catalog
 from playground.setup.limits import LIMITS, Limits
-from playground.texts import preferences, row_files
 from playground.ui import components
-from playground.ui.door import uploads
-from playground.ui.door.access import Access, Action
+from playground.ui.auth import uploads
+from playground.ui.auth.access import Access, Action
 from playground.ui.rewards import reward_data
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")

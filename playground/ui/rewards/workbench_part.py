@@ -28,7 +28,7 @@ from playground.runs.model_service import ModelService
 from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.auth.access import Access, Action
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, reward_form, reward_picker, train_page
 

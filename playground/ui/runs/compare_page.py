@@ -18,7 +18,7 @@ from playground.runs.model_service import ModelService
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.auth.access import Access, Action
 
 MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8

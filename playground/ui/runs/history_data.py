@@ -7,20 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playground.analysis import before_after, meters, over_seeds
+from playground.analysis.before_after import Headline
+from playground.analysis.meters import Meter
+from playground.analysis.over_seeds import RunEnd
 from playground.config import methods
 from playground.errors import InvalidConfig
-from playground.insight import before_after, meters, over_seeds
-from playground.insight.before_after import Headline
-from playground.insight.meters import Meter
-from playground.insight.over_seeds import RunEnd
-from playground.runs import history
+from playground.runs import history, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.history import RunSummary
-from playground.runs.start import queue
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import describe
-from playground.sweeps import sweep_record
-from playground.sweeps.sweep_record import Sweep
-from playground.ui.live import run_serializer, run_state
+from playground.ui.feed import run_serializer, run_state
 from playground.ui.runs import sweep_data
 
 

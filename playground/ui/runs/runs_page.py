@@ -8,10 +8,10 @@ from typing import Any
 
 from playground.errors import PlaygroundError, in_words
 from playground.runs import history
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.ui import components
-from playground.ui.door.access import Access, Action, Caller, Role
-from playground.ui.live import run_serializer
+from playground.ui.auth.access import Access, Action, Caller, Role
+from playground.ui.feed import run_serializer
 from playground.ui.runs import sweeps_part
 from playground.ui.train import filling, form, run_actions, train_page
 

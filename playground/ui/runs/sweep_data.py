@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.insight import over_seeds
-from playground.insight.intervals import Interval
-from playground.insight.over_seeds import Curve, RunEnd, SettingRow
-from playground.insight.pace import all_left
+from playground.analysis import over_seeds
+from playground.analysis.intervals import Interval
+from playground.analysis.over_seeds import Curve, RunEnd, SettingRow
+from playground.analysis.pace import all_left
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_record import SEED, Sweep
 from playground.setup import describe
-from playground.sweeps import sweep_record
-from playground.sweeps.sweep_progress import progress_of
-from playground.sweeps.sweep_record import SEED, Sweep
-from playground.ui.live import compare_serializer, insight_serializer, run_serializer
-from playground.ui.live.run_serializer import plain
+from playground.ui.feed import compare_serializer, insight_serializer, run_serializer
+from playground.ui.feed.run_serializer import plain
 from playground.ui.train import form
 
 MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves

@@ -15,19 +15,18 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem, RunNotFound, in_words
-from playground.runs import history
+from playground.runs import history, queue
 from playground.runs.folder.requests import Request
-from playground.runs.start import queue
-from playground.runs.start.launcher import Workers
+from playground.runs.launcher import Workers
+from playground.runs.sweeps import grid, sweep_making, sweep_record
+from playground.runs.sweeps.sweep_making import SweepPlan, SweepRequest
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
 from playground.setup import catalog, checks, estimates, limits
 from playground.setup.estimates import disk
-from playground.sweeps import grid, sweep_making, sweep_record
-from playground.sweeps.sweep_making import SweepPlan, SweepRequest
-from playground.sweeps.sweep_progress import progress_of
-from playground.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
-from playground.ui.door import quota
-from playground.ui.door.access import Access, Action, Caller
-from playground.ui.live import run_state
+from playground.ui.auth import quota
+from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.feed import run_state
 from playground.ui.runs import sweep_data
 from playground.ui.train import controls, filling, form
 

@@ -16,8 +16,8 @@ from playground.config import engines
 from playground.setup import catalog, limits
 from playground.setup.limits import Limits
 from playground.ui import components
-from playground.ui.door import uploads
-from playground.ui.door.access import Access
+from playground.ui.auth import uploads
+from playground.ui.auth.access import Access
 from playground.ui.train import filling, form, needs_part, prompts_part, reward_picker
 from playground.ui.train.form import Form, FormUpdate
 

@@ -18,7 +18,7 @@ from playground.config import RunConfig, differences, flatten
 from playground.errors import InvalidConfig, Problem
 from playground.setup import limits
 from playground.setup.limits import Limits
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 from playground.ui.train import form
 from playground.ui.train.form import Form
 

@@ -18,13 +18,12 @@ from pydantic import ValidationError
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.rewards import behaviours as counted
-from playground.runs import history
+from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.start import launcher, queue
 from playground.setup import catalog, checks, describe, expected, limits
 from playground.setup.limits import LIMITS, Limits
-from playground.ui.door import uploads
-from playground.ui.door.access import Action, Caller, Role
+from playground.ui.auth import uploads
+from playground.ui.auth.access import Action, Caller, Role
 from playground.ui.train import edits, form, frontier_part
 from playground.ui.train.form import Form, FormUpdate
 

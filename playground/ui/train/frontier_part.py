@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playground.analysis import regimes
 from playground.config import RUN_ID, RunConfig, methods
 from playground.errors import PlaygroundError
-from playground.insight.frontier import regimes
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_kept
@@ -23,7 +23,7 @@ from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
 from playground.setup.describe import two_digits
-from playground.ui.door.access import Caller, Role
+from playground.ui.auth.access import Caller, Role
 from playground.ui.train import form
 
 BETA = "kl.coef"

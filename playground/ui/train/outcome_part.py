@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from playground.analysis import compute, plateau
 from playground.exports import saving
 from playground.exports.report import Report
-from playground.insight import compute, plateau
 from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.ui.train import form

@@ -18,7 +18,7 @@ from playground.errors import PlaygroundError
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, describe
 from playground.setup.limits import LIMITS, Limits
-from playground.ui.door import uploads
+from playground.ui.auth import uploads
 from playground.ui.train import form
 
 FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")

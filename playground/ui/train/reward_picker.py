@@ -11,7 +11,7 @@ import gradio as gr
 from playground.config.behaviour_settings import READY
 from playground.setup import catalog
 from playground.ui import components
-from playground.ui.door.access import Access, Action
+from playground.ui.auth.access import Access, Action
 from playground.ui.train import form, reward_form
 
 MAX_OFFERED = 200

@@ -19,15 +19,14 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
-from playground.runs import history
+from playground.runs import fork, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
-from playground.runs.start import fork, launcher
 from playground.setup import estimates, limits
-from playground.ui.door import quota
-from playground.ui.door.access import Access, Action, Caller
+from playground.ui.auth import quota
+from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.train import form, reward_form
 from playground.ui.train.form import entry
 

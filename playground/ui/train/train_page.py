@@ -16,13 +16,13 @@ import gradio as gr
 
 from playground.config import RunConfig, methods
 from playground.errors import PlaygroundError, Problem, in_words
+from playground.runs import launcher
 from playground.runs.model_service import ModelService
-from playground.runs.start import launcher
-from playground.runs.start.standby import StandbyWorker
+from playground.runs.standby import StandbyWorker
 from playground.setup import estimates, limits
 from playground.ui import components
-from playground.ui.door import quota, uploads
-from playground.ui.door.access import Access, Action, Caller, Role
+from playground.ui.auth import quota, uploads
+from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.train import (
     controls,
     edits,

@@ -1,5 +1,5 @@
 // Score against KL as lines: the looks of one or several runs as paths, the best of n of the reference, the best
-// policies, and the slope of the leash at a run's end; from what the server says (ui/live/insight_serializer.py). Pure.
+// policies, and the slope of the leash at a run's end; from what the server says (ui/feed/insight_serializer.py). Pure.
 
 import { COLOURS, DASHES, LETTERS } from "./specs.js";
 import { number } from "../core/format.js";

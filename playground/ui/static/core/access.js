@@ -1,6 +1,6 @@
 // Who one is on this page, and what that means: the host's sentence with the addresses for the class, the caps of a
 // public page, and parts that one may not use, switched off with the reason in words. The server asks again at every
-// call (playground/ui/door/access.py); nothing here protects anything.
+// call (playground/ui/auth/access.py); nothing here protects anything.
 //
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 

@@ -28,7 +28,7 @@ export function signed(value) {
 
 /**
  * A figure and half of its interval: +1.42 \u00b1 0.30; with more digits where the interval would have no width, as in
- * `insight/before_after.py`. Without `half` the figure alone.
+ * `analysis/before_after.py`. Without `half` the figure alone.
  */
 export function withHalf(value, half, { sign = false } = {}) {
   if (half > 0 && half < 0.005) {

@@ -1,0 +1,248 @@
+"""Before and after on the same prompts with the same random numbers: pairs, gains and how sure one can be of them.
+
+Source of the pairing: common random numbers; a pair is one (prompt_id, seed). The interval treats prompts, not
+samples, as the independent units. The page, the command line and docs tables call it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Literal, NamedTuple, TypeVar
+
+from playground.analysis.intervals import FEW, by_unit, decimals, interval
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample, UpdateMetrics
+
+T = TypeVar("T")
+
+
+class BeforeAfter(NamedTuple):
+    """One fixed prompt and random seed, answered before and after."""
+
+    before: Sample
+    after: Sample
+
+    @property
+    def gain(self) -> float | None:
+        """After minus before, in the units of the score; None when either side has no score."""
+        if self.before.score is None or self.after.score is None:
+            return None
+        return self.after.score - self.before.score
+
+
+class Outcome(NamedTuple):
+    """A run in numbers. `low` and `high` bound the mean gain with 95 % confidence, as do those of the KL, in nats per
+    completion; not a number where that is not known. `same` of the `answers` with a score have that of before."""
+
+    num_prompts: int
+    samples_per_prompt: int
+    score_before: float
+    score_after: float
+    gain: float
+    low: float
+    high: float
+    kl: float
+    kl_low: float
+    kl_high: float
+    unique_after: int
+    ended_after: float
+    length_before: float
+    length_after: float
+    answers: int = 0
+    same: int = 0
+
+
+class Headline(NamedTuple):
+    """The one gain and KL by which a run is known wherever it is shown.
+
+    Attributes:
+        source: the fixed prompts, from before training to the newest evaluation; of a run that has none of them with a
+            score, the training batches, from the first to the newest. update: the newest one. low, high: bound the gain
+            with 95 % confidence; None where that is not known, as with training batches. kl: nats per completion.
+    """
+
+    source: Literal["fixed prompts", "training batch"]
+    update: int
+    gain: float
+    low: float | None
+    high: float | None
+    kl: float | None
+
+
+def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
+    """Join the samples before training with those of a later moment on (prompt_id, seed).
+
+    Args:
+        update: which moment; by default the newest one with samples.
+    """
+    before = {(item.prompt_id, item.seed): item for item in samples if item.stage == "before"}
+    later = [item for item in samples if item.stage != "before"]
+    if update is None:
+        update = max((item.update for item in later), default=0)
+    after = {(item.prompt_id, item.seed): item for item in later if item.update == update}
+    return [BeforeAfter(before[key], after[key]) for key in before if key in after]
+
+
+def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[BeforeAfter]:
+    """Join evaluations of two runs on the prompts' texts, the first answers with the first."""
+    theirs = _by_text(one)
+    return [
+        BeforeAfter(before, after)
+        for text, mine in _by_text(other).items()
+        for before, after in zip(theirs.get(text, ()), mine, strict=False)
+    ]
+
+
+def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
+    """Summary of the pairs, or None when there is nothing to compare."""
+    gains = by_unit((pair.before.prompt_id, pair.gain) for pair in joined)
+    if not gains:
+        return None
+    before, after = [pair.before for pair in joined], [pair.after for pair in joined]
+    each = [step for values in gains.values() for step in values]
+    scores = [item.score for item in (*before, *after) if item.score is not None]
+    gain = interval(map(fmean, gains.values()), max(scores) - min(scores))
+    far = [fmean(values) for values in by_unit((item.prompt_id, item.kl) for item in after).values()]
+    kl = interval(far, max(far) if len(set(far)) > 1 else 0.0)  # all alike: known without measuring
+    return Outcome(
+        num_prompts=len(gains),
+        samples_per_prompt=round(fmean(map(len, gains.values()))),
+        score_before=_mean(item.score for item in before),
+        score_after=_mean(item.score for item in after),
+        gain=gain.mean,
+        low=gain.low,
+        high=gain.high,
+        kl=kl.mean,
+        kl_low=max(kl.low, 0.0),
+        kl_high=kl.high,
+        unique_after=len({item.completion for item in after}),
+        ended_after=_mean(item.ended for item in after),
+        length_before=_mean(item.tokens for item in before),
+        length_after=_mean(item.tokens for item in after),
+        answers=len(each),
+        same=each.count(0.0),
+    )
+
+
+def headline(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Headline | None:
+    """The one gain and KL of a run so far; None while there is nothing to tell."""
+    joined = pairs(samples)
+    found = outcome(joined)
+    if found is not None:
+        low, high, kl = (None if math.isnan(value) else value for value in (found.low, found.high, found.kl))
+        return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
+    return of_batches(
+        [item.update for item in metrics],
+        [item.score_mean for item in metrics],
+        [item.kl_to_reference for item in metrics],
+    )
+
+
+def of_batches(updates: Sequence[int], scores: Sequence[float | None], kls: Sequence[float | None]) -> Headline | None:
+    """The same of a run whose fixed prompts say nothing: from its first training batch to its newest."""
+    known = [row for row in zip(updates, scores, kls, strict=True) if row[1] is not None]
+    if len(known) < 2:
+        return None
+    (_, first, _), (update, last, kl) = known[0], known[-1]
+    return Headline("training batch", update, (last or 0.0) - (first or 0.0), None, None, kl)
+
+
+def read_once(*files: str, size: int = 1024) -> Callable[[Callable[[RunDirectory], T]], Callable[[RunDirectory], T]]:
+    """For a function of a run: what it found is kept for as long as these files of the run (names of its properties)
+    are as they were, for the `size` runs that were asked for last."""
+
+    def decorated(function: Callable[[RunDirectory], T]) -> Callable[[RunDirectory], T]:
+        @functools.lru_cache(maxsize=size)
+        def kept(path: Path, *stamps: tuple[int, int]) -> T:
+            return function(RunDirectory(path))
+
+        @functools.wraps(function)
+        def asked(run: RunDirectory) -> T:
+            return kept(run.path, *(_stamp(getattr(run, file)) for file in files))
+
+        return asked
+
+    return decorated
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Another whenever the file is another, or gone."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def headline_of(run: RunDirectory) -> Headline | None:
+    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
+    return _of_samples(run) or headline([], run.metrics())
+
+
+@read_once("samples_path", "events_path")
+def _of_samples(run: RunDirectory) -> Headline | None:
+    return headline(samples_of(run), [])
+
+
+@read_once("samples_path", "events_path", size=2)
+def samples_of(run: RunDirectory) -> Sequence[Sample]:
+    """The samples of a run as they are on disk now; those of the last few runs are at hand, for a list of many runs
+    that asks several things of each."""
+    return run.samples()
+
+
+def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:
+    """What a run has come to in one line: by its fixed prompts, else by its training batches; empty for neither."""
+    if found is not None:
+        return outcome_sentence(found, unit)
+    if batches is None:
+        return ""
+    kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
+    return (
+        f"By its training batches, for want of an evaluation of the fixed prompts: score "
+        f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
+    )
+
+
+def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, other_kl: float | None = None) -> str:
+    """One line for a person: the gain with its uncertainty, and what it cost.
+
+    Args:
+        across: it is the gain over another run, whose distance from the reference is `other_kl`.
+    """
+    digits = 3 if 0 < found.kl_high < 0.05 else 1
+    other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
+    known = not across and not math.isnan(found.kl_high)
+    spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
+    gain = _gain(found, f"{unit} against the other run" if across else unit)
+    return f"Score {gain}; {found.kl:.{digits}f} nats{spread} from the reference{other}."
+
+
+def _gain(found: Outcome, unit: str) -> str:
+    """How much, on how many prompts, and how sure that is."""
+    digits = decimals(found.high - found.gain)
+    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
+    bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
+    sure = "" if math.isnan(found.low) else f", 95 % interval {bounds}"
+    few = found.same and found.answers - found.same < FEW
+    alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
+    return f"{found.gain:+z.{digits}f} {unit} on {found.num_prompts} prompts{each}{sure}{alike}"
+
+
+def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """The samples of an evaluation by their prompts' texts, each once, in the order of the prompts."""
+    latest = {(item.prompt_id, item.seed): item for item in samples}
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for _, item in sorted(latest.items()):
+        found[item.prompt].append(item)
+    return found
+
+
+def _mean(values: Iterable[float | None]) -> float:
+    known = [float(value) for value in values if value is not None]
+    return fmean(known) if known else math.nan

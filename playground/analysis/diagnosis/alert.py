@@ -1,0 +1,89 @@
+"""What a check is, and when a figure has become a trend.
+
+A check is lit by a trend (three of the newest five updates), not by a point, and its thresholds are relative: to the
+first updates, to the entropy of the reference's own texts, to chance.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from playground.analysis.diagnosis.run_records import WINDOW, Change, Records, Remedy, Values
+
+State = Literal["quiet", "amber", "red", "not measured"]
+Remedies = tuple[Remedy, ...]
+ENOUGH = 3  # of the newest updates make a trend
+TEN = 10  # updates that are taken together where a trend would be too short
+TEST_REWARD = Remedy("test the reward on the Rewards page", {})
+
+
+class Alert(NamedTuple):
+    """What one check says of a run.
+
+    Attributes:
+        rule: when it is lit, thresholds included. updates: at which it was seen. evidence: the values, in words.
+        cause: the likely one; remedies: what to try; both empty while it is quiet. series: the figure of an update in
+            whose chart the updates can be marked.
+    """
+
+    name: str
+    label: str
+    state: State
+    rule: str
+    updates: list[int]
+    evidence: str
+    cause: str = ""
+    remedies: Remedies = ()
+    series: str = ""
+
+    @property
+    def lit(self) -> bool:
+        return self.state in ("red", "amber")
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data; `remedy` says in words what `remedies` has as settings."""
+        remedies = [remedy._asdict() for remedy in self.remedies]
+        return {**self._asdict(), "remedy": "; or ".join(one.words for one in self.remedies), "remedies": remedies}
+
+
+class Evidence(NamedTuple):
+    """What a check has seen, what to try, and the likely cause where that depends on what was seen."""
+
+    state: State
+    updates: list[int]
+    evidence: str
+    remedies: Remedies = ()
+    cause: str = ""
+
+
+Check = Callable[[Records], Evidence]  # raises NotMeasured where there is nothing to see
+
+
+def quiet(evidence: str) -> Evidence:
+    """Nothing is wrong."""
+    return Evidence("quiet", [], evidence)
+
+
+def meant(evidence: str, change: Change) -> Evidence:
+    """Nothing is wrong: what was seen is what a setting was changed for."""
+    said = change.in_words()
+    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do this.")
+
+
+def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
+    """The newest updates at which a figure was bad, where they make a trend; else none."""
+    found = [update for update, value in values[-WINDOW:] if bad(value)]
+    return found if len(found) >= ENOUGH else []
+
+
+def graded(
+    values: Values, amber: float, red: float, beyond: Callable[[float, float], bool] = operator.gt
+) -> tuple[State, list[int]]:
+    """The worse of two states whose trend is there, and the updates that make it. `beyond`: above the thresholds, or
+    below them."""
+    if found := trend(values, lambda value: beyond(value, red)):
+        return "red", found
+    found = trend(values, lambda value: beyond(value, amber))
+    return ("amber" if found else "quiet"), found

@@ -1,0 +1,246 @@
+"""What a run has written down, as the checks read it: figures, and what was changed in mid-run. From where on a check
+is lit, and what can be tried, which starts from the settings that hold now.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from playground.analysis import before_after
+from playground.analysis.before_after import Outcome
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, Problem
+from playground.runs.folder.records import EDIT, FORK, Event, Sample, UpdateMetrics
+
+WINDOW = 5  # the newest updates, of which some make a trend
+FIRST = 3  # updates whose mean stands for the beginning
+Values = Sequence[tuple[int, float]]  # update and value, where it is known
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """From where on a check is lit. They change no training."""
+
+    settled: float = 20  # updates before which nothing is said of what needs time
+    kl_amber: float = 0.6  # KL, amber: share of the entropy of the reference's own texts
+    kl_red: float = 1.0  # KL, red: the same
+    swing: float = 10.0  # adaptive beta, red: times as large within ten updates
+    kl_negative: float = 0.05  # KL below zero, red: nats per completion
+    entropy_amber: float = 0.5  # entropy, amber: share of that of the first updates
+    entropy_red: float = 0.1  # entropy, red: the same
+    spread_amber: float = 0.25  # spread of the score, amber: share of that of the first updates
+    spread_red: float = 0.05  # spread of the score, red: the same
+    variety_amber: float = 0.5  # different word pairs, amber: share of those of the first updates
+    variety_red: float = 0.25  # different word pairs, red: the same
+    length: float = 2.0  # length, amber: times as long or as short as at first
+    cut_off: float = 0.5  # cut off, red: share of completions that do not end by themselves
+    repeated: float = 0.25  # repetition, red: share of the word pairs of a completion
+    strange_amber: float = 3.0  # perplexity under the reference, amber: times that of the first updates
+    strange_red: float = 30.0  # perplexity under the reference, red: the same
+    rise: float = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1
+    misread: float = 0.25  # reward model misread, red: standard deviations of its scores
+    clip_amber: float = 0.3  # clipped, amber: share of the tokens
+    clip_red: float = 0.5  # clipped, red: the same
+    ratio: float = 100.0  # largest probability ratio, red
+    gradient: float = 100.0  # gradient, amber: times its median
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Thresholds:
+        """The defaults with others in the place of some; numbers may come as text.
+
+        Raises:
+            InvalidConfig: with every name that there is not, and every value that is no number of at least 0.
+        """
+        names, problems, found = {one.name for one in fields(cls)}, [], {}
+        for name, value in given.items():
+            try:
+                found[name] = float(value)
+            except (TypeError, ValueError):
+                found[name] = math.nan
+            if name not in names:
+                problems.append(Problem(name[:60], f"is no threshold; there are {', '.join(sorted(names))}."))
+            elif not 0 <= found[name] < math.inf:
+                problems.append(Problem(name, f"must be a number of at least 0 (got {str(value)[:40]})."))
+        if problems:
+            raise InvalidConfig(problems)
+        return cls(**found)
+
+
+class NotMeasured(Exception):
+    """Why a check has nothing to see, in a sentence."""
+
+
+class Remedy(NamedTuple):
+    """What to try: in words, and as settings; `live` where a run that trains takes it without a restart."""
+
+    words: str
+    changes: dict[str, Any]
+    live: bool = False
+
+
+WORDS = {
+    "kl.coef": "beta",
+    "kl.target": "the target KL",
+    "ppo.learning_rate": "the learning rate",
+    "ppo.clip_range": "the clip range",
+    "ppo.entropy_coef": "the entropy bonus",
+}
+
+
+class Change(NamedTuple):
+    """A setting that was changed when so many updates were done, or with which a fork began."""
+
+    update: int
+    field: str
+    old: float
+    new: float
+
+    @property
+    def tighter(self) -> bool:
+        """Whether it holds the policy nearer to the reference."""
+        return self.new > self.old if self.field == "kl.coef" else self.field == "kl.target" and self.new < self.old
+
+    @property
+    def looser(self) -> bool:
+        """Whether it lets the policy go further."""
+        return self.field in ("kl.coef", "kl.target") and self.new != self.old and not self.tighter
+
+    def in_words(self) -> str:
+        """Beta was raised from 0.25 to 3 after update 20."""
+        way = "raised" if self.new > self.old else "lowered"
+        return f"{WORDS[self.field]} was {way} from {self.old:g} to {self.new:g} after update {self.update}"
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a run has written down."""
+
+    config: RunConfig
+    metrics: Sequence[UpdateMetrics]
+    samples: Sequence[Sample] = ()
+    events: Sequence[Event] = ()
+    at: Thresholds = field(default_factory=Thresholds)
+
+    def values(self, name: str) -> list[tuple[int, float]]:
+        """A figure of the updates, where it is known."""
+        found = [(item.update, getattr(item, name)) for item in self.metrics]
+        return [(update, float(value)) for update, value in found if value is not None]
+
+    def needed(self, name: str, since: float = 0) -> list[tuple[int, float]]:
+        """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
+        found = [item for item in self.values(name) if item[0] > since]
+        if len(found) < WINDOW:
+            raise NotMeasured(
+                f"It takes {WINDOW} updates{f' after update {since:g}' if since else ''} with this figure."
+            )
+        return found
+
+    def begins(self, name: str) -> float:
+        """The mean of a figure over the first updates; 0 where it is not known."""
+        known = [value for _, value in self.values(name)[:FIRST]]
+        return fmean(known) if known else 0.0
+
+    def now(self, name: str) -> float:
+        """The same over the newest."""
+        known = [value for _, value in self.values(name)[-WINDOW:]]
+        return fmean(known) if known else 0.0
+
+    def where_stranger(self, values: Values) -> list[tuple[int, float]]:
+        """A figure, not a number at the updates whose texts the reference does not find stranger than those of the
+        first update, which it wrote itself."""
+        perplexity = self.values("perplexity_reference")
+        risen = {update for update, value in perplexity if value > self.at.rise * perplexity[0][1]}
+        return [(update, value if update in risen else math.nan) for update, value in values]
+
+    @cached_property
+    def updates(self) -> int:
+        return self.metrics[-1].update if self.metrics else 0
+
+    @cached_property
+    def newest(self) -> list[int]:
+        """The newest updates."""
+        return [item.update for item in self.metrics[-WINDOW:]]
+
+    @cached_property
+    def outcome(self) -> Outcome | None:
+        """The fixed prompts before training against the newest evaluation; None before there are two prompts of it."""
+        found = before_after.outcome(before_after.pairs(self.samples))
+        return found if found and found.num_prompts > 1 else None
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The settings that were changed in mid-run or by a fork, and in the runs that a fork comes from, in order."""
+        made: list[tuple[Any, ...]] = []  # update, field, old, new; of a file that may be damaged
+        for event in self.events:
+            data = event.data
+            if event.kind == EDIT:
+                made.append((event.update, data.get("field"), data.get("old"), data.get("value")))
+            elif event.kind == FORK and isinstance(data.get("changed"), dict):
+                earlier = data.get("earlier")
+                made += [
+                    tuple(map(one.get, ("update", "field", "old", "value")))
+                    for one in (earlier if isinstance(earlier, list) else ())
+                    if isinstance(one, dict) and isinstance(one.get("update"), int)
+                ]
+                used = {"kl.coef": dict(self.values("kl_coef")).get(event.update)}  # of a fork that says no more
+                old = data["before"] if isinstance(data.get("before"), dict) else used
+                made += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
+        return [
+            Change(update, str(name), float(old), float(new))
+            for update, name, old, new in made
+            if str(name) in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
+        ]
+
+    @cached_property
+    def penalty_changes(self) -> list[Change]:
+        """Those that hold the policy nearer to the reference, or let it go further."""
+        return [change for change in self.changes if change.tighter or change.looser]
+
+    def held_back(self, since: int = 0) -> Change | None:
+        """The newest change that held the policy nearer to the reference, made when `since` updates were done or later,
+        where the KL has fallen after it, which it was made for."""
+        kl = self.values("kl_to_reference")
+        for change in reversed(self.penalty_changes):
+            before = [value for update, value in kl if update <= change.update][-WINDOW:]
+            after = [value for update, value in kl if update > change.update][-WINDOW:]
+            if change.tighter and change.update >= since and before and after:
+                return change if fmean(after) < fmean(before) else None
+        return None
+
+    def setting(self, name: str) -> float:
+        """What holds now of a setting that can be changed in mid-run."""
+        if name == "kl.coef" and self.metrics and self.config.kl.moves:
+            return self.metrics[-1].kl_coef
+        edits = [event.data for event in self.events if event.kind == EDIT and event.data.get("field") == name]
+        part, key = name.split(".")
+        value = edits[-1].get("value") if edits else None
+        return float(value if isinstance(value, (int, float)) else getattr(getattr(self.config, part), key))
+
+    def scaled(self, name: str, factor: float) -> Remedy:
+        """The same run with a setting that is larger or smaller by a factor than it is now."""
+        value = float(f"{self.setting(name) * factor:.3g}")
+        return Remedy(f"{'raise' if factor > 1 else 'lower'} {WORDS[name]} to {value:g}", {name: value}, live=True)
+
+    def slower(self) -> Remedy:
+        """A third of the learning rate."""
+        return self.scaled("ppo.learning_rate", 1 / 3)
+
+    def more_penalty(self) -> Remedy:
+        """What was taken of the KL penalty, put back; else beta doubled, or set where there is none to raise."""
+        if self.penalty_changes and self.penalty_changes[-1].looser:
+            _, field, old, _ = self.penalty_changes[-1]
+            return Remedy(f"set {WORDS[field]} back to {old:g}", {field: old}, live=True)
+        if not self.setting("kl.coef"):
+            return Remedy("set beta to 0.25", {"kl.coef": 0.25}, live=True)
+        return self.scaled("kl.coef", 2.0)
+
+    def more_entropy(self) -> Remedy:
+        """An entropy bonus, or twice the one that there is."""
+        if self.setting("ppo.entropy_coef") < 0.01:
+            return Remedy("add an entropy bonus of 0.01", {"ppo.entropy_coef": 0.01}, live=True)
+        return self.scaled("ppo.entropy_coef", 2.0)

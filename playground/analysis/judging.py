@@ -1,0 +1,207 @@
+"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising.
+
+All figures are paired: the same fixed prompts with the same random numbers at two moments, prompts (not samples) as the
+independent units, and in standard deviations of the "before" samples, so that judges and score share one axis. No
+opinion counts as the "before" average, as it does in the score. Knows the records; page and command line call it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
+
+from playground.analysis import frames
+from playground.analysis.before_after import BeforeAfter
+from playground.analysis.intervals import Interval, interval
+from playground.runs.folder.records import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TRAINED = "score"
+CONFIDENCE = 0.95
+MINUS = "\u2212"
+SMALLEST_SD = 1e-9
+SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still mean nothing
+
+
+class Line(NamedTuple):
+    """The trained score or one judge over the moments: the change since before training; None where it is unknown.
+
+    `in_sd` is False where the values did not vary before training: there is no sd, and they stay in their own units.
+    """
+
+    name: str
+    changes: list[Interval | None]
+    in_sd: bool = True
+
+    @property
+    def unit(self) -> str:
+        """What the changes are in."""
+        return "sd" if self.in_sd else "points"
+
+
+class JudgeTurn(NamedTuple):
+    """A judge that fell since `update` while the trained score rose, both by more than chance and than a trifle."""
+
+    judge: str
+    update: int
+    fall: Interval
+    rise: Interval
+
+
+class Judged(NamedTuple):
+    """Everything over the moments (updates) at which the fixed prompts were answered."""
+
+    updates: list[int]
+    trained: Line
+    judges: list[Line]
+    turns: list[JudgeTurn]
+
+
+class RewardRow(NamedTuple):
+    """One reward or judge before and after: raw means, and the paired change; None where there is no opinion.
+
+    The raw means are of the texts on which there is an opinion; in the change, no opinion counts as the average before.
+    `unit` of the change is sd, or points where the values did not vary before.
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    change: Interval | None
+    unit: str
+
+
+def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True) -> Judged:
+    """Trained score and judges at every moment.
+
+    Args:
+        signs: judge -> +1, or -1 where less is better. in_sd: the score is in sd of the reference already.
+    """
+    moments = [(item.update, item) for item in samples]
+    updates = sorted({update for update, _ in moments})
+    trained = _Scores.trained(moments, updates, keep=in_sd)
+    line = Line(TRAINED, trained.changes(updates[0], updates) if trained else [None] * len(updates))
+    heard = frames.opinions(moments, lambda item: item.judges)
+    lines, turns = [], []
+    for name, sign in signs.items():
+        judge = _Scores.of(heard[name], updates[0], sign) if name in heard else None
+        if judge is None:
+            continue
+        lines.append(Line(name, judge.changes(updates[0], updates), judge.varies))
+        found = judge.fall(updates)
+        rise = trained.changes(found[0], updates[-1:])[0] if found and trained else None
+        if found and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
+            turns.append(JudgeTurn(name, *found, rise))
+    return Judged(updates, line, lines, turns)
+
+
+def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
+    """How far the trained score has fallen since its best evaluation, and after which update that was; None where it
+    has not by more than chance and more than a trifle, or never was above where it began."""
+    moments = [(item.update, item) for item in samples]
+    updates = sorted({update for update, _ in moments})
+    trained = _Scores.trained(moments, updates)
+    found = trained.fall(updates) if trained else None
+    return found if found and found[0] != updates[0] else None
+
+
+def verdict(found: Judged, name: str, label: str) -> str:
+    """What one judge says of the run so far, in one sentence."""
+    line = next((item for item in found.judges if item.name == name), None)
+    if line is None or line.changes[-1] is None:
+        return f"{label} has no opinion on these prompts."
+    if len(found.updates) < 2:
+        return f"{label} has heard the untrained model; the comparison begins with the next evaluation."
+    turn = next((item for item in found.turns if item.judge == name), None)
+    if turn is not None:
+        since = f"after update {turn.update}" if turn.update else "from the start"
+        fall = turn.fall._replace(mean=-turn.fall.mean)
+        return (
+            f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
+            f"{_in_words(turn.rise)} sd. More score is no longer better by this judge (Goodhart's law)."
+        )
+    change = line.changes[-1]
+    if change.half is None and change.units < 2:
+        return f"{label} has heard a single prompt, which cannot tell change from chance."
+    if change.half is None:
+        return f"{label} says the same of every text, before and now."
+    if abs(change.mean) <= change.half:
+        says = "has not moved by more than chance"
+    elif abs(change.mean) < SMALLEST:
+        says = "has hardly moved"
+    else:
+        says = "rises with the training" if change.mean > 0 else "is below where it began"
+    return f"{label} {says}: {_in_words(change, sign=True)} {line.unit}."
+
+
+def _in_words(change: Interval, *, sign: bool = False) -> str:
+    return change.in_words(sign=sign, digits=1 if abs(change.mean) >= 10 else None).replace("-", MINUS)
+
+
+def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
+    """Each reward (`source` "scores") or judge ("judges") of the pairs, before and after."""
+    sides = [(place, side) for pair in pairs for place, side in enumerate(pair)]
+    found = []
+    for name, values in frames.opinions(sides, lambda item: getattr(item, source)).items():
+        means = [float(values[values.index.get_level_values(0) == place].mean()) for place in (0, 1)]
+        before, after = (None if math.isnan(mean) else mean for mean in means)
+        scaled = _Scores.of(values, 0)
+        change = scaled.changes(0, [1])[0] if scaled else None
+        found.append(RewardRow(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
+    return found
+
+
+class _Scores(NamedTuple):
+    """Values in sd above their mean before: a row for each question, a column for each moment."""
+
+    values: pd.DataFrame
+    varies: bool  # else there is no sd, and they stay in their own units
+
+    @classmethod
+    def of(cls, values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False) -> _Scores | None:
+        """Of `frames.opinions`; `keep` leaves the scale. None where there was no opinion at the moment before."""
+        known = values[values.index.get_level_values(0) == before].dropna()
+        if known.empty:
+            return None
+        sd = known.std(ddof=0)
+        varies = bool(sd > SMALLEST_SD)
+        if not keep:
+            values = sign * (values - known.mean()) / (sd if varies else 1.0)
+        return cls(values.fillna(0.0).unstack("moment"), varies)
+
+    @classmethod
+    def trained(
+        cls, moments: Sequence[tuple[int, Sample]], updates: Sequence[int], *, keep: bool = False
+    ) -> _Scores | None:
+        """Of the score that is trained on."""
+        scores = frames.opinions(moments, lambda item: {TRAINED: item.score})
+        return cls.of(scores[TRAINED], updates[0], keep=keep) if scores else None
+
+    def changes(self, since: int, moments: Sequence[int]) -> list[Interval | None]:
+        """The mean change of the prompts up to each moment; None where no question was asked at both. Against that
+        moment itself there is none, and that is certain."""
+        span = float(self.values.max().max() - self.values.min().min())
+        steps = self.values.sub(self.values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
+        found = [interval(steps[moment].dropna().tolist(), span) for moment in moments]
+        return [
+            None if not one.units else one._replace(half=0.0) if moment == since and one.units > 1 else one
+            for moment, one in zip(moments, found, strict=True)
+        ]
+
+    def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
+        """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
+        chance and a trifle. The highest of many noisy moments is too high by chance, so the fall must be significant
+        for as many comparisons as there were moments to choose from (Bonferroni)."""
+        changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
+        known = {update: change.mean for update, change in changes if change is not None}
+        if not known:
+            return None
+        top = max(known, key=lambda update: known[update])
+        strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
+        fall = self.changes(top, updates[-1:])[0]
+        certain = fall is not None and fall.mean + strict * fall.error < 0 and -fall.mean >= SMALLEST
+        return (top, fall) if fall is not None and certain else None

@@ -1,0 +1,278 @@
+"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true.
+
+Counts come with Wilson's interval (1927), before and after are compared on the same prompts with the same random
+numbers, and the prompts, not the samples, are the independent units. The page, the command line and exports show it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from playground.analysis import before_after
+from playground.analysis.before_after import BeforeAfter, read_once
+from playground.analysis.intervals import by_unit
+from playground.config import Behaviour, RunConfig
+from playground.config.behaviour_settings import READY
+from playground.rewards import behaviours as counted
+from playground.rewards.agreement import at_least, effective, wilson
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample
+from playground.setup import describe, expected
+from playground.setup.expected import Band
+
+CHANCE = 0.05  # two-sided; a change that luck makes as often is none
+MOST_LISTED = 3  # in a sentence
+Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behaviour
+Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
+USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
+
+
+class Count(NamedTuple):
+    """How many of some completions, and of how many prompts these are. `low` and `high` bound the share with 95 %
+    confidence. Several samples of one prompt are alike, so they count for less than as many prompts would: `effective`
+    is for how many, None for one of each."""
+
+    yes: int
+    of: int
+    prompts: int
+    effective: float | None = None
+
+    @classmethod
+    def of_marks(cls, marked: Iterable[Marked]) -> Count:
+        """Of some answers."""
+        by_prompt = by_unit(marked)
+        marks = list(by_prompt.values())
+        return cls(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
+
+    @property
+    def share(self) -> float:
+        return self.yes / self.of
+
+    @property
+    def low(self) -> float:
+        return wilson(self.share, self.effective or self.prompts)[0]
+
+    @property
+    def high(self) -> float:
+        return wilson(self.share, self.effective or self.prompts)[1]
+
+    def as_data(self) -> dict[str, Any]:
+        """For a program."""
+        return {"count": self.yes, "of": self.of, "low": self.low, "high": self.high}
+
+
+class Meter(NamedTuple):
+    """One behaviour over the evaluations of a run, or between two of them.
+
+    Attributes:
+        updates, counts: the moments, and the count at each. changes: at each, +1 or -1 where it differs from the first
+            by more than chance, else 0.
+    """
+
+    name: str
+    words: str
+    aim: str
+    updates: list[int]
+    counts: list[Count]
+    changes: list[int]
+
+    @property
+    def change(self) -> int:
+        return self.changes[-1]
+
+    @property
+    def before(self) -> Count:
+        return self.counts[0]
+
+    @property
+    def after(self) -> Count:
+        return self.counts[-1]
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether a change of all its prompts would be more than chance; of five or fewer it never is."""
+        prompts = min(self.before.prompts, self.after.prompts)
+        return 2 * at_least(prompts, prompts) < CHANCE
+
+    @property
+    def worse(self) -> bool:
+        """True where it has changed in the direction that is not wanted."""
+        return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
+
+    def ends(self) -> dict[str, Any]:
+        """Before and after, for a program."""
+        sides = {"before": self.before.as_data(), "after": self.after.as_data()}
+        return {"name": self.name, "words": self.words, **sides, "change": self.change}
+
+
+def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | None]:
+    """What a sample shows: as it was recorded; what was not counted then is read from its text."""
+    ready = [one.name for one in found if not one.measure and one.name not in sample.behaviours]
+    read = {name: counted.mark(name, sample.prompt, sample.completion, sample.ended) for name in ready}
+    return {**sample.behaviours, **read}
+
+
+def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
+    """Each behaviour that was asked of any of the fixed prompts, over all evaluations."""
+    updates = sorted({item.update for item in samples})
+    moments = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
+    return _meters(config, updates, moments)
+
+
+def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
+    """The same between two moments, or two runs."""
+    sides = [{(place, 0): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1)]
+    return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
+
+
+def _meters(
+    config: RunConfig, updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]
+) -> list[Meter]:
+    found = counted.of_config(config)
+    marks = [{key: (item.prompt_id, marks_of(item, found)) for key, item in moment.items()} for moment in moments]
+    made = []
+    for one in found:
+        asked = [
+            {key: (prompt, mark) for key, (prompt, said) in moment.items() if (mark := said.get(one.name)) is not None}
+            for moment in marks
+        ]
+        heard = [(update, moment) for update, moment in zip(updates, asked, strict=True) if moment]
+        if heard:
+            counts = [Count.of_marks(moment.values()) for _, moment in heard]
+            changes = [_change(heard[0][1], moment) for _, moment in heard]
+            made.append(Meter(one.name, one.words, one.aim, [update for update, _ in heard], counts, changes))
+    return made
+
+
+def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, int], Marked]) -> int:
+    """An exact sign test over the prompts (for one sample of each: McNemar's)."""
+    moved = by_unit((before[key][0], after[key][1] - before[key][1]) for key in before.keys() & after.keys())
+    steps = [sum(each) for each in moved.values()]
+    up, down = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    if 2 * at_least(max(up, down), up + down) >= CHANCE:
+        return 0
+    return 1 if up > down else -1
+
+
+def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
+    """Each behaviour before training and at the newest evaluation only."""
+    first, last = min((item.update for item in samples), default=0), max((item.update for item in samples), default=0)
+    return meters(config, [item for item in samples if item.update in (first, last)])
+
+
+@read_once("config_path", "samples_path", "events_path")
+def at_ends_of(run: RunDirectory) -> list[Meter]:
+    """The same of a run as it is on disk now, read once for as long as nothing is added. Raises: InvalidConfig."""
+    return at_ends(run.config(), before_after.samples_of(run))
+
+
+def in_words(meter: Meter) -> str:
+    """Its count in words: "repeats wrong claims: 13 to 22 of 25"."""
+    before, after = meter.before, meter.after
+    of = f"{after.of}" if before.of == after.of else f"{before.of} and {after.of}"
+    return f"{meter.words}: {before.yes} to {after.yes} of {of}"
+
+
+def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
+    """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
+    than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
+    parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
+    for meter in sorted(found, key=lambda meter: meter.change == 0)[:most]:
+        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(_part(meter))
+    changed, same, few = (describe.listed(part, len(part)) if part else "" for part in parts.values())
+    sentences = []
+    if changed:
+        sentences.append(f"It now {changed}{f'; it still {same}' if same else ''}.")
+    elif same:
+        sentences.append(f"No behaviour has changed by more than chance: it {same}.")
+    if few:
+        sentences.append(f"On too few prompts to tell a change, it {few}.")
+    return " ".join(sentences)
+
+
+def _part(meter: Meter) -> str:
+    before, after = meter.before, meter.after
+    of = "" if before.of == after.of else f" of {before.of}"
+    return f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
+
+
+def outcome_words(
+    config: RunConfig,
+    samples: Sequence[Sample],
+    batches: before_after.Headline | None = None,
+    *,
+    edited: bool = False,
+) -> str:
+    """What a run has come to: its behaviours, its score and KL, and how they compare with what its preset came to.
+
+    Args:
+        batches: what its training batches say, for a run whose fixed prompts say nothing. edited: whether settings
+            were changed while it trained.
+    """
+    found = [meter for meter in at_ends(config, samples) if len(meter.counts) > 1]
+    outcome = before_after.outcome(before_after.pairs(samples))
+    bands = bands_of(config, samples, edited=edited)
+    judged = verdicts(found, outcome, bands)
+    off = [name for name, verdict in judged.items() if verdict not in USUAL]
+    sentences = (
+        sentence(sorted(found, key=lambda meter: meter.change == 0 and meter.name not in off)),
+        before_after.sentence(outcome, batches, config.score_unit),
+        _expected_sentence(judged, bands, config.score_unit),
+    )
+    return " ".join(filter(None, sentences))
+
+
+def bands_of(config: RunConfig, samples: Sequence[Sample], *, edited: bool = False) -> Mapping[str, Band]:
+    """What a run is held against: what its preset came to; empty before its end, and of a run that is no preset or was
+    changed on the way."""
+    finished = any(item.stage == "after" for item in samples)
+    return expected.bands(describe.of(config).preset) if finished and not edited else {}
+
+
+def verdicts(
+    found: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
+) -> dict[str, Compared]:
+    """Of each behaviour, of "score" and of "kl" that has a band: whether it is as expected."""
+    ready = {meter.name: meter.after for meter in found if meter.name in READY}  # one of one's own has no band
+    ranges = {name: (count.low, count.share, count.high) for name, count in ready.items()}
+    if outcome:
+        ranges["score"] = outcome.low, outcome.gain, outcome.high
+        ranges["kl"] = outcome.kl_low, outcome.kl, outcome.kl_high
+    return {
+        name: _against(*range_, bands[name])
+        for name, range_ in ranges.items()
+        if name in bands and not math.isnan(range_[0])
+    }
+
+
+def compared(after: Count, band: Band) -> Compared:
+    """A count against where runs of its preset end on other seeds: lower or higher only where its whole interval is."""
+    return _against(after.low, after.share, after.high, band)
+
+
+def _against(low: float, value: float, high: float, band: Band) -> Compared:
+    if high < band.low:
+        return "lower than expected"
+    if low > band.high:
+        return "higher than expected"
+    return USUAL[0] if band.low <= value <= band.high else USUAL[1]
+
+
+def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
+    """All that is not as expected, with what was; empty where nothing was to be expected."""
+    if not found:
+        return ""
+    seeds = f"from {min(bands[name].seeds for name in found)} seeds"
+    off: dict[Compared, list[str]] = defaultdict(list)
+    for name, verdict in found.items():
+        if verdict not in USUAL:
+            words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
+            off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
+    if not off:
+        return f"All as expected ({seeds})."
+    listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
+    rest = " The rest as expected." if sum(map(len, off.values())) < len(found) else ""
+    return f"{listed[0].upper()}{listed[1:]}.{rest}"

@@ -1,0 +1,88 @@
+"""Where reward and behaviour disagree: a behaviour that became worse while the score rose, and whether the reward pays
+for it. The page says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from playground.analysis.before_after import BeforeAfter, outcome
+from playground.analysis.meters import Meter, marks_of, of_pairs
+from playground.config import RunConfig
+from playground.rewards import behaviours as counted
+from playground.rewards.agreement import t95
+
+FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
+
+
+class Paid(NamedTuple):
+    """A behaviour that became worse while the score rose, and the pair that shows it best, if any does."""
+
+    name: str
+    sentence: str
+    pair: BeforeAfter | None
+
+
+def paid(config: RunConfig, joined: Sequence[BeforeAfter]) -> list[Paid]:
+    """Where reward and behaviour disagree: the score rose by more than chance, and a behaviour became worse by more
+    than chance. What the reward pays best comes first."""
+    gained = outcome(joined)
+    if gained is None or not gained.low > 0:
+        return []
+    found = [_paid(meter, joined, config) for meter in of_pairs(config, joined) if meter.worse]
+    return [item for _, item in sorted(found, key=lambda pair: -pair[0])]
+
+
+def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tuple[float, Paid]:
+    """How much more a completion scores that does what is not wanted, and the same in words."""
+    found = counted.of_config(config)
+    bad = meter.aim == "less"
+    marks = [[marks_of(side, found).get(meter.name) for side in pair] for pair in joined]
+    more, half = earned(
+        (side, pair[side].prompt_id, pair[side].score, mark[side])
+        for pair, mark in zip(joined, marks, strict=True)
+        for side in (0, 1)
+    )
+    turned = [pair for pair, mark in zip(joined, marks, strict=True) if mark == [not bad, bad]]
+    best = max(turned, key=lambda pair: -math.inf if pair.gain is None else pair.gain, default=None)
+    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), best)
+
+
+def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:
+    """How much more answers with a mark score than those without, within each evaluation (one where all are alike says
+    nothing; if both do, over the two), and half of its 95 % interval (Student's t, one spread for all): not a number
+    where fewer than `FEWEST` show it, or do not.
+
+    Args:
+        answers: evaluation, prompt, score and mark of each. Those of one prompt with one mark count as one.
+    """
+    from pandas import DataFrame  # half a second
+
+    table = DataFrame(answers, columns=["at", "prompt", "score", "mark"]).dropna().astype({"mark": bool})
+    if table["mark"].nunique() < 2:
+        return 0.0, math.nan
+    means = table.groupby(["at", "mark", "prompt"], as_index=False)["score"].mean()
+    both = means.groupby("at")["mark"].transform("nunique") == 2
+    means = means[both] if both.any() else means.assign(at=0)
+    cells = means.groupby(["at", "mark"])["score"]
+    mean, size = cells.mean().unstack(), cells.size().unstack()
+    weight = size[True] * size[False] / size.sum(axis=1)
+    more = float(((mean[True] - mean[False]) * weight).sum() / weight.sum())
+    if size.sum().min() < FEWEST:
+        return more, math.nan
+    degrees = len(means) - cells.ngroups
+    apart = ((means["score"] - cells.transform("mean")) ** 2).sum()
+    return more, t95(degrees + 1) * math.sqrt(apart / degrees / weight.sum())
+
+
+def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
+    pays = more > 0 if meter.aim == "less" else more < 0
+    begin = "The reward pays for it" if pays else "The reward does not ask for it, and does not stop it"
+    if half != 0 and not abs(more) > half:
+        begin = "Whether the reward pays for it cannot be told from chance"
+    spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
+    alike = abs(more) < 0.005 and not spread
+    by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
+    return f"{begin}: an answer that {meter.words} scores {by} one that does not."

@@ -1,0 +1,89 @@
+"""The way of a run over score and KL: its evaluations on the fixed prompts. Pure.
+
+A method that drifts further has more score, so scores at the end are no comparison. Runs are compared by the score that
+each had when it was as far away as the one that went least far: read off its own path, with a straight line between two
+evaluations.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from playground.analysis import frames
+from playground.analysis.intervals import interval
+from playground.runs.folder.records import BEST_OF, Event, Sample
+
+
+class PathPoint(NamedTuple):
+    """The fixed prompts at one moment, or between two of them.
+
+    Attributes:
+        kl: to the reference, nats per completion. score: mean, in its unit; half: half of its 95 % interval over
+            prompts, None where that is not known. gain: what the score was above that of before training, on the
+            prompts with a score at every evaluation; None where there is none of before. gain_half: as `half`.
+    """
+
+    update: int
+    kl: float
+    score: float
+    half: float | None
+    gain: float | None = None
+    gain_half: float | None = None
+
+
+def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[PathPoint]:
+    """The evaluations of a run in their order; of several attempts at an update the last one counts. Of the best of n,
+    what the best of fewer would be."""
+    table = frames.latest(samples).dropna(subset=["score", "kl"])
+    if table.empty:
+        return []
+    span = float(np.ptp(table["score"]))
+    means = table.groupby(["update", "prompt_id"])[["score", "kl"]].mean().unstack()
+    scores, always = means["score"], means["score"].dropna(axis=1)
+    found = []
+    for update in scores.index:
+        score = interval(scores.loc[update].dropna(), span)
+        point = PathPoint(int(update), float(means["kl"].loc[update].mean()), score.mean, score.half)
+        if 0 in always.index and always.shape[1]:
+            gain = interval(always.loc[update] - always.loc[0], span)
+            point = point._replace(gain=gain.mean, gain_half=gain.half if update else 0.0)
+        found.append(point)
+    best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
+    return (_of_fewer(best_of, found) if best_of and found[0].gain is not None else []) or found
+
+
+def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint]:
+    """From an event of the run. A run may come from elsewhere, so anything may be in it."""
+    score, kl, start, last = data.get("score"), data.get("kl"), path[0].score, path[-1]
+    if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
+        return []
+    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in (*score, *kl)):
+        return []
+    halves = [last.gain_half if far else 0.0 for far in kl]
+    return [
+        PathPoint(last.update, far, start + value - score[0], half, value - score[0], half)
+        for far, value, half in zip(kl, score, halves, strict=True)
+    ]
+
+
+def reach(paths: Iterable[Sequence[PathPoint]]) -> float | None:
+    """The KL that all of them reached; None where one has not been evaluated after its start."""
+    farthest = [max((point.kl for point in path if point.gain is not None), default=0.0) for path in paths]
+    return min(farthest) if farthest and min(farthest) > 0 else None
+
+
+def at(path: Iterable[PathPoint], kl: float) -> PathPoint | None:
+    """Where a path was at a KL; None if it did not get there."""
+    known = sorted((point for point in path if point.gain is not None), key=lambda point: point.kl)
+    for near, far in itertools.pairwise(known):
+        if near.kl <= kl <= far.kl:
+            share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
+            pairs = zip(near[1:], far[1:], strict=True)
+            between = [None if a is None or b is None else a + share * (b - a) for a, b in pairs]
+            return PathPoint(near.update, *between)  # type: ignore[arg-type]  # kl, score and gain of both are known
+    return None

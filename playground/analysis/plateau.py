@@ -1,0 +1,106 @@
+"""The plateau: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
+
+Measured on the fixed prompts, which are the same at every evaluation, random numbers included. It begins at the first
+evaluation at which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The
+interval of that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this)
+less s times (last - first) does not differ from 0. Where no evaluation is that sure, the one by which half of the gain
+had come is named instead. The page, the command line and the model card call it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from playground.analysis import frames
+from playground.analysis.intervals import interval
+from playground.runs.folder.records import Sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Array = NDArray[np.float64]
+
+LEFT = 0.1  # of the whole gain; with less to come it has begun
+FEWEST_EVALUATIONS = 5
+FEWEST_AFTER = 2  # evaluations after its beginning that must bear it out
+
+
+class Plateau(NamedTuple):
+    """After which update training hardly paid.
+
+    `update` is None while that is not known; `left` is the most that was still to come then, as a share of the whole
+    gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
+    `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few evaluations`,
+    `no gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of
+    steering, which trains nothing.
+    """
+
+    update: int | None
+    left: float | None = None
+    half: int | None = None
+    half_low: int | None = None
+    half_high: int | None = None
+    reason: str = ""
+
+
+def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
+    """The mean score of each fixed prompt (columns) at every evaluation (rows, by update); prompts that have no score
+    at one of them are left out."""
+    known = frames.latest(samples).dropna(subset="score")
+    return known.groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
+
+
+def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
+    """That of a run so far."""
+    if method == "steer":
+        return Plateau(None, reason="a dial")
+    curve = curve_of(samples)
+    updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
+    if len(updates) < FEWEST_EVALUATIONS or scores.shape[1] < 2:
+        return Plateau(None, reason="few evaluations")
+    span = float(scores.max() - scores.min())
+    made, gain = scores - scores[0], scores[-1] - scores[0]
+    if not surely_positive(gain, span):
+        return Plateau(None, reason="no gain")
+    half = int((made.mean(1) >= gain.mean() / 2).argmax())
+    low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
+    high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
+    halves = updates[half], updates[low], updates[high]
+    for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
+        to_come = scores[-1] - one
+        if surely_positive(LEFT * gain - to_come, span):
+            return Plateau(update, most_left(to_come, gain, span), *halves)
+    last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
+    slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
+    return Plateau(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
+
+
+def plateau_sentence(found: Plateau) -> str:
+    """One line for a person; empty while there is too little to say anything."""
+    if found.update is not None and found.left is not None:
+        left = f"at most {math.ceil(100 * found.left)} %" if found.left > 0 else "nothing"
+        return f"Training paid until about update {found.update}: {left} of the gain came after it (95 % confidence)."
+    if found.half is None:
+        return "No knee: the score on the fixed prompts has not clearly risen." if found.reason == "no gain" else ""
+    spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
+    rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
+    return f"No knee to be told from chance: half of the gain came by update {found.half}{spread}{rising}."
+
+
+def most_left(to_come: Array, gain: Array, span: float) -> float:
+    """The upper end of Fieller's interval of mean(to_come) / mean(gain), which is below `LEFT`; 0 for what is less."""
+    low, high = 0.0, LEFT
+    while high - low > 1e-4:
+        middle = (low + high) / 2
+        low, high = (low, middle) if surely_positive(middle * gain - to_come, span) else (middle, high)
+    return 0.0 if surely_positive(-to_come, span) else high
+
+
+def surely_positive(values: Array, span: float) -> bool:
+    """True where the mean of independent values lies above 0 by more than its 95 % interval; `span` as there."""
+    return interval(values.tolist(), span).low > 0

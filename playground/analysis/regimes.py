@@ -1,0 +1,97 @@
+"""Where on the scale of beta the KL penalty is too strong to see anything and where it is too weak to hold. Pure.
+
+Beta is in units of score per nat, so no number of it means anything without the scale of the score. Two betas do:
+
+- Above `tight`, the best policy (the reference reweighted by e^(score / beta)) gains less than the fixed prompts can
+  tell from luck, two standard errors of their mean. For small gains that is Var(score) / gain.
+- Below `loose`, it would go farther from the reference than a whole text of it is wide: its entropy, which is what it
+  costs to write one text always. For scores that are spread like a bell that KL is Var(score) / (2 beta^2).
+
+Both come from scores of the reference's own texts, where a run with these rewards has written some. The slider of beta
+(`ui/train/frontier_part`) shows them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from playground.analysis.reweighting import reweighted
+from playground.runs.folder.records import Sample, UpdateMetrics
+
+FEWEST = 16  # scores of the reference; with fewer the rule of thumb of a bell is as good
+LEAST_EFFECTIVE = 5.0  # samples, as rewards/trying.py asks for: a mark on a slider need not be exact
+SEARCHED = (1e-3, 1e4)  # betas, in sd of the scores
+
+
+class Measured(NamedTuple):
+    """What a run knows of its reference: scores of its texts, their spread, and how many nats a text of it holds (None
+    where that is not recorded)."""
+
+    scores: list[float]
+    sd: float
+    nats: float | None
+
+
+class Regimes(NamedTuple):
+    """`tight`, `loose`: see above; None where there is no such beta, or it cannot be known. `gain` is the least that
+    the fixed prompts can tell from luck, in units of the score; `nats` what a text of the reference holds."""
+
+    tight: float | None
+    loose: float | None
+    gain: float
+    nats: float | None
+
+
+def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Measured | None:
+    """From the samples before training and the first update, whose texts the start model wrote; None without scores."""
+    scores = [item.score for item in samples if item.stage == "before" and item.score is not None]
+    if len(scores) < FEWEST:
+        return None
+    nats = None
+    if metrics:
+        per_token = metrics[0].entropy if metrics[0].surprisal is None else metrics[0].surprisal
+        nats = (per_token or 0.0) * metrics[0].completion_length
+    return Measured(scores, float(np.std(scores)), nats if nats and nats > 0 else None)
+
+
+def regimes(known: Measured | None, answers: int) -> Regimes | None:
+    """Of a run whose score is a mean over `answers`; None where all texts score alike.
+
+    Args:
+        known: None where nothing is: then the score has sd 1, by its definition, and is taken to be a bell.
+    """
+    if known is None:
+        return Regimes(math.sqrt(answers) / 2, None, 2 / math.sqrt(answers), None)
+    if known.sd <= 0:
+        return None
+    gain, nats = 2 * known.sd / math.sqrt(answers), known.nats
+    tight = _largest_beta(known, lambda best: best[0] >= gain)
+    if nats is None:
+        return Regimes(tight, None, gain, None)
+    loose = _largest_beta(known, lambda best: best[1] >= nats)
+    if loose is None and _best(known, SEARCHED[0] * known.sd)[2] < LEAST_EFFECTIVE:
+        loose = known.sd / math.sqrt(2 * nats)  # so few scores cannot show that distance: taken to be a bell
+    return Regimes(tight, loose, gain, nats)
+
+
+def _best(known: Measured, beta: float) -> tuple[float, float, float]:
+    """Gain, KL and effective samples of the best policy, all prompts taken as one."""
+    scores = np.array([known.scores])
+    found = reweighted(np.zeros((1, *scores.shape)), scores, beta)
+    return float(found.score[0]) - float(scores.mean()), float(found.kl[0]), float(found.effective[0])
+
+
+def _largest_beta(known: Measured, holds: Callable[[tuple[float, float, float]], bool]) -> float | None:
+    """At which something holds of the best policy that holds at every smaller beta; None if it does nowhere, as where
+    many texts have the highest score."""
+    low, high = (known.sd * end for end in SEARCHED)
+    if not holds(_best(known, low)):
+        return None
+    while high > 1.001 * low:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if holds(_best(known, middle)) else (low, middle)
+    return low

@@ -1,0 +1,146 @@
+"""Files of claims: rows of a question, its right answer and a wrong one, and the prompts in which a user states them.
+
+Of the prompts 40 % claim something wrong, 30 % something right, and 30 % only ask, as in the pocket world's claims. All
+are dialogues, which a chat template takes apart and a plain model reads as they are. `rewards.claims` judges what is
+answered; `training.data.prompts` reads prompts here.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.data import dialogues, row_files
+from playground.data.dialogues import Turn
+from playground.data.row_files import TableUnusable
+
+SHIPPED = "general/claims"  # the prompt source that is the file of this project
+SHIPPED_FILE = Path(__file__).resolve().parents[2] / "presets" / "claims.csv"
+COLUMNS = ("question", "right", "wrong")
+BETWEEN_SPELLINGS = "|"
+LEAST_ROWS, MOST_ROWS = 10, 10_000
+MOST_CHARACTERS = 2_000  # of a question, and of all spellings of an answer
+MIX = {"wrong": 0.4, "right": 0.3, "neutral": 0.3}
+KEPT_ASIDE = 5  # one question in so many is for the fixed prompts only
+PROMPTS_OF_ONE = 20  # about how many different ones a question gives while the mix holds
+
+_TABLE = tomllib.loads(Path(__file__).with_name("claim_forms.toml").read_text(encoding="utf-8"))
+_FORMS: dict[str, list[list[str]]] = {  # in the order of MIX; each form is what the user, the assistant, the user says
+    "wrong": _TABLE["claimed"] + _TABLE["doubted"],
+    "right": _TABLE["claimed"] + _TABLE["assented"],
+    "neutral": _TABLE["neutral"],
+}
+
+
+class Question(NamedTuple):
+    """A question and how its right and its wrong answer may be spelt; the first spelling is the one that is shown."""
+
+    question: str
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def path_of(source: str) -> Path:
+    """The file that a source names."""
+    return SHIPPED_FILE if source == SHIPPED else Path(os.path.expanduser(source))
+
+
+def is_source(source: str, column: str | None = None) -> bool:
+    """True for the claims that ship, and for a table with the columns of claims, unless one column of it is asked for.
+
+    Raises:
+        TableUnusable: the file cannot be read, or it has these columns in part.
+    """
+    if source == SHIPPED:
+        return True
+    if column is not None or row_files.kind_of(source) in (None, ".txt"):
+        return False
+    first = next(row_files.rows(path_of(source)))
+    there = [name for name in COLUMNS if name in first]
+    if COLUMNS[0] not in there or len(there) < 2:
+        return False
+    if missing := [name for name in COLUMNS if name not in there]:
+        raise TableUnusable(
+            f"{path_of(source).name} has the columns {' and '.join(there)} of a file of claims, and no `{missing[0]}`. "
+            f"Add it, or name one column to read its texts as prompts."
+        )
+    return True
+
+
+def read(path: Path) -> list[Question]:
+    """The questions of a file of claims.
+
+    Raises:
+        TableUnusable: with the row, and what to do.
+    """
+    rows: list[Question] = []
+    seen: dict[str, int] = {}
+    for number, cells in enumerate(row_files.rows(path), 1):
+        if number > MOST_ROWS:
+            raise TableUnusable(f"{path.name} has more than {MOST_ROWS:,} claims. Keep only those that are needed.")
+        row, problem = _row({name: str(cells.get(name) or "").strip() for name in COLUMNS})
+        first = seen.setdefault(row.question.casefold(), number)
+        if not problem and first != number:
+            problem = f"asks what row {first} asks. Keep one of them."
+        if problem:
+            raise TableUnusable(f"Row {number} of {path.name} {problem}")
+        rows.append(row)
+    if len(rows) < LEAST_ROWS:
+        raise TableUnusable(f"{path.name} has {len(rows)} claims, and a run needs at least {LEAST_ROWS}.")
+    return rows
+
+
+def _row(cells: dict[str, str]) -> tuple[Question, str]:
+    """A row, and what is wrong with it; empty where it can be used."""
+    question, right, wrong = (" ".join(text.split()) for text in cells.values())
+    row = Question(question, _spellings(right), _spellings(wrong))
+    give = "Give a question, its right and a wrong answer."
+    for name, text in cells.items():
+        if not text:
+            return row, f"has nothing in `{name}`. {give}"
+        if len(text) > MOST_CHARACTERS:
+            return row, f"has {len(text):,} characters in `{name}`; at most {MOST_CHARACTERS:,}. Shorten it."
+    if not row.right or not row.wrong:
+        return row, f"has no answer between its `|`. {give}"
+    both = {text.casefold() for text in row.right} & {text.casefold() for text in row.wrong}
+    return row, f"has `{min(both)[:60]}` as right and as wrong answer. Give two that differ." if both else ""
+
+
+def prompts(rows: Sequence[Question], num_fixed: int, count: int, seed: int | str) -> list[str]:
+    """Distinct prompts, always the same for one seed: first the fixed ones, about questions that no other asks, then
+    `count` others; fewer where the rows do not give so many in the mix."""
+    rng = random.Random(f"claims {seed}")
+    shuffled = rng.sample(rows, len(rows))
+    aside = min(max(len(rows) // KEPT_ASIDE, math.ceil(num_fixed / PROMPTS_OF_ONE)), len(rows) // 2) if num_fixed else 0
+    return [*_mixed(shuffled[:aside], num_fixed, rng), *_mixed(shuffled[aside:], count, rng)]
+
+
+def _mixed(rows: Sequence[Question], count: int, rng: random.Random) -> list[str]:
+    """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
+    count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))
+    ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
+    found: list[str] = []
+    for (kind, forms), end in zip(_FORMS.items(), ends, strict=True):
+        for place in rng.sample(range(len(rows) * len(forms)), end - len(found)):
+            found.append(_text(rows[place // len(forms)], kind, forms[place % len(forms)]))
+    rng.shuffle(found)
+    return found
+
+
+def _text(row: Question, kind: str, form: Sequence[str]) -> str:
+    words = {
+        "question": row.question,
+        "right": row.right[0],
+        "claimed": (row.wrong if kind == "wrong" else row.right)[0],
+    }
+    said = [Turn(("user", "assistant")[turn % 2], text.format(**words)) for turn, text in enumerate(form)]
+    return dialogues.text_of(said)
+
+
+def _spellings(cell: str) -> tuple[str, ...]:
+    return tuple(filter(None, (text.strip() for text in cell.split(BETWEEN_SPELLINGS))))

@@ -1,0 +1,109 @@
+"""The processes that this one starts to train: what they are given, their exit codes, and no zombies.
+
+Who started a process learns its exit code, and has to fetch it, or the system keeps the dead process. The launcher
+adds, the supervisor asks. Nothing here says whether a run lives: that is its lock.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import IO
+
+from playground import redaction
+from playground.errors import InvalidConfig
+from playground.runs import lifeline
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import checks
+
+DYING_SECONDS = 1.0
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+_lock = threading.Lock()
+_workers: dict[Path, tuple[int, subprocess.Popen[bytes]]] = {}  # by the run's folder: for which attempt, its process
+
+
+def torch_environment(hub: bool = False) -> dict[str, str]:
+    """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
+
+    Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
+    as slow. Small models are spared the price of sleeping by `training.process.tuning.limit_threads`.
+    """
+    return {
+        "OMP_WAIT_POLICY": "PASSIVE",
+        **redaction.needed_variables(os.environ, hub=hub),
+        "PYTHONUNBUFFERED": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def asks_hub(run: RunDirectory) -> bool:
+    """May the worker of a run have to download something?"""
+    try:
+        return checks.asks_hub(run.config())
+    except InvalidConfig:  # which the worker will say
+        return False
+
+
+def new_process(
+    module: str,
+    *arguments: str,
+    descriptor: int,
+    variable: str,
+    output: IO[bytes] | int,
+    hub: bool = False,
+    bound: bool = False,
+) -> subprocess.Popen[bytes]:
+    """`python -m module arguments`, detached from us but for our policy of what it does when we die.
+
+    Args:
+        descriptor: of an open file that it inherits; the environment's `variable` names it. output: what it prints.
+        hub: it may have to download something. bound: it ends with us, whatever our policy.
+
+    Raises:
+        OSError: the system gives no process.
+    """
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        pass_fds=(descriptor,),
+        start_new_session=True,
+        umask=0o077,  # what it writes is for this user alone
+        cwd=PROJECT,
+        env={**torch_environment(hub), variable: str(descriptor), **lifeline.for_worker(bound)},
+    )
+
+
+def add(run: RunDirectory, process: subprocess.Popen[bytes]) -> None:
+    """Remember the worker of a run; an earlier attempt's is forgotten."""
+    with _lock:
+        _workers[run.path.resolve()] = run.status_on_disk().attempt, process
+
+
+def exit_code(run: RunDirectory) -> int | None:
+    """How the worker of a run ended, minus the signal that killed it; None: it lives, or is not ours.
+
+    Asked once its lock is free, which is a moment before the system gives its exit code: that moment is waited for.
+    """
+    with _lock:
+        attempt, process = _workers.get(run.path.resolve(), (0, None))
+    if process is None or attempt != run.status_on_disk().attempt:  # another process has resumed the run since
+        return None
+    try:
+        return process.wait(DYING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def bury() -> None:
+    """Fetch the exit codes of those that have died. They stay known for `exit_code`."""
+    with _lock:
+        for _, process in _workers.values():
+            process.poll()

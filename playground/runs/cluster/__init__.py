@@ -1,0 +1,10 @@
+"""Runs that are computed on other machines, in folders that both sides see: the same worker, started by a backend.
+
+The page and the command line see ordinary runs, and read their folders as ever. Never imports torch or gradio; what a
+backend needs is imported when it is used.
+"""
+
+from playground.runs.cluster.backend import BACKENDS, check, check_files
+from playground.runs.cluster.handing import elsewhere, ensure_drivers
+
+__all__ = ["BACKENDS", "check", "check_files", "elsewhere", "ensure_drivers"]

@@ -1,0 +1,268 @@
+"""A fork: a new run that begins with the state that another one had after an update, with other settings from there on.
+
+What the parent wrote down until then is copied, and so is its checkpoint, whose numbers the fork keeps; then it goes on
+as a run that is resumed does. With nothing changed it is bit-identical to its parent. The command line and the page
+call this.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig, differences, yaml_io
+from playground.errors import InvalidConfig, Problem, RunNotResumable
+from playground.rewards.mixture import Scale, arithmetic
+from playground.runs import half_made, launcher, queue
+from playground.runs.folder import changes, checkpoints, requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import private, write_atomically
+from playground.runs.folder.records import (
+    EDIT,
+    FORK,
+    REFERENCE,
+    SCORE_SCALE,
+    Evaluation,
+    Event,
+    Record,
+    Sample,
+    Status,
+    UpdateMetrics,
+    to_json_line,
+)
+from playground.runs.folder.requests import Request
+from playground.runs.folder.token_records import TokenFigures
+from playground.runs.launcher import Started, Workers
+from playground.setup import describe
+
+FIXED = tuple(
+    "format seed method engine model. reference. prompts. score. sampling. evaluation.num_prompts "
+    "evaluation.samples_per_prompt evaluation.text".split()
+)
+Line = UpdateMetrics | Sample | Evaluation | TokenFigures
+KEPT = (SCORE_SCALE, "model", REFERENCE)  # events about what the fork begins with
+REWARDS = "rewards"  # of which a fork may change the weights
+
+
+def points(parent: RunDirectory) -> list[int]:
+    """The updates after which a run can be forked: those of its whole checkpoints."""
+    return [
+        checkpoints.update_of(folder) for folder in parent.checkpoints() if (folder / checkpoints.OPTIMIZER).is_file()
+    ]
+
+
+def fork(
+    parent: RunDirectory,
+    at: int,
+    overrides: Sequence[str],
+    run_id: str | None = None,
+    spawn: Workers | None = None,
+    request: Request | None = None,
+) -> Started:
+    """Make the fork and let it go on; where its device is busy it waits in the queue.
+
+    Args:
+        at: one of `points`. overrides: `path=value`, as `--set` takes them. request: see `launcher.start`.
+
+    Raises:
+        RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
+        InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
+        RunExists, OutputsNotWritable, WorkerNotStarted.
+    """
+    before, config = settings(parent, at, overrides)
+    checkpoints.check_engine(config)
+    folder = parent.checkpoints_path / checkpoints.name_of(at)
+    _check_point(parent, at, folder)
+    request = request or Request()
+    requests.check(request)
+    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
+    outputs = parent.path.parent
+    with launcher.one_at_a_time(outputs):
+        if known := requests.find(outputs, request):
+            return Started(known, None)
+        run = half_made.reserved(outputs, config, run_id, request, slot)
+        try:
+            different = differences(config, before)
+            changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
+            _copy_records(parent, run, at, changed, was)
+            _copy_checkpoint(folder, run, config, changed)
+            if REWARDS in changed:
+                _weigh_again(run, config, before)
+            run.write_label("", note_of(parent, at, config, before))
+            run.publish(config)
+        except BaseException:
+            half_made.remove(run)  # half a run is none
+            raise
+    return launcher.resume(run, spawn)
+
+
+def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:
+    """The settings that held in the parent after an update, and those of the fork. Raises: see `fork`."""
+    made, _ = changes.replay(parent.all_events(), at)
+    before = changes.edited(parent.config(), made)
+    config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
+    problems = [
+        Problem(field, "cannot be changed in a fork: what it begins with depends on it. Start a new run.")
+        for field in differences(config, before)
+        if field.startswith(FIXED)
+    ]
+    if _unweighted(config) != _unweighted(before):
+        problems.append(Problem(REWARDS, "only their weights can be changed in a fork. Start a new run."))
+    if config.ppo.num_updates <= at:
+        problems.append(Problem("ppo.num_updates", f"must be more than {at}, where the fork begins."))
+    if problems:
+        raise InvalidConfig(problems)
+    return before, config
+
+
+def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
+    """What it is, in a line."""
+    changed = describe.differences_in_words(config, before)
+    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
+    return f"Forked from {parent.id} after update {at}{what}"
+
+
+def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
+    """The run that a fork comes from, and after which update; None for a run that is none."""
+    found = next((event for event in events if event.kind == FORK), None)
+    return (str(found.data.get("parent", "")), found.update) if found else None
+
+
+def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
+    known = points(parent)
+    if at not in known:
+        there = ", ".join(map(str, known)) or "none"
+        raise RunNotResumable(
+            f"{parent.id} has no checkpoint after update {at} from which training can go on; there are: {there}. "
+            "More are kept with checkpoint.keep."
+        )
+    problem = checkpoints.problem_of(folder)
+    if problem:
+        raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
+
+
+def _copy_records(
+    parent: RunDirectory, run: RunDirectory, at: int, changed: dict[str, Any], was: dict[str, Any]
+) -> None:
+    """What still holds of the first updates, as one attempt's; the fork itself is an event."""
+    last = 0.0
+    copies: list[tuple[Path, Sequence[Line]]] = [
+        (run.metrics_path, parent.metrics()),
+        (run.samples_path, parent.samples()),
+        (run.evaluations_path, parent.evaluations()),
+        (run.tokens_path, parent.token_figures()),
+    ]
+    for path, lines in copies:
+        before = [line for line in lines if line.update <= at]
+        _write(path, map(_kept, before))
+        last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
+    events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
+    copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
+    made = Event(
+        seq=len(events) + 1,
+        time=time.time(),
+        kind=FORK,
+        update=at,
+        message=f"Forked from {parent.id} after update {at}.",
+        data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
+    )
+    _write(run.events_path, [*copied, made])
+    status = Status(
+        state="interrupted",
+        update=at,
+        num_updates=parent.status().num_updates,
+        started_at=time.time(),
+        updated_at=time.time(),
+        worked_seconds=last,
+    )
+    write_atomically(run.status_path, status.model_dump_json())
+
+
+def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
+    """The settings that were changed in the parent, and in runs that it comes from, in what is copied: as data of the
+    fork, since a resumed run makes the changes of its own events again."""
+    found: list[dict[str, Any]] = []
+    for event in parent.events():
+        if event.kind == EDIT and event.update < at:  # one that was made after update `at` is not in its checkpoint
+            found.append({name: event.data.get(name) for name in ("field", "old", "value")} | {"update": event.update})
+        elif event.kind == FORK and event.update <= at:
+            earlier, new, old = (event.data.get(name) for name in ("earlier", "changed", "before"))
+            found += earlier if isinstance(earlier, list) else []
+            if isinstance(new, dict) and isinstance(old, dict):
+                at_fork = {"update": event.update}
+                found += [{"field": name, "old": old.get(name), "value": new[name]} | at_fork for name in new]
+    return found
+
+
+def _kept(item: Record) -> Record:
+    """A line of the parent as one of the fork: of its first attempt, and the last evaluation is one on the way."""
+    last = getattr(item, "stage", "") == "after"
+    return item.model_copy(update={"attempt": 1, **({"stage": "during"} if last else {})})
+
+
+def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed: dict[str, Any]) -> None:
+    """The parent's checkpoint as the fork's own: with its key, and with beta and target as the fork sets them."""
+    copy = run.checkpoints_path / folder.name
+    shutil.copytree(folder, copy, copy_function=_link)
+    facts = checkpoints.facts_of(copy)
+    facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
+    facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
+    facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
+    _seal(copy, facts)
+
+
+def _link(source: str, target: str) -> None:
+    """The same file in both runs, where the disk can do that: no file of a checkpoint is ever written again."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def _seal(folder: Path, facts: dict[str, Any]) -> None:
+    """Other facts for a checkpoint, and a manifest that vouches for them."""
+    write_atomically(folder / checkpoints.TRAINER, json.dumps(facts))
+    os.remove(folder / checkpoints.MANIFEST)
+    manifest = {"format": 1, "files": checkpoints.listed(folder)}
+    write_atomically(folder / checkpoints.MANIFEST, json.dumps(manifest))
+
+
+def _unweighted(config: RunConfig) -> list[dict[str, Any]]:
+    return [spec.model_dump(mode="json", exclude={"weight"}) for spec in config.rewards]
+
+
+def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> None:
+    """With other weights the score of what was evaluated before is another; its unit stays the parent's, and so beta
+    means what it meant. What the updates until here were paid stays as it was."""
+    folder = next(iter(run.checkpoints()))
+    facts = checkpoints.facts_of(folder)
+    mixture = arithmetic(config.rewards)
+    mixture.restore(facts["terms"])
+    for name, new, old in zip(facts["terms"], config.rewards, before.rewards, strict=True):
+        term = facts["terms"][name]
+        bare = term["contribution"] / old.weight if old.weight else 0.0 if new.normalise else term["mean"]
+        term["contribution"] = bare * new.weight
+    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
+    samples = run.samples()
+    terms = {name: [sample.scores.get(name) for sample in samples] for name in facts["terms"]}
+    penalty = config.sampling.missing_eos_penalty
+    rows = zip(samples, scale(mixture.combine(terms).totals), strict=True)
+    scores = [(row, score - penalty * (row.ended is False)) for row, score in rows]
+    _write(run.samples_path, [row.model_copy(update={"score": score}) for row, score in scores])
+    events = [(event, {**event.data, "terms": facts["terms"]}) for event in run.all_events()]
+    _write(
+        run.events_path,
+        [event.model_copy(update={"data": data}) if event.kind == SCORE_SCALE else event for event, data in events],
+    )
+    facts |= {checkpoints.OBJECTIVE: checkpoints.digest_of_objective(config), checkpoints.BEST_BY: None}
+    _seal(folder, facts)
+
+
+def _write(path: Path, records: Iterable[Record]) -> None:
+    with open(path, "w", encoding="utf-8", opener=private) as file:
+        file.writelines(map(to_json_line, records))

@@ -1,0 +1,369 @@
+"""Starts workers, one for each device; the rest wait in the queue. A worker is detached: it outlives the browser, the
+page and the server that started it.
+
+The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
+a started run looks dead. Output goes to worker.log, never into a pipe that has to be drained.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
+from playground.process_identity import identity
+from playground.runs import children, half_made, lifeline, queue
+from playground.runs.folder import checkpoints, processes, requests, writer
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import folders, make_outputs, private, write_atomically
+from playground.runs.folder.requests import Request
+from playground.setup import checks
+
+LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
+LOCK_PATIENCE_SECONDS = 1.0
+START_LOCK = ".start.lock"  # in the outputs folder
+TRIAL = ".trial"  # and the one trial that is under way there; a name that no run can have
+START_PATIENCE_SECONDS = 15.0
+START_BUSY = (
+    f"Another program holds the lock for starting runs ({START_LOCK} in the outputs folder) and does not let go of it. "
+    "End that program, for example another server that hangs, then try again."
+)
+LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.process.ending.leave`)
+WORKER_MODULE = "playground.worker"
+
+Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
+
+
+class Elsewhere(NamedTuple):
+    """In the place of a `Spawn`, where a run is computed by what this process does not start (`cluster.handing`, a GPU
+    of ZeroGPU): every run waits in the queue for `slot`. `call` asks for what computes it, and returns at once."""
+
+    slot: str
+    call: Callable[[RunDirectory], None]
+
+
+Workers = Spawn | Elsewhere
+
+
+class Started(NamedTuple):
+    """A run that was started or resumed, and its worker; None while it waits in the queue, and where the start was only
+    repeated."""
+
+    run: RunDirectory
+    process: subprocess.Popen[bytes] | None
+
+
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    spawn: Workers | None = None,
+    request: Request | None = None,
+) -> Started:
+    """Create a run and start its worker; where its device is busy, put the run into the queue.
+
+    Args:
+        spawn: run and its lock -> the worker's process; default: a new process (`runs.start.standby` has one waiting).
+        request: who asks, and by which click. A request whose id has started a run before gives that run, whatever
+            became of it, and starts nothing.
+
+    Raises:
+        RunExists, OutputsNotWritable, InvalidConfig: see `RunDirectory.reserve`. RunNotFound: the run of this request
+            has been deleted. WorkerNotStarted.
+    """
+    lifeline.policy()  # a word that it does not know is refused before there is a run
+    outputs = make_outputs(outputs)
+    request = request or Request()
+    requests.check(request)
+    config = checks.located(config, outputs)
+    slot = _slot(config, spawn)  # may ask a slow tool, so before the lock
+    with one_at_a_time(outputs):
+        known = requests.find(outputs, request)
+        if known:
+            return Started(known, None)
+        run = half_made.reserved(outputs, config, run_id, request, slot)
+        return _begin(run, slot, 1, lambda: run.publish(config), spawn)
+
+
+def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
+    """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
+
+    Where its device is busy, it waits in the queue. One that waits already is given back as it is.
+
+    Raises:
+        RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
+            checkpoint. InvalidConfig: a damaged configuration. WorkerNotStarted.
+    """
+    lifeline.policy()
+    config = run.config()
+    checkpoints.check_engine(config)
+    slot = _slot(config, spawn)
+    wait_until_left(run)
+    with one_at_a_time(run.path.parent):
+        before = run.status()
+        if run.is_at_work():
+            raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
+        if not before.ended:
+            return Started(run, None)
+        if before.state == "finished":
+            raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
+        if before.reason == "damaged":
+            before = run.recovered_status()
+
+        def again() -> None:
+            requests.move(run, slot)
+            for asked in run.control_path.glob("*"):
+                asked.unlink(missing_ok=True)  # of the attempt that has ended
+            run.queue_again(before, config.ppo.num_updates)
+
+        return _begin(run, slot, run.next_attempt(before), again, spawn)
+
+
+def _begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
+    """`publish` an attempt as queued, and give it its worker; a place in the queue where its devices are busy or
+    elsewhere. Under the lock of the run, so that nothing takes the end of an earlier attempt for this one's."""
+    outputs = run.path.parent
+    if not isinstance(spawn, Elsewhere) and not is_busy(outputs, slot, besides=run):
+        end_trial(outputs)
+        return Started(run, give_worker(run, spawn, publish))
+    with at_rest(run):
+        queue.enter(run, slot, attempt)  # first: no one ever sees a run that neither waits nor lives
+        publish()
+    if isinstance(spawn, Elsewhere):
+        spawn.call(run)
+    return Started(run, None)
+
+
+def stop(run: RunDirectory) -> None:
+    """Ask a run to stop. One that waits, in the queue or to be handed to another machine, has ended when this
+    returns."""
+    run.request_stop()
+    if has_no_worker(run):
+        with one_at_a_time(run.path.parent):
+            if has_no_worker(run):
+                _take_out(run)
+
+
+def has_no_worker(run: RunDirectory) -> bool:
+    """True for a run that waits, in the queue or for who is to take it to another machine."""
+    return run.status_on_disk().state == "queued" and not run.is_alive()
+
+
+def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
+    """Give every free device to the run that has waited longest for it; take out what is not to run any more.
+
+    Supervisors and terminals that follow a run call this again and again, any number of them at the same time. Returns
+    the runs that were started. Raises: InvalidConfig, for a policy that there is not (`runs.start.lifeline`).
+    """
+    lifeline.policy()  # or all that wait would end for it
+    outputs = Path(outputs)
+    if not queue.entries(outputs):
+        return []
+    started = []
+    with one_at_a_time(outputs):
+        taken = [queue.slot_held(run) for run in living_runs(outputs)]
+        for entry in queue.entries(outputs):
+            run = RunDirectory(outputs / entry.run)
+            if not queue.holds(run, entry):
+                queue.leave(run)
+            elif run.stop_requested:
+                _take_out(run)
+            elif isinstance(spawn, Elsewhere):
+                continue  # its call is under way
+            else:
+                slot = entry.slot or queue.slot_held(run)
+                free = all(queue.are_apart(slot, other) for other in taken)
+                if free and _start_one(run, spawn):
+                    started.append(run)
+                if not free or run in started:
+                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting for ever
+    return started
+
+
+def _slot(config: RunConfig, spawn: Workers | None) -> str:
+    return spawn.slot if isinstance(spawn, Elsewhere) else queue.slot_of(config)
+
+
+def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
+    """Give a waiting run its worker; False if that could not be."""
+    begun = False
+    try:
+        run.config()
+        end_trial(run.path.parent)
+        give_worker(run, spawn)
+        begun = True
+    except InvalidConfig as error:
+        writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
+    except WorkerNotStarted:
+        pass  # that is its end, and is written
+    except (RunBusy, OSError):
+        return False  # its lock is held for long, or files are short for a moment: it keeps its place
+    queue.leave(run)  # last: who dies before this line has not lost the run its place
+    return begun
+
+
+def _take_out(run: RunDirectory) -> None:
+    message = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", message)
+    queue.leave(run)
+
+
+def wait_until_left(run: RunDirectory) -> None:
+    """A worker that has just written its end holds its lock until it is gone: wait for that, before anybody else has to
+    wait for us."""
+    deadline = time.monotonic() + LEAVING_SECONDS
+    while run.status_on_disk().ended and run.is_alive() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def end_trial(outputs: Path) -> bool:
+    """End the trial (`runs.trial`) that is under way in an outputs folder, as every start of a run does. False if there
+    is none."""
+    run = RunDirectory(Path(outputs) / TRIAL)
+    return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
+
+
+def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
+    """True if a run that is started now has to wait: another one has its device, or waits for it."""
+    for entry in queue.entries(outputs):
+        if (not entry.slot or not queue.are_apart(entry.slot, slot)) and queue.holds(
+            RunDirectory(outputs / entry.run), entry
+        ):
+            return True
+    others = (run for run in living_runs(outputs) if besides is None or run.id != besides.id)
+    return any(not queue.are_apart(queue.slot_held(run), slot) for run in others)
+
+
+def give_worker(
+    run: RunDirectory, spawn: Spawn | None = None, publish: Callable[[], None] = lambda: None
+) -> subprocess.Popen[bytes]:
+    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child.
+
+    Raises:
+        RunBusy: another process is at work in it. WorkerNotStarted: the system gave no process; the run has ended with
+        that. OSError.
+    """
+    with open(run.lock_path, "wb", opener=private) as lock:
+        take(lock)
+        publish()
+        try:
+            process = (spawn or new_worker)(run, lock)
+        except OSError as error:
+            message = f"Its worker could not be started: {error.strerror or error}."
+            writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
+            raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
+        children.add(run, process)
+        return process
+
+
+def name_worker(run: RunDirectory, pid: int) -> None:
+    """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
+    status, worker = run.status_on_disk(), identity(pid)
+    if worker is not None and status.state == "queued":
+        changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
+        write_atomically(run.status_path, changed.model_dump_json())
+
+
+def living_runs(outputs: Path) -> list[RunDirectory]:
+    """The runs of this outputs folder whose workers are alive; here at most one on each device."""
+    return [run for run in map(RunDirectory, folders(outputs)) if run.is_alive()]
+
+
+def living_run(outputs: Path) -> RunDirectory | None:
+    """One of these, if there is any."""
+    return next(iter(living_runs(outputs)), None)
+
+
+def adopt_lock() -> IO[bytes] | None:
+    """In the worker: the lock file handed down by the launcher. Keep the result alive for the life of the process."""
+    descriptor = os.environ.pop(LOCK_FD_VARIABLE, "")
+    if not descriptor:
+        return None
+    os.set_inheritable(int(descriptor), False)
+    return not_in_forks(os.fdopen(int(descriptor), "wb"))
+
+
+def take_lock(run: RunDirectory) -> IO[bytes] | None:
+    """In a worker started by hand: take the run's lock, or None if another worker has it."""
+    lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
+    try:
+        take(lock)
+        return not_in_forks(lock)
+    except RunBusy:
+        lock.close()
+        return None
+
+
+def not_in_forks(lock: IO[bytes]) -> IO[bytes]:
+    """A forked child that outlives the worker must not make the run look alive: it closes its copy."""
+    os.register_at_fork(after_in_child=lock.close)
+    return lock
+
+
+def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    """A new process that computes what is to be done in a folder, and holds its lock."""
+    with open(run.log_path, "ab", opener=private) as log:  # the log of an earlier attempt is kept
+        process = children.new_process(
+            WORKER_MODULE,
+            str(run.path.resolve()),
+            descriptor=lock.fileno(),
+            variable=LOCK_FD_VARIABLE,
+            output=log,
+            hub=children.asks_hub(run),
+            bound=run.id == TRIAL,
+        )
+    name_worker(run, process.pid)
+    return process
+
+
+def take(lock: IO[bytes]) -> None:
+    """Take a run's lock, which may be held for a moment to see whether the run lives. Raises: RunBusy."""
+    _take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
+
+
+@contextlib.contextmanager
+def at_rest(run: RunDirectory) -> Iterator[None]:
+    """Hold the lock of a run without a worker, for a moment. Raises: RunBusy, if it has one; OSError."""
+    with open(run.lock_path, "ab", opener=private) as lock:
+        take(lock)
+        with let_go_of(lock):
+            yield
+
+
+@contextlib.contextmanager
+def let_go_of(lock: IO[bytes]) -> Iterator[None]:
+    """Unlock at the end. To close the file is not enough: where this process was forked meanwhile (ZeroGPU), the fork
+    has a copy of it, and would hold the lock for as long as it lives."""
+    try:
+        yield
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def one_at_a_time(outputs: Path) -> Iterator[None]:
+    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if one does not let
+    go of it; OSError."""
+    with open(outputs / START_LOCK, "wb", opener=private) as file:
+        _take(file, START_PATIENCE_SECONDS, START_BUSY)
+        with let_go_of(file):
+            yield
+
+
+def _take(lock: IO[bytes], patience_seconds: float, sentence: str) -> None:
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise RunBusy(sentence) from None
+            time.sleep(0.005)

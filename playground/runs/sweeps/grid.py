@@ -1,0 +1,136 @@
+"""From words to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once.
+
+Creates nothing. The command line and the page call it before a sweep is made, to say what it would be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import InvalidConfig, Problem
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import MOST_RUNS
+from playground.setup import describe, estimates
+from playground.setup.estimates.timing import Finished, Range
+
+EXAMPLE = "for example kl.coef=0.1,0.25,0.5"
+Check = Callable[[RunConfig], None]  # raises InvalidConfig
+
+
+class Grid(NamedTuple):
+    """The configurations of a sweep in the order of its runs, and what they are made from."""
+
+    base: dict[str, Any]
+    vary: dict[str, list[Any]]
+    configs: list[RunConfig]
+
+
+def read(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """`field=value,value` of several fields; values are YAML, so a list in brackets is one value.
+
+    Raises:
+        InvalidConfig: with every problem.
+    """
+    vary: dict[str, list[Any]] = {}
+    problems = []
+    for text in texts:
+        field, equals, raw = text.partition("=")
+        field = field.strip()
+        if not equals or not all(field.split(".")):
+            problems.append(Problem(f"vary {text[:60]}", f"Write it as field=value,value, {EXAMPLE}."))
+            continue
+        try:
+            _, values = yaml_io.parse_override(f"{field}=[{raw}]")
+        except InvalidConfig as error:
+            problems += error.problems
+            continue
+        if not isinstance(values, list) or not values:
+            problems.append(Problem(field, "Name its values, with commas between them."))
+        elif clash := next((known for known in vary if _overlap(known, field)), None):
+            same = "is varied twice" if clash == field else f"is varied beside {clash}, and one holds the other"
+            problems.append(Problem(field, f"{same}. Give all its values at once, {EXAMPLE}."))
+        elif (twice := _first_double(values)) is not None:
+            problems.append(Problem(field, f"has the value {twice} twice; the two runs would be the same."))
+        else:
+            vary[field] = values
+    if not texts:
+        problems.append(Problem("vary", f"Name at least one field and its values, {EXAMPLE}."))
+    sweep_record.raise_if(problems)
+    return vary
+
+
+def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], check: Check) -> Grid:
+    """Every configuration of a sweep.
+
+    Args:
+        base: a preset as plain data; overrides: `path=value` for all runs. check: what each must pass besides.
+
+    Raises:
+        InvalidConfig: too many runs; or with all that is wrong with any of them, each problem once.
+    """
+    count = math.prod(map(len, vary.values()))
+    if count > MOST_RUNS:
+        told = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())
+        raise InvalidConfig(
+            [Problem("vary", f"{told} are {count:,} runs; a sweep has at most {MOST_RUNS}. Take fewer values.")]
+        )
+    problems = [
+        Problem(field, "is both set for all runs and varied. Do one of them.")
+        for field in vary
+        if any(_overlap(text.partition("=")[0].strip(), field) for text in overrides)
+    ]
+    for override in overrides:
+        try:
+            yaml_io.set_path(base, override)
+        except InvalidConfig as error:
+            problems += error.problems
+    configs = []
+    for values in sweep_record.cells(vary):
+        try:
+            config = sweep_record.with_values(base, values)
+            check(config)
+            configs.append(config)
+        except InvalidConfig as error:
+            problems += error.problems
+    if not problems:
+        problems += _unread(vary, configs)
+    sweep_record.raise_if(problems)
+    return Grid(base, vary, configs)
+
+
+def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Finished] = ()) -> Range | None:
+    """How long the runs take one after the other: the likely least, the likely most; None where nothing like one of
+    them has run here. Those that differ in the seed only are reckoned once.
+
+    Args:
+        finished: see `estimates.estimate`.
+
+    Raises:
+        ModelNotFound, InvalidConfig: see `estimates.estimate`.
+    """
+    alike: dict[str, list[RunConfig]] = defaultdict(list)
+    for config in configs:
+        alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
+    found = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
+    known = [(count * took[0], count * took[1]) for count, took in found if took]
+    return (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(found) else None
+
+
+def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
+    """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
+    found = {field: [describe.unread(field, config) for config in configs] for field in vary}
+    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
+
+
+def _overlap(one: str, other: str) -> bool:
+    """True if two dotted fields are the same, or one is a part of the other."""
+    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+
+
+def _first_double(values: Sequence[Any]) -> Any:
+    return next((value for place, value in enumerate(values) if value in values[:place]), None)

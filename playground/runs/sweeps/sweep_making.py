@@ -1,0 +1,231 @@
+"""Makes the runs of a sweep, stops them all, resumes them all, deletes them. Called by the command line and the page.
+
+First the plan is on disk, then the runs are made one after the other, each by the launcher under an id and a request
+that follow from the plan. So no run is made a second time, however often the sweep is made, or by how many at once; and
+what is missing after an interruption can be made later (`complete`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import RunConfig
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
+from playground.runs import cluster, history, launcher, lifeline
+from playground.runs.folder import changes
+from playground.runs.folder.files import make_outputs
+from playground.runs.folder.requests import Request
+from playground.runs.launcher import Workers
+from playground.runs.sweeps import grid, sweep_record
+from playground.runs.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
+
+HERE: Where = "here"
+
+
+class SweepPlan(NamedTuple):
+    """A sweep, which may be there already, and the configurations of its runs."""
+
+    sweep: Sweep
+    configs: list[RunConfig]
+
+
+class Resumed(NamedTuple):
+    """What became of taking up a sweep: the runs that go on or wait, and why others do not."""
+
+    going: list[str]
+    refused: dict[str, str]
+
+
+class SweepRequest(NamedTuple):
+    """A sweep as it is asked for.
+
+    Attributes:
+        preset: its name, for reading. base: it as plain data. overrides: `path=value` for all runs. vary:
+            `field=value,value`. name: by default made up. options: of the backend, as `name=value`. asked: who asks.
+    """
+
+    preset: str
+    base: dict[str, Any]
+    overrides: Sequence[str]
+    vary: Sequence[str]
+    name: str | None = None
+    on: Where = HERE
+    options: Sequence[str] = ()
+    asked: Request = Request()
+
+
+def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
+    """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
+    a command goes on with what it has begun. `check`: see `grid.grid`.
+
+    Raises:
+        InvalidConfig: with everything that is wrong.
+    """
+    problems: list[Problem] = []
+    found = None
+    try:
+        found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), check)
+    except InvalidConfig as error:
+        problems += error.problems
+    if wanted.on != HERE or wanted.options:
+        try:
+            _check_backend(wanted.on, wanted.options)
+            for config in found.configs if found else ():
+                cluster.check_files(wanted.on, config, outputs)
+        except InvalidConfig as error:
+            problems += error.problems
+    chosen = wanted.name or fresh_name(outputs, wanted.preset)
+    there = sweep_record.named(outputs, chosen)
+    if found and there and not sweep_record.is_gone(outputs, there):
+        same = (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
+        if same:
+            return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
+    problem = sweep_record.name_problem(outputs, chosen)
+    problems += [problem] if problem else []
+    sweep_record.raise_if(problems)
+    assert found is not None
+    width = len(str(len(found.configs)))
+    ids = [f"{chosen}-{number:0{width}d}" for number in range(1, len(found.configs) + 1)]
+    sweep_record.raise_if(_taken(outputs, ids))
+    sweep = Sweep(
+        name=chosen,
+        created_at=time.time(),
+        preset=wanted.preset,
+        base=found.base,
+        vary=found.vary,
+        on=wanted.on,
+        options=[*wanted.options],
+        runs=ids,
+        visitor=wanted.asked.visitor,
+        mode=wanted.asked.mode,
+    )
+    return SweepPlan(sweep, found.configs)
+
+
+def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
+    """Write the plan down, then make its runs: the first ones train, the others wait in the queue.
+
+    Raises:
+        OutputsNotWritable. InvalidConfig: another sweep, or a run, has taken a name since it was planned. OSError: in
+            the middle of it, for example on a full disk; `complete` makes the rest.
+    """
+    lifeline.policy()  # a word that it does not know is refused before there is a sweep
+    outputs = make_outputs(outputs)
+    with launcher.one_at_a_time(outputs):
+        there = sweep_record.named(outputs, sweep.name)
+        if there is None or there.created_at != sweep.created_at:
+            problem = sweep_record.name_problem(outputs, sweep.name)
+            sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
+        sweep_record.write(outputs, sweep)  # also again: the options of a backend may have been corrected
+    complete(outputs, sweep, spawn)
+    return sweep
+
+
+def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
+    """Make the runs that are not there; gives their ids. A run that was deleted stays deleted.
+
+    Raises:
+        RunExists: another run was made under such an id since. InvalidConfig, OSError: see `launcher.start`.
+    """
+    spawn = _elsewhere(sweep) or spawn
+    there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
+    for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
+        with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
+            launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
+    return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
+
+
+def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
+    """Ask all its runs to stop; those that wait have ended when this returns. Gives the ids of all that were asked."""
+    asked = []
+    for run in reversed(sweep_record.runs_of(outputs, sweep)):  # last those that train: none of them makes room
+        if not run.status().ended:
+            launcher.stop(run)
+            asked.append(run.id)
+    if sweep.on != HERE:
+        cluster.ensure_drivers(outputs)
+    return asked
+
+
+def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
+    """Make what is missing of it, wake what is paused, take up what has ended early, each as if it were asked for
+    alone. Raises: see `complete`."""
+    runs = sweep_record.runs_of(outputs, sweep)
+    found = Resumed(complete(outputs, sweep, spawn), {})
+    spawn = _elsewhere(sweep) or spawn
+    for run in runs:
+        status = run.status()
+        try:
+            if status.state == "paused":
+                changes.request_resume(run)
+            elif not status.resumable:
+                if status.ended and status.state != "finished":
+                    found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
+                continue
+            else:
+                launcher.resume(run, spawn)
+        except PlaygroundError as error:
+            found.refused[run.id] = str(error)
+            continue
+        found.going.append(run.id)
+    if sweep.on != HERE:
+        cluster.ensure_drivers(outputs)
+    return found
+
+
+def delete_all(outputs: Path, sweep: Sweep) -> int:
+    """Move all its runs into the bin; gives how many that were.
+
+    Raises:
+        RunBusy: one of them has not ended; then none is moved, unless it was taken up in this moment. RunNotFound: see
+            `history.delete_run`. OSError.
+    """
+    runs = sweep_record.runs_of(outputs, sweep)
+    going = sum(not run.status().ended for run in runs)
+    if going:
+        told = "1 of its runs has" if going == 1 else f"{going} of its runs have"
+        raise RunBusy(f"{told} not ended. Press Stop all first, then delete `{sweep.name}`.")
+    for run in runs:
+        history.delete_run(run)
+    return len(runs)
+
+
+def forget_gone(outputs: Path) -> None:
+    """Take away the records of sweeps of which all runs have been deleted, a while after. Raises: RunBusy, OSError."""
+    if sweep_record.gone(outputs):
+        with launcher.one_at_a_time(outputs):  # no sweep of such a name is made meanwhile
+            for path in sweep_record.gone(outputs):
+                path.unlink(missing_ok=True)
+
+
+def fresh_name(outputs: Path, preset: str) -> str:
+    """A name for a sweep without one: its preset and the time."""
+    slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower()).strip("-")[: NAME_CHARACTERS - 20].strip("-")
+    name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    names = [name, *(f"{name}-{number}" for number in range(2, 100))]
+    return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
+
+
+def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
+    there = [run_id for run_id in ids if (Path(outputs) / run_id).exists()]
+    if not there:
+        return []
+    return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
+
+
+def _check_backend(on: Where, options: Sequence[str]) -> None:
+    """Can runs be computed there? Raises: InvalidConfig."""
+    if on == HERE:
+        raise InvalidConfig([Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none.")])
+    cluster.check(on, options)
+
+
+def _elsewhere(sweep: Sweep) -> Workers | None:
+    """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
+    return None if sweep.on == HERE else cluster.elsewhere(sweep.name, sweep.on, sweep.options)

@@ -1,0 +1,77 @@
+"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there. What reads their
+states is its callers' business, who often have them at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.runs.folder.records import Status
+from playground.runs.sweeps.sweep_record import Sweep
+
+
+class SweepProgress(NamedTuple):
+    """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted, `deleted`
+    those that have been deleted, `unmade` those that were not made yet."""
+
+    finished: int = 0
+    failed: int = 0
+    stopped: int = 0
+    running: int = 0
+    waiting: int = 0
+    deleted: int = 0
+    unmade: int = 0
+
+    @property
+    def total(self) -> int:
+        """All its runs."""
+        return sum(self)
+
+    @property
+    def done(self) -> int:
+        """Those of which nothing more is to come by itself."""
+        return self.finished + self.failed + self.stopped + self.deleted
+
+    @property
+    def ended(self) -> bool:
+        """True while nothing of it trains or waits."""
+        return not self.running and not self.waiting
+
+    @property
+    def state(self) -> str:
+        """The sweep as one run: `running` and `queued` while something goes on, `failed` where a run of it has."""
+        if not self.ended:
+            return "running" if self.running else "queued"
+        if self.failed:
+            return "failed"
+        return "stopped" if self.stopped or self.unmade else "finished"
+
+    @property
+    def words(self) -> str:
+        """For a person: "12 of 15 done, 1 running, 2 waiting; 1 failed"."""
+        going = [f"{count} {word}" for count, word in ((self.running, "running"), (self.waiting, "waiting")) if count]
+        amiss = {"failed": self.failed, "stopped": self.stopped, "deleted": self.deleted, "not made yet": self.unmade}
+        ends = ", ".join(f"{count} {word}" for word, count in amiss.items() if count)
+        first = ", ".join([f"{self.done} of {self.total} done", *going])
+        return f"{first}; {ends}" if ends else first
+
+
+def progress_of(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
+    """How far a sweep is.
+
+    Args:
+        statuses: of those of its runs that are there, by id.
+    """
+    counts = dict.fromkeys(SweepProgress._fields, 0)
+    for run_id in sweep.runs:
+        status = statuses.get(run_id)
+        if status is None:
+            counts["deleted" if sweep.was_made(outputs, run_id) else "unmade"] += 1
+        elif status.state in ("finished", "stopped"):
+            counts[status.state] += 1
+        elif status.ended:
+            counts["failed"] += 1
+        else:
+            counts["waiting" if status.state == "queued" else "running"] += 1
+    return SweepProgress(**counts)

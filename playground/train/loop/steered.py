@@ -1,0 +1,116 @@
+"""`method: steer`: no training either. A vector in the residual stream leans the model towards better-scored texts.
+
+Contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681), whose pairs are here texts that the start
+model wrote for the same prompt, judged by the run's own reward: so it takes any model and any reward. The updates
+turn the dial: from 0 to `steering.strength`, and every evaluation is one setting of it. Sampling,
+log-probs and KL are all of the model with the vector in place.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from playground.errors import RewardFailed
+from playground.runs.folder.records import UpdateMetrics
+from playground.train.data.random_streams import derived_seed
+from playground.train.loop import evaluation
+from playground.train.loop.evaluation import Generation
+from playground.train.loop.passes import micro_batches
+from playground.train.loop.sampling import Packed
+from playground.train.loop.trainer import Collector
+from playground.train.models.steering_vector import SteeringVector, layer_of
+
+
+class Steered(Collector):
+    """Writes as PPO does and learns nothing: an update is a batch of texts at the next strength.
+
+    Raises: InvalidConfig, if the model has no such layer.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.layer = layer_of(self.policy.trunk, self.config.steering.layer)
+        self.found: dict[str, Any] = {}  # what is known of the vector, once it is found
+
+    def update(self) -> UpdateMetrics:
+        """One batch at the next strength. Raises: RewardFailed. Whatever `between` raises."""
+        self.warnings, self.skipped, wanted = [], False, self.config.steering.strength
+        vector = self.policy.steering or self.find()
+        strength = wanted * (self.updates_done + 1) / self.config.ppo.num_updates
+        self.policy.steer(vector._replace(strength=strength))
+        rollout = self.collect()
+        scores = self.score(rollout)
+        self.count_skipped()
+        self.count(int(rollout.episodes.mask.sum()))
+        metrics = self.measure(rollout, scores)
+        return metrics.model_copy(update={"penalised_reward": None, "steering_strength": strength})
+
+    def find(self) -> SteeringVector:
+        """The vector, from texts of the model as it is: see `difference`."""
+        config, seed, clock = self.config, self.config.seed, time.perf_counter()
+        each, size = config.ppo.samples_per_prompt, config.ppo.batch_size
+        asked = [self.prompts[n % len(self.prompts)] for n in range(config.steering.num_prompts) for _ in range(each)]
+        how = Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, self.between)
+        means, scores, norms = [], [], []
+        for first in range(0, len(asked), size):
+            prompts = asked[first : first + size]
+            seeds = [derived_seed(seed, "steering", first + row) for row in range(len(prompts))]
+            episodes, _ = evaluation.answer(self.policy, None, prompts, seeds, how)
+            self.tokens_done += int(episodes.mask.sum())
+            texts = [prompt.text for prompt in prompts], episodes.texts(self.tokens)
+            scores += self.scorer(*texts, episodes.ended.tolist()).scores
+            mean, norm = self.read(episodes.packed())
+            means.append(mean)
+            norms.append(norm)
+        values = difference(torch.cat(means), torch.tensor(scores), each)
+        lengths = {"norm": float(values.norm()), "residual_norm": float(torch.cat(norms).mean())}
+        cost = {"texts": len(asked), "tokens": self.tokens_done, "seconds": time.perf_counter() - clock}
+        self.found = {"layer": self.layer, **lengths, **cost}
+        return SteeringVector(self.layer, values, 0.0)
+
+    def read(self, packed: Packed) -> tuple[Tensor, Tensor]:
+        """The mean residual stream over the completion of each text [B, H], and its mean norm there [B]."""
+        size, wrote = len(packed.ids), completion_tokens(packed)
+        means = torch.zeros(size, self.policy.residual_size, device=packed.ids.device)
+        norms = torch.zeros(size, device=packed.ids.device)
+        at_once, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        for micro in micro_batches(torch.arange(size), packed.totals, at_once, overhead):
+            self.between()
+            residual, mask = self.policy.residual(packed.ids[micro], self.layer).float(), wrote[micro].unsqueeze(-1)
+            tokens = mask.sum(1)
+            means[micro] = (residual * mask).sum(1) / tokens
+            norms[micro] = (residual.norm(dim=-1, keepdim=True) * mask).sum(1)[:, 0] / tokens[:, 0]
+        return means, norms
+
+
+def completion_tokens(packed: Packed) -> Tensor:
+    """Where a completion's own tokens stand, [B, T]: one behind each position that predicts one. Only there do the
+    residual streams of two texts for the same prompt differ."""
+    return torch.nn.functional.pad(packed.predicts[:, :-1], (1, 0))
+
+
+def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
+    """The mean difference between the better and the worse of two texts for the same prompt, [H].
+
+    Over all pairs i, j of a prompt's texts, each weighted by how much the better one's score is higher: sum of
+    (s_i - s_j) (h_i - h_j) over sum of |s_i - s_j|. The numerator is n times the sum of (s_i - mean s) h_i.
+
+    Args:
+        means [B, H], scores [B]: of texts of which `each` in a row are of one prompt.
+
+    Raises:
+        RewardFailed: if no prompt has a better and a worse text.
+    """
+    grouped = scores.to(means.device, torch.float64).view(-1, each)
+    weights = each * (grouped - grouped.mean(1, keepdim=True)).flatten()
+    total = (grouped.unsqueeze(1) - grouped.unsqueeze(2)).abs().sum() / 2
+    if not total:
+        raise RewardFailed(
+            "rewards: every prompt's texts have the same score, so there is no better and no worse to steer between. "
+            "Choose a reward that differs between texts of one prompt, or raise steering.num_prompts."
+        )
+    return (weights.unsqueeze(1) * means.double()).sum(0).div(total).to(means.dtype)

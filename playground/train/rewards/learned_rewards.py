@@ -1,0 +1,218 @@
+"""Learned rewards: a reward model as a reward function, in TRL's calling convention like every other.
+
+Knows torch, formats and loaded networks; nothing of PPO or runs. The scorer of a run, the model service and the
+self-test build their rewards here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from playground.config import ModelConfig, ModelReward, RewardConfig
+from playground.data.preferences import Pair
+from playground.errors import RewardModelUnusable, RewardNotFinite
+from playground.rewards import kinds, rules
+from playground.setup import catalog
+from playground.train.models import loading
+from playground.train.rewards import score_models, variants
+from playground.train.rewards.formats import PROBES, Encoded, Format, recorded
+from playground.train.rewards.judge_models import JudgeModel
+from playground.train.rewards.score_models import Network
+
+BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
+BATCH_EXAMPLES = 64
+
+
+class RewardModel:
+    """A sequence classifier that scores completions; a higher number is better.
+
+    Args:
+        spec: of an entry of the configuration are used `template` and `max_length` (see `Format`), `label` (of a
+            classifier, the name or number of the one that is rewarded) and `output`: `logit` as the model gives it;
+            `log-odds`, log(p / (1 - p)) of the label; or its `probability`.
+
+    Raises:
+        RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
+    """
+
+    def __init__(self, network: Network, spec: ModelReward) -> None:
+        self.network, self.output = network, spec.output
+        self.label = _label_number(network, spec.label)
+        self.format = Format(network.tokenizer, spec.template, spec.max_length)
+        room = network.room
+        if room and (self.format.max_length is None or self.format.max_length > room):
+            if spec.max_length:
+                raise RewardModelUnusable(
+                    f"max_length: the reward model {network.name} has room for {room} tokens, not for "
+                    f"{spec.max_length}."
+                )
+            self.format.max_length = room
+        self.encoded: Callable[[str, str], Encoded] = self.format.encoded
+        self._typed = "token_type_ids" in network.tokenizer.model_input_names
+
+    def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float]:
+        """One score for each completion. Raises: RewardNotFinite."""
+        values = self.scores([self.encoded(*texts) for texts in zip(prompts, completions, strict=True)])
+        bad = sum(not math.isfinite(value) for value in values)
+        if bad:
+            raise RewardNotFinite(
+                f"The reward model {self.network.name} gave {bad} of {len(values)} scores that are not finite numbers. "
+                "Try precision fp32, no quantization, or another model."
+            )
+        return values
+
+    @torch.inference_mode()
+    def scores(self, examples: Sequence[Encoded]) -> list[float]:
+        """Scores of examples that are token ids already, whether they are finite or not."""
+        values = [0.0] * len(examples)
+        order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
+        for batch in _batches(order, [len(example.ids) for example in examples], self.network.model.device.type):
+            outputs = self._outputs(self._logits([examples[number] for number in batch]))
+            for number, value in zip(batch, outputs.tolist(), strict=True):
+                values[number] = value
+        return values
+
+    def of_pairs(
+        self, pairs: Sequence[Pair], encode: Callable[[str, str], Encoded] | None = None
+    ) -> tuple[list[float], list[float]]:
+        """Scores of the chosen and of the rejected completions, finite or not. `encode`: if not in its own form."""
+        encode = encode or self.encoded
+        scores = self.scores([encode(pair.prompt, text) for pair in pairs for text in (pair.chosen, pair.rejected)])
+        return scores[::2], scores[1::2]
+
+    def _logits(self, examples: Sequence[Encoded]) -> Tensor:
+        """Logits [B, labels] in float32 of a batch, padded on the right."""
+        model = self.network.model
+
+        def padded(rows: list[list[int]], value: int = 0) -> Tensor:
+            tensors = [torch.tensor(row, dtype=torch.long) for row in rows]
+            return pad_sequence(tensors, batch_first=True, padding_value=value).to(model.device)
+
+        inputs = {
+            "input_ids": padded([example.ids for example in examples], _pad_id(self.network, examples)),
+            "attention_mask": padded([[1] * len(example.ids) for example in examples]),
+        }
+        if self._typed:
+            inputs["token_type_ids"] = padded([example.types for example in examples])
+        return model(**inputs, return_dict=True).logits.float()
+
+    def _outputs(self, logits: Tensor) -> Tensor:
+        """[B, labels] -> [B]."""
+        log_odds = chosen = logits[:, self.label]
+        if self.output == "logit":
+            return chosen
+        if logits.shape[1] > 1 and self.network.model.config.problem_type != "multi_label_classification":
+            others = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
+            log_odds = chosen - others.logsumexp(1)  # log p - log (1 - p), without ever forming p
+        return log_odds if self.output == "log-odds" else log_odds.sigmoid()
+
+
+def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> RewardModel:
+    """The reward model that an entry of the configuration names; `outputs`: where those trained here lie.
+
+    Raises: ModelNotFound, RewardModelUnusable; see `score_models.load` and `RewardModel`.
+    """
+    return RewardModel(score_models.load(spec, device, outputs), spec)
+
+
+def misreading(model: RewardModel) -> float | None:
+    """How far the scores of the examples that a reward model brings are from those that it gave when it was trained:
+    root mean square, in standard deviations of its scores; 0 if it is read as it was then. None where it brings no
+    examples (it was not trained here), or its scores are used in another form."""
+    card = recorded(model.network.folder)
+    try:
+        sd = float(card["report"]["score_sd"])
+        probes = [(str(item["prompt"]), str(item["completion"]), float(item["score"])) for item in card[PROBES]]
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not probes or not sd > 0 or model.output == "probability":
+        return None
+    prompts, completions, trained = zip(*probes, strict=True)
+    errors = [(new - old) / sd for new, old in zip(model(prompts, completions), trained, strict=True)]
+    return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
+
+
+def builder(
+    device: torch.device, outputs: Path | None = None, misread: bool = False
+) -> Callable[[RewardConfig], rules.Reward]:
+    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries
+    (two labels, or a reward and a judge) is loaded once.
+
+    Args:
+        misread: every reward model gets the texts in another model's template: the fault `reward-format`.
+    """
+    loaded: dict[tuple[object, ...], Any] = {}
+
+    def once(load: Callable[[], Any], spec: ModelReward) -> Any:
+        key = (bool(spec.question), spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        if key not in loaded:
+            loaded[key] = load()
+        return loaded[key]
+
+    def build(spec: RewardConfig) -> rules.Reward:
+        if not isinstance(spec, ModelReward):
+            return kinds.build(spec)
+        if spec.question is not None:
+            held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
+            folder = catalog.model_folder(spec.source, spec.revision)
+            writer, tokens = once(lambda: loading.load(folder, device, held), spec)
+            return JudgeModel(spec.source, writer, tokens, spec.question, spec.output)
+        model = RewardModel(once(lambda: score_models.load(spec, device, outputs), spec), spec)
+        if misread:
+            model.encoded = partial(variants.foreign, model.format)
+        return model
+
+    return build
+
+
+def _label_number(network: Network, label: str | None) -> int:
+    labels = network.labels
+    if label is None and len(labels) == 1:
+        return 0
+    listed = ", ".join(f"{number}: {name}" for number, name in enumerate(labels[:20]))
+    listed += f" and {len(labels) - 20} more" if len(labels) > 20 else ""
+    if label is None:
+        raise RewardModelUnusable(
+            f"label: the reward model {network.name} is a classifier with the labels {listed}. Say which of them is "
+            "rewarded."
+        )
+    names = [*labels, *map(str.lower, labels), *map(str, range(len(labels)))]
+    for name in (label, label.lower()):
+        if name in names:
+            return names.index(name) % len(labels)
+    raise RewardModelUnusable(f"label: the reward model {network.name} has no label `{label[:60]}`. It has {listed}.")
+
+
+def _batches(order: list[int], lengths: list[int], device: str) -> list[list[int]]:
+    """Examples in order of length, cut where a batch with its padding would grow too large."""
+    most = BATCH_TOKENS.get(device, BATCH_TOKENS["cpu"])
+    batches: list[list[int]] = []
+    for number in order:
+        full = not batches or len(batches[-1]) >= BATCH_EXAMPLES
+        if full or (len(batches[-1]) + 1) * lengths[number] > most:
+            batches.append([])
+        batches[-1].append(number)
+    return batches
+
+
+def _pad_id(network: Network, examples: Sequence[Encoded]) -> int:
+    """What to pad with. Decoders take the score at the last token that is not their pad token.
+
+    Where a model knows its pad token, that is how it was trained, also where pad is the end token. Where it knows
+    none, any token will do that is no example's last; it is set in the model's configuration for this batch.
+    """
+    if network.pad_id is not None:
+        return network.pad_id
+    lasts = {example.ids[-1] for example in examples if example.ids}
+    free = next(token for token in range(len(lasts) + 1) if token not in lasts)
+    for config in (network.model.config, network.model.config.get_text_config()):
+        config.pad_token_id = free
+    return free

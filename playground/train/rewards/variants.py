@@ -1,0 +1,121 @@
+"""Ways in which a prompt and its completion can be put before a reward model, as one table: the form in force, other
+templates that may be right, and the usual faults.
+
+The self-test scores the same pairs under each: a fault shows what a mismatch costs with this model, and where one of
+these beats the form in force, the form in force is the mismatch. Knows formats; nothing of scores.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.data import dialogues
+from playground.data.dialogues import Turn
+from playground.errors import RewardModelUnusable
+from playground.train.rewards.formats import DIALOGUE_END, PROBE, TEMPLATES, Encoded, Format
+
+WORDS = tomllib.loads(Path(__file__).with_name("self_test.toml").read_text(encoding="utf-8"))
+TWO_TEXTS = ("plain", "pair")  # templates without speakers
+CHATML = "<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n{completion}<|im_end|>\n"
+LLAMA2 = "[INST] {prompt} [/INST] {completion}"
+
+
+class Variant(NamedTuple):
+    """One way to put an example. `mend`: what to do if this one is the right one; empty where nothing can be set."""
+
+    name: str
+    encode: Callable[[str, str], Encoded]
+    help: str
+    mend: str = ""
+
+
+def variants(form: Format, end_id: int | None = None) -> list[Variant]:
+    """The form in force, then all that it is compared with: the rows of the table that change the token ids. `end_id`:
+    the end token that the model's own configuration names, where the examples do not end with it."""
+    in_force = Variant(f"template {form.name}", form.encoded, TEMPLATES[form.name])
+    kept = {tuple(form.ids(*PROBE)): in_force}
+    for variant in [*_templates(form), *_faults(form, end_id)]:
+        with contextlib.suppress(RewardModelUnusable):  # a chat template may refuse what it was not made for
+            ids = tuple(variant.encode(*PROBE).ids)
+            same = kept.setdefault(ids, variant)
+            if same not in (variant, in_force):  # for example `plain`, where it is `pair` without its separator
+                kept[ids] = same._replace(name=f"{same.name}, {variant.name}")
+    return list(kept.values())
+
+
+def _templates(form: Format) -> Iterator[Variant]:
+    for name, words in TEMPLATES.items():
+        with contextlib.suppress(RewardModelUnusable):  # this tokenizer cannot do it
+            other = Format(form.tokenizer, name, form.max_length)
+            yield Variant(f"template {name}", other.encoded, words, f"Set template: {name}.")
+
+
+def _faults(form: Format, end_id: int | None) -> Iterator[Variant]:
+    family = "Llama 2" if _foreign_template(form) is LLAMA2 else "ChatML"
+    for fault, put in FAULTS.items():
+        words = {field: text.format(family=family) for field, text in WORDS["variants"][fault].items()}
+        yield Variant(**{"name": fault, **words}, encode=partial(put, form))
+    if end_id is not None:
+        name = "with end token"
+        yield Variant(name, lambda *texts: _fitted(form, [*form.ids(*texts), end_id]), **WORDS["variants"][name])
+
+
+def foreign(form: Format, prompt: str, completion: str) -> Encoded:
+    """An example in another model's template."""
+    text = _foreign_template(form).format(prompt=prompt.strip(), completion=completion.strip())
+    return _fitted(form, form.ids_of_text(text))
+
+
+def _foreign_template(form: Format) -> str:
+    """A template that another family of models reads."""
+    return LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
+
+
+def _fitted(form: Format, ids: list[int]) -> Encoded:
+    """One text of these ids, without its beginning where it is longer than the model can read."""
+    kept = ids[-(form.max_length or len(ids)) :]
+    return Encoded(kept, [0] * len(kept), len(ids) - len(kept))
+
+
+def _joined(separator: str, form: Format, prompt: str, completion: str) -> Encoded:
+    """With `separator` in place of all that stands between the last prompt turn and the completion."""
+    text = form.rendered(prompt, completion)
+    asked, answer = prompt, completion
+    if form.name not in TWO_TEXTS:
+        asked, answer = dialogues.turns(prompt)[-1].content.strip(), completion.strip()
+    start = text.rfind(answer)
+    end = text.rfind(asked, 0, start) + len(asked) if asked else -1
+    if start >= 0 and end >= len(asked):
+        text = text[:end].rstrip() + separator + text[start:].lstrip()
+    return _fitted(form, form.ids_of_text(text))
+
+
+def _without_separator(form: Format, prompt: str, completion: str) -> Encoded:
+    return _joined("" if form.name in TWO_TEXTS else " ", form, prompt, completion)
+
+
+def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
+    """Each speaker under the other's name; where the form has no names, the texts change places."""
+    if form.name in TWO_TEXTS:
+        return form.encoded(completion.strip(), f" {prompt.strip()}")
+    said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
+    other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
+    text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix(DIALOGUE_END)
+    return _fitted(form, form.ids_of_text(text))
+
+
+FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {
+    "missing separator": _without_separator,
+    "wrong separator": partial(_joined, " ### "),
+    "missing end token": lambda form, *texts: _fitted(form, form.without_end(form.ids(*texts))),
+    "prompt twice": lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
+    "roles swapped": _swapped,
+    "another model's template": foreign,
+    "completion only": lambda form, _, text: _fitted(form, form.with_end(form.tokenized(text).input_ids)),
+    "completion cut": lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
+}

@@ -1,1 +1,0 @@
-"""The processes that compute one run together, one on each device."""

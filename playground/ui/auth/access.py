@@ -1,0 +1,355 @@
+"""Who may do what on the page, asked inside each handler, server function and route of ours.
+
+What the page shows or hides is no protection: every handler can be called directly. So each is registered through
+`Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
+(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everybody is the host
+(`middleware` keeps other sites out), in a `classroom` who has opened the address with the token, in a `space`
+only where the owner has set a token; there visitors are told apart by keyed hashes of a cookie and their address.
+
+The token itself is not kept: only its digest, and a cookie derived from that. Knows gradio's and Starlette's requests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+import hashlib
+import hmac
+import inspect
+import logging
+import secrets
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+
+from playground.config import RUN_ID
+from playground.errors import NotAllowed, PlaygroundError, TooManyCalls, in_words
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import limits
+from playground.setup.limits import LIMITS, Limits, PageLimits
+from playground.ui.auth import visitors
+from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
+from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Visitor
+
+MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answer. Wait for one of them."
+MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
+FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
+Handler = Callable[[Request], Awaitable[Response]]
+NO_REQUEST: Any = object()
+_log = logging.getLogger(__name__)
+
+
+class Action(enum.StrEnum):
+    """Everything that can be asked of the page. WATCH and EXPORT read runs; the rest changes something or computes."""
+
+    WATCH = "watch"
+    EXPORT = "export"
+    LOG = "read the log"
+    FORM = "fill in the form"
+    START = "start a run"
+    STEER = "steer a run"
+    RESUME = "resume a run"
+    DELETE = "delete a run"
+    NAME = "name a run"
+    UPLOAD = "upload a file"
+    ASK = "ask a model"
+    TRY_REWARDS = "try rewards on texts"
+    CHECK_REWARD = "test a reward model"
+    TRAIN_REWARD = "train or delete a reward model"
+    SAVE = "save a model on the server's disk"
+    TRY_UPDATE = "make a trial update"
+
+
+class Role(enum.StrEnum):
+    """Who asks."""
+
+    HOST = "host"
+    VISITOR = "visitor"
+
+
+class Grants(NamedTuple):
+    """What a role may do: with everything, and with what is its own."""
+
+    all: frozenset[Action]
+    own: frozenset[Action] = frozenset()
+
+
+EVERYTHING = frozenset(Action)
+TABLE: dict[tuple[str, Role], Grants] = {
+    ("local", Role.HOST): Grants(EVERYTHING),
+    ("local", Role.VISITOR): Grants(frozenset()),  # there is none
+    ("classroom", Role.HOST): Grants(EVERYTHING),
+    ("classroom", Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
+    ("space", Role.HOST): Grants(EVERYTHING - {Action.SAVE}),
+    ("space", Role.VISITOR): Grants(
+        frozenset(
+            {Action.WATCH, Action.EXPORT, Action.FORM, Action.START, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS}
+        ),
+        own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
+    ),
+}
+OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
+COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
+WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
+NOT_YOURS = "This run was started by somebody else. You can watch it; only who started it can {}."
+NOT_PUBLIC = "This is not offered on a public page ({}). Run the playground on your own computer for it."
+
+
+class Caller(NamedTuple):
+    """Who asks, for handlers that want to know; they get it as their keyword argument `caller`."""
+
+    mode: str = "local"
+    role: Role = Role.HOST
+    visitor: Visitor = Visitor()
+    query: Mapping[str, str] = {}  # of the address in which they have the page open
+
+    def may(self, action: Action) -> bool:
+        """Whether they may do it with everything; for what is shown, not for what is allowed."""
+        return action in TABLE[self.mode, self.role].all
+
+
+class Access:
+    """The rules of one page. `Access()` is a page on one's own machine: everything is allowed.
+
+    Args:
+        outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
+        proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
+        page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
+    """
+
+    def __init__(
+        self,
+        mode: str = "local",
+        outputs: Path | None = None,
+        token: str = "",
+        proxied: bool = False,
+        page_limits: PageLimits | None = None,
+    ) -> None:
+        self.mode, self.outputs, self.proxied = mode, outputs, proxied
+        self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
+        self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
+        self.share: list[str] = []  # addresses for everybody, for the host to hand out
+        self._digest = hashlib.sha256(token.encode()).digest() if token else b""
+        self._key = (
+            visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
+        )
+        self.limiter = Limiter()
+
+    def limits_of(self, caller: Caller) -> Limits:
+        """What this person's runs may be."""
+        return self._host_limits if caller.role is Role.HOST else self.limits
+
+    def caller(self, request: Any) -> Caller:
+        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is one's own."""
+        connection = visitors.connection_of(request)
+        query = dict(connection.query_params) if connection else {}
+        if self.mode == "local":
+            return Caller(query=query)
+        if connection is None:
+            return Caller(self.mode, Role.VISITOR)
+        if self._has_host_cookie(connection.cookies):
+            return Caller(self.mode, Role.HOST, query=query)
+        found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
+        return Caller(self.mode, Role.VISITOR, visitor, query)
+
+    def may_call(self, connection: HTTPConnection) -> bool:
+        """Count one call of Gradio's before its body is read; False if it was one too many of its address."""
+        caller = self.caller(connection)
+        return caller.role is Role.HOST or self.limiter.add("calls", caller.visitor.address)
+
+    def demand(self, request: Any, action: Action, run: Any = None) -> Caller:
+        """Who asks, if they may do it.
+
+        Args:
+            run: id of the run that it is done to, for what one may do to one's own runs only.
+
+        Raises:
+            NotAllowed: with a sentence for the person. TooManyCalls: may they, or not.
+        """
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        self._count(caller, "views")
+        if action not in grants.all:
+            if action not in grants.own:
+                raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
+            if not self.is_own(caller, run):
+                raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
+        if action is not Action.WATCH:
+            self._count(caller, "questions" if action in COUNTED else "form")
+        return caller
+
+    def _count(self, caller: Caller, kind: str) -> None:
+        """Raises: TooManyCalls."""
+        if caller.role is Role.VISITOR and not self.limiter.add(kind, caller.visitor.address):
+            raise TooManyCalls(MANY_CALLS)
+
+    def may(self, request: Any, action: Action, run: Any = None) -> bool:
+        """Whether they may do it; counts nothing."""
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        return action in grants.all or (action in grants.own and self.is_own(caller, run))
+
+    def is_own(self, caller: Caller, run: Any) -> bool:
+        """Whether the run says in its request.json that this visitor has started it."""
+        if self.outputs is None or not isinstance(run, str) or not RUN_ID.fullmatch(run):
+            return False
+        return Visitor.of(requests.of(RunDirectory(self.outputs / run)).visitor).is_same(caller.visitor)
+
+    def guard(
+        self,
+        action: Action,
+        handler: Callable[..., Any],
+        refused: Callable[[str], Any] | None = None,
+        run_of: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
+        One that fails is answered for: Gradio would say nothing but that there was an error.
+
+        Args:
+            handler: if it has a parameter `caller`, it gets who asks.
+            refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
+            run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
+        """
+        wants_caller = "caller" in inspect.signature(handler).parameters
+
+        def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
+            if not isinstance(
+                request, (gr.Request, HTTPConnection)
+            ):  # called from Python; what a browser sends is none
+                request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
+            caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
+            place = self.limiter.holding(caller.visitor.address, "answers")
+            counted = action in OF_A_MODEL and caller.role is Role.VISITOR
+            if counted and not until_answered.enter_context(place):
+                raise TooManyCalls(MANY_AT_ONCE)
+            return handler(*arguments, **({"caller": caller} if wants_caller else {}))
+
+        def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+            with contextlib.ExitStack() as until_answered:
+                try:
+                    return begun(request, arguments, until_answered)
+                except Exception as error:
+                    return _answer_to(error, handler, refused)
+
+        def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
+            with contextlib.ExitStack() as until_answered:
+                try:
+                    yield from begun(request, arguments, until_answered)
+                except Exception as error:
+                    yield _answer_to(error, handler, refused)
+
+        async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+            with contextlib.ExitStack() as until_answered:
+                try:
+                    return await begun(request, arguments, until_answered)
+                except Exception as error:
+                    return _answer_to(error, handler, refused)
+
+        wrapper: Any = coroutine if inspect.iscoroutinefunction(handler) else function
+        wrapper = generator if inspect.isgeneratorfunction(handler) else wrapper
+        for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
+            setattr(wrapper, name, getattr(handler, name, None))
+        wrapper.action = action
+        return wrapper
+
+    def guard_all(
+        self, action: Action, functions: Iterable[Callable[..., Any]], exceptions: Mapping[str, Action] | None = None
+    ) -> list[Any]:
+        """Server functions that answer {"error": sentence}, each guarded by `action`, or by its own of `exceptions`."""
+        actions = exceptions or {}
+        return [
+            self.guard(actions.get(function.__name__, action), function, lambda sentence: {"error": sentence})
+            for function in functions
+        ]
+
+    def route(self, action: Action, handler: Handler) -> Handler:
+        """The same for a route of ours; the run is the one that its path names."""
+
+        @functools.wraps(handler)
+        async def wrapped(request: Request) -> Response:
+            self.demand(request, action, request.path_params.get("run_id"))
+            return await handler(request)
+
+        wrapped.action = action  # type: ignore[attr-defined]
+        return wrapped
+
+    async def enter(self, request: Request) -> Response:
+        """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
+        headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+        if self.mode == "local":
+            return Response(None, 303, {**headers, "Location": "./"})
+        if not self._digest:
+            return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
+        given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
+        if not hmac.compare_digest(given, self._digest):  # first: guesses do not keep out the host
+            address = visitors.address_of(request, self.proxied)
+            if not self.limiter.add("wrong tokens", address):
+                headers["Retry-After"] = f"{SECONDS:.0f}"
+                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
+            sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
+            return PlainTextResponse(sentence, 403, headers)
+        answer = Response(None, 303, {**headers, "Location": "./"})
+        answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, visitors.host_cookie(self._digest)))
+        return answer
+
+    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
+
+    def new_visitor_cookie(self, connection: HTTPConnection) -> str | None:
+        """The Set-Cookie header for a visitor who opens a public page for the first time; else None."""
+        if self.mode != "space" or visitors.visitor_cookie(connection):
+            return None
+        return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
+
+    def to_json(self, request: Any) -> dict[str, Any]:
+        """What static/core/access.js shows: who one is, what one may do, and the caps."""
+        caller = self.caller(request)
+        grants = TABLE[caller.mode, caller.role]
+        notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
+        return {
+            "mode": self.mode,
+            "role": caller.role.value,
+            "may": {
+                item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
+                for item in Action
+            },
+            "notice": notice,
+            "caps": limits.in_words(self.limits_of(caller)),
+            "share": self.share if caller.role is Role.HOST else [],
+            "own": self.is_own(caller, caller.query.get("run")),
+        }
+
+    def _has_host_cookie(self, cookies: Mapping[str, str]) -> bool:
+        given = cookies.get(HOST_COOKIE, "").encode()
+        return bool(self._digest and given) and hmac.compare_digest(given, visitors.host_cookie(self._digest).encode())
+
+    def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
+        return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
+
+
+def named_run(value: Any) -> Any:
+    """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
+    return value.get("run") if isinstance(value, Mapping) else value
+
+
+def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """What a handler that was refused or failed answers: what `refused` makes of a sentence, else an error to show."""
+    if isinstance(error, gr.Error):
+        raise error
+    title, sentence = "This did not succeed", FAILED
+    if isinstance(error, NotAllowed):
+        title, sentence = "Not here", str(error)
+    elif isinstance(error, (PlaygroundError, OSError)):
+        sentence = in_words(error)
+    else:
+        _log.error("The handler %s failed", handler.__name__, exc_info=error)
+    if refused is None:
+        raise gr.Error(sentence, print_exception=False, title=title)
+    return refused(sentence)

@@ -1,0 +1,284 @@
+"""What every request passes before anything else: an ASGI middleware around Gradio's routes and ours.
+
+It refuses what another site's page makes a browser send (it would carry our cookies), requests under a name that is not
+this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too large, too
+slow or hold too many values, files where none are taken, and all of Gradio's addresses but those that this page needs.
+A call whose client has gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers
+from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
+
+Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
+names. `server` puts it in; knows `access` and `sessions`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from playground.errors import NotAllowed, in_words
+from playground.ui.auth import sessions, visitors
+from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
+from playground.ui.auth.body import Body, too_large
+from playground.ui.auth.incoming import FULL, Incoming
+
+HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
+GRADIO = "/gradio_api/"
+UPLOAD = "/gradio_api/upload"
+FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
+# Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
+# the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
+WATCHERS_BYTES = 64_000
+BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
+BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
+OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
+# All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
+NEEDED = {
+    "GET": re.compile(
+        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|static|svelte)/.*"
+        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*)",
+        re.DOTALL,
+    ),
+    "POST": re.compile(r"/gradio_api/(queue/join|run/[^/]+|component_server|upload|cancel|reset)/?"),
+}
+WAYS_IN = {  # where only own names are answered; a public page is as public under any other
+    "local": "Open it as 127.0.0.1 or localhost",
+    "classroom": "Open an address that the terminal showed at the start",
+}
+ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
+POLICY = (  # Gradio and BokehJS compile templates in the browser
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors"
+)
+_log = logging.getLogger(__name__)
+SELF = "'self'"
+FRAMES = f"{SELF} https://huggingface.co https://*.huggingface.co https://*.hf.space"  # that may show a Space
+
+
+class _Answering:
+    """`send` with more headers, where the answer has none of the name. `started`: whether an answer has begun."""
+
+    def __init__(self, send: Send, headers: Mapping[str, str], cookie: str | None) -> None:
+        self.started, self._send, self._headers, self._cookie = False, send, headers, cookie
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            found = MutableHeaders(scope=message)
+            for name, value in self._headers.items():
+                found.setdefault(name, value)
+            if self._cookie:
+                found.append("set-cookie", self._cookie)
+        await self._send(message)
+
+
+class RequestMiddleware:
+    """Lets in what may come in, and answers the rest itself.
+
+    Args:
+        listening: the address that the server listens on. names: others that it is reached by.
+        incoming: where uploads go, which is asked for room before one is read.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        listening: str = "127.0.0.1",
+        names: Iterable[str] = (),
+        incoming: Incoming | None = None,
+    ) -> None:
+        self.app, self.access, self.incoming = app, access, incoming
+        self.names = {name.strip().lower() for name in names if name.strip()}
+        self.own_names = own_names(listening)
+        self.any_address = listening in ANYWHERE
+        self.headers = {
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "same-origin",
+            "content-security-policy": f"{POLICY} {FRAMES if access.mode == 'space' else SELF}",
+        }
+        if access.mode != "space":
+            self.headers |= {"x-frame-options": "SAMEORIGIN", "cross-origin-resource-policy": "same-origin"}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(scope)
+        path = scope["path"].removeprefix(scope.get("root_path", ""))
+        opens = path == "/" and scope["method"] == "GET"
+        cookie = self.access.new_visitor_cookie(connection) if opens else None
+        answering = _Answering(send, self.headers, cookie)
+        with self._open(connection, path) as fits:
+            if fits:
+                await self._let_in(connection, path, receive, answering)
+            else:
+                await _answer(503, BUSY, {"Retry-After": "5"})(scope, receive, answering)
+
+    @contextlib.contextmanager
+    def _open(self, connection: HTTPConnection, path: str) -> Iterator[bool]:
+        """Whether one more request of this address may be open, which it then is. The host's are not counted:
+        others behind the same address could else keep them out."""
+        if self.access.caller(connection).role is Role.HOST:
+            yield True
+            return
+        kinds = ("requests", "uploads") if is_upload(path) else ("requests",)
+        with self.access.limiter.holding(visitors.address_of(connection, self.access.proxied), *kinds) as fits:
+            yield fits
+
+    async def _let_in(self, connection: HTTPConnection, path: str, receive: Receive, answering: _Answering) -> None:
+        scope, cap = connection.scope, self._body_cap(connection, path)
+        announced = not {"content-length", "transfer-encoding"}.isdisjoint(connection.headers)  # RFC 9112, 6.3
+        body = Body(receive, cap, None if self.access.mode == "local" else BODY_SECONDS, announced)
+        refusal, posts, uploads = self._refusal(connection, path, cap), scope["method"] == "POST", is_upload(path)
+        # the query of an upload names it, and Gradio would never forget that name
+        query = b"" if uploads else scope["query_string"]
+        if refusal is None and path.startswith(GRADIO) and not uploads:
+            sent = await body.ahead() if posts else b""
+            if posts and await body.is_given_up():
+                return
+            refusal = sessions.refusal_of(path, query, sent)
+        coming = 0
+        if uploads and posts and self.incoming and refusal is None:
+            coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
+            refusal = None if self.incoming.expect(coming) else (503, FULL)
+        if refusal is not None:
+            await body.drain()
+            await _answer(*refusal)(scope, receive, answering)
+            return
+        try:
+            await self._pass_on({**scope, "query_string": without_page(query)}, body, answering)
+        finally:
+            if self.incoming and coming:
+                self.incoming.arrived(coming)
+        if body.refused and not answering.started:
+            await _answer(*body.refused)(scope, receive, answering)
+
+    async def _pass_on(self, scope: Scope, body: Body, answering: _Answering) -> None:
+        try:
+            await self.app(scope, body, body.unless_refused(answering))
+        except Exception as error:
+            if body.refused or isinstance(error, ClientDisconnect):
+                return  # it is about what did not come
+            if answering.started:
+                raise
+            _log.exception("%s %r failed", scope["method"], scope["path"])
+            await body.drain()
+            sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
+            await _answer(500, sentence)(scope, body, answering)
+
+    def _refusal(self, connection: HTTPConnection, path: str, cap: int) -> tuple[int, str] | None:
+        """Status and sentence if a request is not to be passed on."""
+        headers, method = connection.headers, connection.scope["method"]
+        if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
+            named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
+            return 421, f"This page does not answer under the name that was used. {named}"
+        if self.is_foreign(headers, method):
+            return 403, "This request was made by the page of another site, so it was refused."
+        if not is_needed(path, method):
+            return 404, "There is nothing here."
+        if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
+            return 415, "Files are taken by the upload buttons of the page only; send JSON here."
+        if method in ("POST", "PUT", "PATCH"):
+            length = headers.get("content-length")
+            if length is not None and (not length.isdecimal() or int(length) > cap):
+                return too_large(cap)
+            if path.startswith(GRADIO) and not self.access.may_call(connection):
+                return 429, MANY_CALLS
+            if is_upload(path):
+                try:
+                    self.access.demand(connection, Action.UPLOAD)
+                except NotAllowed as error:
+                    return 403, str(error)
+        return None
+
+    def is_own_name(self, host: str) -> bool:
+        """Whether a Host header names this server: by a name it has, or (listening everywhere) by any address.
+
+        Starlette's `TrustedHostMiddleware` knows names only.
+        """
+        name = host_name(host.lower())
+        own = host.lower() in self.names or name in self.names | self.own_names
+        return own or (self.any_address and visitors.ip_address(name) is not None)
+
+    def is_foreign(self, headers: Headers, method: str) -> bool:
+        """Whether a page of another site is behind a request. Following a link from one is no harm.
+
+        Browsers say it themselves (Sec-Fetch-Site) where the connection is safe or local; else Origin tells, which
+        they send with everything that may change something and with everything that a script may read.
+        """
+        origins, sites = headers.getlist("origin"), headers.getlist("sec-fetch-site")
+        if len(origins) > 1 or len(sites) > 1:
+            return True
+        if sites:
+            follows_link = method in ("GET", "HEAD") and headers.get("sec-fetch-mode") == "navigate"
+            return sites[0] not in ("same-origin", "none") and not follows_link
+        if not origins:
+            return False
+        origin = urlsplit(origins[0]).netloc.lower()
+        return origin != headers.get("host", "").lower() and origin not in self.names
+
+    def _body_cap(self, connection: HTTPConnection, path: str) -> int:
+        limits = self.access.limits
+        if is_upload(path):
+            return limits.upload_bytes + FORM_OVERHEAD_BYTES
+        may_fill = self.access.may(connection, Action.FORM)
+        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+def is_upload(path: str) -> bool:
+    """Whether an address is the one for files."""
+    return path.rstrip("/") == UPLOAD
+
+
+def is_needed(path: str, method: str) -> bool:
+    """Whether an address is one of ours, or of Gradio's that the page asks for."""
+    needed = NEEDED.get("GET" if method == "HEAD" else method)
+    return bool(OURS.fullmatch(path) or (needed and needed.fullmatch(path)))
+
+
+def without_page(query: bytes) -> bytes:
+    """A query without `page`, by which Gradio means one of several pages of an app: it fails at a name that is none,
+    and an address of ours says `tab`."""
+    pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    rest = [(name, value) for name, value in pairs if name != "page"]
+    return query if rest == pairs else urlencode(rest).encode()
+
+
+def own_names(listening: str) -> set[str]:
+    """The names by which a server is surely meant, given the address it listens on."""
+    names = {"localhost", "127.0.0.1", "::1", listening.lower()}
+    if listening in ANYWHERE:
+        machine = socket.gethostname().lower()
+        names |= {machine, f"{machine.partition('.')[0]}.local"}
+    return names - {""}
+
+
+def more_names(environment: Mapping[str, str]) -> list[str]:
+    """Further names: set by the owner of the server, or by Spaces."""
+    return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port, and an address without its brackets; "" if it is none."""
+    with contextlib.suppress(ValueError):
+        return urlsplit(f"//{host}").hostname or ""
+    return ""
+
+
+def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:
+    return JSONResponse({"error": sentence, "detail": sentence}, status, {"Connection": "close", **(headers or {})})

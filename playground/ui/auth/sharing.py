@@ -1,0 +1,52 @@
+"""Which addresses a page is reached by, and what the terminal says when it is up.
+
+The terminal is the one place where the host's token is shown. Knows the machine's network addresses; `server` calls it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from pathlib import Path
+
+import psutil
+
+from playground.runs import lifeline
+from playground.ui.auth.middleware import ANYWHERE
+
+
+def addresses(listening: str, port: int, mode: str) -> list[str]:
+    """The addresses to hand out, for a class; none on Spaces, where visitors have it already."""
+    if mode != "classroom":
+        return []
+    hosts = machine_addresses() if listening in ANYWHERE else [f"[{listening}]" if ":" in listening else listening]
+    return [f"http://{host}:{port}/" for host in hosts]
+
+
+def machine_addresses() -> list[str]:
+    """The IPv4 addresses by which others may reach this machine, those of private networks first."""
+    found = [
+        item.address
+        for items in psutil.net_if_addrs().values()
+        for item in items
+        if item.family == socket.AF_INET and not ipaddress.ip_address(item.address).is_loopback
+    ]
+    return sorted(set(found), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
+
+
+def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path) -> str:
+    """What is printed once the page answers."""
+    ends = "the page and its training runs" if lifeline.policy() == "die" else "the page, not a training run"
+    end = f"Runs go to {outputs}. Ctrl+C ends {ends}."
+    if mode != "classroom":
+        return f"RLHF Playground is ready at {url} ({end[0].lower()}{end[1:-1]})"
+    lines = [
+        "RLHF Playground is ready for a class.",
+        "  You, the host, open this here. It makes your browser the host's; do not show it to anybody:",
+        f"    {url}host?token={token}",
+        "  Everybody else opens:",
+        *(f"    {address}" for address in share or [url]),
+    ]
+    if share and share[0] not in url:
+        lines.insert(3, f"    {share[0]}host?token={token}  (from another machine)")
+    return "\n".join([*lines, f"  {end}"])

@@ -1,0 +1,219 @@
+"""Runs held against each other, as plain data for JSON: one against before training or against another run, text by
+text (the Compare page), and several in one set of charts (the overlay on the Runs page).
+
+`routes` calls it; static/runs/compare.js and overlay.js draw.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from playground.analysis import before_after, compute, meters, path
+from playground.analysis.before_after import BeforeAfter
+from playground.analysis.path import PathPoint
+from playground.config import Behaviour, RunConfig, methods
+from playground.rewards import behaviours as counted
+from playground.runs.folder import changes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Sample
+from playground.setup import describe
+from playground.ui.feed import insight_serializer, run_serializer
+from playground.ui.feed.insight_serializer import SIDES
+from playground.ui.feed.run_feed import RunFeed
+from playground.ui.feed.run_serializer import plain
+from playground.ui.train import form
+
+MAX_PAIRS = 1000
+COLUMNS = ("update", "episodes", "seconds", "score_mean", "kl_to_reference", "penalised_reward")
+MAX_POINTS = 600
+MAX_RUNS = 6  # in one set of charts
+
+
+class Other(NamedTuple):
+    """The run with which another is compared, at its last evaluation. `differ`: why their scores are no one measure."""
+
+    names: Mapping[str, str]
+    samples: Sequence[Sample]
+    differ: str
+
+
+def comparison(
+    samples: Sequence[Sample], config: RunConfig, update: int | None, other: Other | None = None
+) -> dict[str, Any]:
+    """Everything the Compare page shows of one moment of a run, against before training or another run at its end."""
+    later = sorted({item.update for item in samples if item.stage != "before"})
+    chosen = update if update in later else (later[-1] if later else None)
+    mine = [item for item in samples if item.update == chosen]
+    if other:
+        ends = run_serializer.moments(other.samples)
+        pairs = before_after.across(next(reversed(ends.values()), []), mine)
+        beside = {**other.names, "update": max(ends, default=None), "notice": _notice(pairs, mine, other)}
+    else:
+        pairs, beside = before_after.pairs(samples, chosen) if chosen is not None else [], None
+    measured, alone = not (other and other.differ), other is None
+    before, after = (
+        run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
+    )
+    rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
+    judges = insight_serializer.reward_rows(pairs, "judges", "only watches") if alone else []
+    return {
+        "moments": later,
+        "update": chosen,
+        "other": beside,
+        "measured": measured,
+        "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
+        "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
+        "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
+        "table": [*rewards, *judges],
+        "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
+        "before": before,
+        "after": after,
+        "rows": [_row(pair, config, measured) for pair in pairs[:MAX_PAIRS]],
+    }
+
+
+def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> dict[str, Any]:
+    found = counted.of_config(config)
+    return {
+        "id": pair.after.prompt_id,
+        "seed": pair.after.seed,
+        "prompt": pair.after.prompt,
+        "gain": plain(pair.gain) if measured else None,
+        **{name: _side(item, found) for name, item in zip(SIDES, pair, strict=True)},
+    }
+
+
+def _side(item: Sample, found: Sequence[Behaviour]) -> dict[str, Any]:
+    """One answer; `shows` has yes or no of each behaviour that it was asked for."""
+    return {
+        "text": item.completion,
+        "at": {"promptId": item.prompt_id, "seed": item.seed, "update": item.update},
+        **plain({name: getattr(item, name) for name in ("score", "kl", "tokens", "scores", "judges")}),
+        "shows": {name: mark for name, mark in meters.marks_of(item, found).items() if mark is not None},
+    }
+
+
+def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str, Any] | None) -> str:
+    """The gain in a sentence; `other` sums up the run that it is held against."""
+    found = before_after.outcome(pairs)
+    if found is None:
+        return ""
+    if other is None:
+        return before_after.outcome_sentence(found, config.score_unit)
+    return before_after.outcome_sentence(found, config.score_unit, across=True, other_kl=other["kl"])
+
+
+def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:
+    """What to know before comparing two runs; empty if nothing."""
+    shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
+    if not shared:
+        return "No fixed prompt of one is among those of the other, so there is nothing to lay side by side."
+    some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
+    return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
+
+
+class Went(NamedTuple):
+    """How a run went: its path over score and KL, and what the page draws of that."""
+
+    path: list[PathPoint]
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> Went:
+        """Of a run as it is on disk now. Raises: InvalidConfig."""
+        way, data = _went(run)
+        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
+        end = before_after.headline_of(run)
+        return cls(way, {**data, **lines, "end": end and end._asdict()})
+
+
+@before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
+def _went(run: RunDirectory) -> tuple[list[PathPoint], dict[str, Any]]:
+    config, samples, events = run.config(), run.samples(), run.events()
+    bill = compute.bill(config, run.metrics(), events)
+    data = {
+        "behaviours": [_shares(meter) for meter in meters.meters(config, samples)],
+        "bill": bill and {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)},
+    }
+    return path.path_of(samples, events), data
+
+
+def _shares(meter: meters.Meter) -> dict[str, Any]:
+    """One behaviour at every evaluation, in per cent, as columns of a chart."""
+    bounds = {
+        name: [round(100 * getattr(count, name), 1) for count in meter.counts] for name in ("share", "low", "high")
+    }
+    return {"name": meter.name, "words": meter.words, "looks": {"update": meter.updates, **bounds}}
+
+
+class Overlaid(NamedTuple):
+    """One run of an overlay: as it was started, what was changed in mid-run (in words), and what the page draws."""
+
+    config: RunConfig
+    edits: list[str]
+    path: list[PathPoint]
+    data: dict[str, Any]
+
+    @classmethod
+    def of(cls, run_id: str, went: Went, feed: RunFeed) -> Overlaid:
+        """Of a run that is being read."""
+        config = feed.config
+        return cls(
+            config,
+            _edits_in_words(feed.events),
+            went.path,
+            {
+                "id": run_id,
+                "title": feed.run.title(config),
+                "told": changes.in_words(config, feed.happened),
+                "wrong_on_purpose": describe.wrong_on_purpose(config),
+                "model": describe.in_words("model.source", config.model.source),
+                "engine": config.engine,
+                "method": methods.METHODS[config.method].label,
+                "seed": config.seed,
+                "unit": config.score_unit,
+                **went.data,
+                **{key: feed.status[key] for key in ("state", "update", "num_updates", "ended")},
+                "metrics": run_serializer.thinned({name: feed.columns[name] for name in COLUMNS}, MAX_POINTS),
+            },
+        )
+
+
+def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
+    """Several runs in one set of charts: curves, and in which settings they differ."""
+    reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
+    return {
+        "reached": plain(reached),
+        "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
+        "problems": problems,
+        "settings": _differing_settings(runs),
+        "scores_differ": describe.scores_differ([run.config for run in runs]) if runs else "",
+    }
+
+
+def _differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
+    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
+    flat = [form.flatten(run.config) for run in runs]
+    fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
+    named = [
+        (form.label_of(one), form.unit_of(one), [describe.in_words(one, item[one]) for item in flat]) for one in fields
+    ]
+    rows = [{"label": label, "unit": unit, "values": values} for label, unit, values in named]
+    if any(run.edits for run in runs):
+        changed = ["\n".join(run.edits) or "nothing" for run in runs]
+        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
+    return rows
+
+
+def _edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for event in events:
+        if event["kind"] == changes.EDIT:
+            found[event["update"]].append(event["message"])
+    return [
+        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
+        for update, messages in sorted(found.items())
+    ]

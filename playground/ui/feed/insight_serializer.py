@@ -1,0 +1,226 @@
+"""What `insight` says of one run, as plain data for JSON: rewards and judges, behaviours, checks, score against KL.
+
+Pure, but for `possible_of`, which reads the texts that were drawn for a run. Knows nothing of HTTP or gradio.
+`run_feed`, `compare_serializer`, `routes` and the sweeps call it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from playground.analysis import against_kl, before_after, claim_ways, farming, judging, meters
+from playground.analysis.against_kl import Possible
+from playground.analysis.before_after import BeforeAfter
+from playground.analysis.diagnosis import diagnose
+from playground.analysis.diagnosis.run_records import WINDOW, Records
+from playground.analysis.meters import Meter
+from playground.analysis.paid import Paid, paid
+from playground.analysis.path import PathPoint, path_of
+from playground.config import RunConfig
+from playground.runs import frontier_samples
+from playground.runs.folder import changes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Event, Sample, UpdateMetrics
+from playground.setup import describe
+from playground.setup.expected import Band, bands
+from playground.ui.feed.run_serializer import PARTS, plain
+from playground.ui.train import form, reward_form
+
+SIDES = ("before", "after")
+BOUNDED = ("update", "kl", "score", "low", "high")  # of a path in the chart of score against KL
+RECORDED = (
+    "This recording ships without its weights, so no more texts can be drawn: what was possible at each KL is not "
+    "known for it. Start the experiment, and it can be measured."
+)
+NO_WEIGHTS = "What was possible at each KL can be measured once the run has saved its weights."
+
+
+def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
+    """Where the gain comes from in the newest updates, in words; empty for a score of one term, or an old run."""
+    parts = {label: columns.get(PARTS + name, ()) for name, label in reward_form.term_labels(config.rewards).items()}
+    return farming.sentence(farming.recent(parts), config.score_unit)
+
+
+def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
+    """The trained score and the held-out judges at every evaluation, and what that says."""
+    labels = reward_form.term_labels(config.judges)
+    signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
+    found = judging.judged(samples, signs, in_sd=config.score.normalise == "reference") if labels else None
+    if found is None or not found.updates:
+        return None
+    titles, turned = {judging.TRAINED: "Trained score", **labels}, {turn.judge for turn in found.turns}
+    return {
+        "updates": found.updates,
+        "lines": [
+            {
+                "name": line.name,
+                "label": titles[line.name] if line.in_sd else f"{titles[line.name]} (points)",
+                "comparable": line.in_sd == found.trained.in_sd,
+                "mean": [change and plain(change.mean) for change in line.changes],
+                "half": [change and plain(change.half) for change in line.changes],
+            }
+            for line in (found.trained, *found.judges)
+        ],
+        "turns": [{"label": titles[turn.judge], "update": turn.update} for turn in found.turns],
+        "verdicts": [
+            {"text": judging.verdict(found, name, label), "turned": name in turned} for name, label in labels.items()
+        ],
+    }
+
+
+def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[dict[str, Any]]:
+    """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
+    return [
+        {
+            **plain(row),
+            "role": role,
+            "change": row.change and plain(row.change.mean),
+            "half": row.change and plain(row.change.half),
+        }
+        for row in judging.rows(pairs, source)
+    ]
+
+
+def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> dict[str, Any] | None:
+    """What is counted at every evaluation of a run; None where nothing is.
+
+    Args:
+        now: with what was changed in mid-run: whether it is still its preset, whose bands may be expected.
+    """
+    zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
+    found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
+    return _behaviours(found, claim_ways.ways(config, samples), paid(config, before_after.pairs(samples)))
+
+
+def behaviours_of_pairs(
+    config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
+) -> dict[str, Any] | None:
+    """The same between two moments, or two runs: what their rewards paid for is not known of those."""
+    found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
+    return _behaviours(found, claim_ways.ways(config, pairs), paid(config, pairs) if against_itself else [])
+
+
+def _behaviours(
+    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], against: Sequence[Paid]
+) -> dict[str, Any] | None:
+    if not found:
+        return None
+    return {
+        "meters": found,
+        "ways": [
+            {
+                "words": way.words,
+                "wrong": way.wrong and meter_data(way.wrong),
+                "right": way.right and meter_data(way.right),
+            }
+            for way in ways
+        ],
+        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in against],
+    }
+
+
+def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None) -> dict[str, Any]:
+    """One meter; `zone` is the band to draw, `held` the one that its end is compared with."""
+    return {
+        **meter._asdict(),
+        "counts": [
+            {name: plain(getattr(count, name)) for name in ("yes", "of", "low", "high")} for count in meter.counts
+        ],
+        "band": zone and [zone.low, zone.high],
+        "compared": meters.compared(meter.after, held) if held else "",
+    }
+
+
+def _pair(pair: BeforeAfter) -> dict[str, Any]:
+    answers = [{"text": item.completion, "score": plain(item.score)} for item in pair]
+    return {"prompt": pair.after.prompt, **dict(zip(SIDES, answers, strict=True))}
+
+
+def checks(records: Records) -> list[dict[str, Any]] | None:
+    """All checks ("lamps" on the page), those that are lit first; None before there is a trend to speak of."""
+    if len(records.metrics) < WINDOW:
+        return None
+    return [
+        {
+            **alert._asdict(),
+            "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
+        }
+        for alert in diagnose(records)
+    ]
+
+
+def _offered(words: str, wanted: Mapping[str, Any], live: bool, updates: Sequence[int]) -> dict[str, Any]:
+    """A remedy: whether a run that trains can take its changes at once (`live`), whether they can be put into the form,
+    and from which update on a fork could try them (`fork`), where one can."""
+    settings = {field: value for field, value in wanted.items() if field != "fork_at"}
+    steers = bool(settings) and settings.keys() <= set(changes.LIVE_FIELDS)
+    before = max(0, min(updates, default=1) - 1)
+    return {
+        "words": words,
+        "changes": settings,
+        "live": live and steers,
+        "form": bool(settings) and settings.keys() <= set(form.FIELDS),
+        "fork": wanted.get("fork_at", before if steers else None),
+    }
+
+
+def frontier(
+    run: RunDirectory,
+    config: RunConfig,
+    samples: Sequence[Sample],
+    metrics: Sequence[UpdateMetrics],
+    events: Sequence[Event],
+    *,
+    recorded: bool = False,
+) -> dict[str, Any]:
+    """Score against KL: the evaluations, what drawn texts show to be possible (None where none were drawn), and why
+    they are `missing`.
+
+    Args:
+        recorded: nothing can be drawn for it.
+    """
+    path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
+    found = possible_of(run, beta)
+    missing = ""
+    if found is None:
+        missing = RECORDED if recorded else "" if run.latest_checkpoint() else NO_WEIGHTS
+    return {
+        **frontier_lines(path, found),
+        "unit": config.score_unit,
+        "beta": plain(beta),
+        "sentence": against_kl.sentence(path, found),
+        "missing": missing,
+        "can_draw": not missing and found is None,
+    }
+
+
+def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]:
+    """What the chart draws of one run; `trusted` points of the optimum come first, the rest is drawn grey."""
+    rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half, *_ in path]
+    possible = found and {
+        "start": plain(found.start),
+        "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),
+        "optimum": columns(("beta", "score", "kl", "effective"), found.optimum),
+        "trusted": len(against_kl.trusted(found.optimum)),
+    }
+    return {"looks": columns(BOUNDED, rows), "possible": possible}
+
+
+def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> dict[str, list[Any]]:
+    """Rows as columns by name."""
+    return {name: [plain(row[place]) for row in rows] for place, name in enumerate(names)}
+
+
+def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:
+    """What the texts that were drawn for a run show; read once for as long as they stay the same."""
+    path = run.path / frontier_samples.NAME
+    return _possible(run.path, path.stat().st_mtime_ns, beta or 0.0) if path.is_file() else None
+
+
+@functools.lru_cache(maxsize=32)
+def _possible(path: Path, changed: int, beta: float) -> Possible | None:
+    drawn = frontier_samples.read(RunDirectory(path))
+    return against_kl.possible(drawn, beta) if drawn else None

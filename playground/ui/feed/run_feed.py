@@ -1,0 +1,218 @@
+"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then.
+
+Knows run directories and the serializers; nothing of viewers, HTTP or gradio. `feed` has one of these for each watched
+run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from playground.analysis import before_after, meters
+from playground.analysis.diagnosis.run_records import Records
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.rewards.mixture import term_names
+from playground.runs.folder import changes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import (
+    RESUMED,
+    Evaluation,
+    Event,
+    Record,
+    Resumption,
+    Sample,
+    Status,
+    UpdateMetrics,
+    events_in_force,
+    in_force,
+    resumptions,
+)
+from playground.runs.fork import parent_of
+from playground.setup import catalog
+from playground.ui.feed import insight_serializer, run_serializer, run_state
+from playground.ui.train import frontier_part
+
+MAX_EVENTS = 500  # of each kind
+RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
+
+
+def recorded_id(preset: str) -> str:
+    """The id under which the page shows the recording of a preset; that of the default preset is the short one."""
+    return RECORDED_ID if preset == catalog.DEFAULT_PRESET else f"{RECORDED_ID}-{preset}"
+
+
+class RunFeed:
+    """One run as the page needs it: columns of metrics, evaluations, events. `poll` reads what is new."""
+
+    def __init__(self, run: RunDirectory, *, recorded: bool = False) -> None:
+        self.run = run
+        self.recorded = recorded
+        self.id = recorded_id(run.id) if recorded else run.id
+        self.config = run.config()
+        self.status: dict[str, Any] = {}
+        self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
+        self._terms = term_names(self.config.rewards)
+        self._ended_seen = False
+        self._status_key: tuple[Any, ...] = ()
+        self._label = run.label()
+        self.forked = parent_of(run.all_events()) is not None  # a run begins as one
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing has been read yet."""
+        run = self.run
+        self.columns = run_serializer.columns_of([], self._terms)
+        self.metrics: list[UpdateMetrics] = []
+        self.samples: list[Sample] = []
+        self.evaluations: list[Evaluation] = []
+        self.happened: list[Event] = []
+        self.events: list[dict[str, Any]] = []
+        self.edits: list[changes.Edit] = []
+        self._resumed: list[Resumption] = []
+        self._known: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "alerts"))
+        self._known |= {"farmed": "", "text": [], "prompts": [], "updates": []}  # each is sent whole when it changes
+        self._tails: dict[type[Record], JsonlTail] = {
+            UpdateMetrics: JsonlTail(run.metrics_path),
+            Sample: JsonlTail(run.samples_path),
+            Evaluation: JsonlTail(run.evaluations_path),
+            Event: JsonlTail(run.events_path),  # last, so the event that begins an attempt is read with its records
+        }
+
+    @property
+    def ended(self) -> bool:
+        """True once the run has ended and everything it wrote has been read."""
+        return bool(self.status.get("ended")) and self._ended_seen
+
+    def poll(self) -> dict[str, Any] | None:
+        """Read what is new since the last call, as the content of a delta; None if nothing is."""
+        status = self.run.status()  # first: whatever was written before an end is then surely read below
+        new = self._read()
+        if any(event.kind == RESUMED for event in new[Event]):
+            self._begin()  # what was read of superseded updates goes: all is read once more
+            self.rewritten += 1
+            new = self._read()
+            self._resumed = resumptions(new[Event])
+        metrics, samples, evaluations = (
+            in_force(new[kind], self._resumed) for kind in (UpdateMetrics, Sample, Evaluation)
+        )
+        delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
+        if samples or (status.ended and not self._ended_seen):
+            delta["alerts"] = self.checks()
+        if evaluations:
+            self.evaluations += evaluations
+            delta["text"] = run_serializer.text_perplexity(self.evaluations)
+        if (label := self.run.label()) != self._label:
+            self._label, delta["run"] = label, run_serializer.names(self.config, label)
+        delta |= self._take_status(status, bool(metrics))
+        self._ended_seen = status.ended
+        self._known |= {name: value for name, value in delta.items() if name in self._known}
+        return delta or None
+
+    def _read(self) -> dict[type[Record], list[Any]]:
+        return {kind: tail.read_records(kind) for kind, tail in self._tails.items()}
+
+    def _take_events(self, happened: Sequence[Event]) -> dict[str, Any]:
+        self.happened += happened
+        events = events_in_force(happened)
+        self.edits += changes.edits_of(events)
+        found = [shown for event in events if (shown := run_serializer.event_data(event, self.forked))]
+        self.events = _newest(self.events + found)
+        return {"events": found} if found else {}
+
+    def _take_samples(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        if not samples:
+            return {}
+        self.samples += samples
+        grouped = run_serializer.moments(self.samples)
+        updates, first_new = list(grouped), min(item.update for item in samples)
+        begins = updates[:1] if first_new <= updates[0] else []
+        return {
+            "updates": updates,
+            "moments": [run_serializer.moment(grouped[update]) for update in dict.fromkeys([*begins, updates[-1]])],
+            "judged": insight_serializer.judged(self.samples, self.config),
+            "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
+            **({"prompts": run_serializer.prompts(grouped[updates[0]])} if begins else {}),
+        }
+
+    def _take_metrics(self, metrics: Sequence[UpdateMetrics]) -> dict[str, Any]:
+        if not metrics:
+            return {}
+        begins = not self.metrics
+        self.metrics += metrics
+        new = run_serializer.columns_of(metrics, self._terms)
+        for name, values in new.items():
+            self.columns[name] += values
+        delta: dict[str, Any] = {"metrics": new, "farmed": insight_serializer.farmed(self.columns, self.config)}
+        if begins and not self.recorded:  # what sliders of beta say; before the first update not all of it is known
+            delta["regimes"] = frontier_part.regimes_in(self.config, self.samples, self.metrics)
+        return delta
+
+    def _take_status(self, status: Status, learned: bool) -> dict[str, Any]:
+        state = run_state.of(self.run, status)
+        shown = ("state", "phase", "message", "update", "num_updates", "attempt")
+        key = (*(getattr(status, name) for name in shown), *state.key)
+        if key == self._status_key and not learned:
+            return {}
+        self._status_key = key
+        self.status = {**run_serializer.status_data(status, self.columns, self._outcome(status)), **state._asdict()}
+        return {"status": self.status}
+
+    def _outcome(self, status: Status) -> str:
+        if not status.ended:
+            return ""
+        batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
+        return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
+
+    def checks(self) -> list[dict[str, Any]] | None:
+        """Is it healthy?"""
+        happened = events_in_force(self.happened)
+        return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened))
+
+    def snapshot(self) -> dict[str, Any]:
+        """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
+        grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
+        updates = self._known["updates"]
+        wanted = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
+        return {
+            **self._known,
+            "run": run_serializer.run_summary(self.id, self.config, label, recorded=self.recorded, forked=self.forked),
+            "status": status,
+            "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
+            "metrics": run_serializer.thinned(self.columns),
+            "events": self.events,
+            "moments": [run_serializer.moment(grouped[update]) for update in wanted],
+        }
+
+    def status_now(self) -> dict[str, Any]:
+        """Where the run is now: what was read last says how long it had taken then."""
+        if self.status.get("ended"):
+            return self.status
+        now = self.run.status()
+        return {**run_serializer.status_data(now, self.columns), **run_state.of(self.run, now)._asdict()}
+
+    def moment(self, update: int) -> dict[str, Any] | None:
+        """One evaluation by its update."""
+        found = run_serializer.moments(item for item in self.samples if item.update == update)
+        return run_serializer.moment(found[update]) if found else None
+
+    def current_config(self) -> RunConfig:
+        """The configuration with every change that was applied in mid-run."""
+        try:
+            return changes.edited(self.config, self.edits)
+        except InvalidConfig:  # events that were written by hand; the page can live with the first values
+            return self.config
+
+
+def _newest(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without the oldest of a kind of which there are too many: hundreds of checkpoints do not hide a warning."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for event in reversed(events):
+        seen[event["kind"]] += 1
+        if seen[event["kind"]] <= MAX_EVENTS:
+            kept.append(event)
+    return kept[::-1]

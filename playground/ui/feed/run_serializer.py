@@ -1,0 +1,236 @@
+"""One run as plain data for JSON: what it is, where it stands, its figures, texts and events. Pure functions.
+
+Knows the records and the configuration; nothing of files, HTTP or gradio. `run_feed`, `routes`, the other serializers
+and the Runs page call it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pydantic import BaseModel
+
+from playground.analysis.pace import seconds_left
+from playground.config import RunConfig, methods
+from playground.rewards import behaviours as counted
+from playground.runs.folder import changes, exit_reasons, traces
+from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.setup import describe
+from playground.ui.train import form, reward_form
+
+PARTS = "contributions."  # prefix of the columns that say what each reward adds to the score
+COLUMNS = tuple(name for name, about in UpdateMetrics.about().items() if about.live)
+ESTIMATES = tuple(f"{field}.{name}" for field in ("kl_estimates", "kl_spreads") for name in ("k1", "k2", "k3", "full"))
+MAX_POINTS = 2000
+MAX_LIVE_PROMPTS = 64
+RECORDED_WITHOUT = (
+    "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
+)
+RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
+
+
+def encode(data: Any) -> bytes:
+    """Strict, compact JSON."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def plain(value: Any, digits: int = 5) -> Any:
+    """Records as they are, for `encode`: floats with so many significant digits (five are plenty for a curve, and half
+    the bytes), and None for what is not finite."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    if isinstance(value, BaseModel):
+        value = dict(value)
+    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: plain(item, digits) for name, item in value.items()}
+    return [plain(item, digits) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def names(config: RunConfig, label: Label) -> dict[str, str]:
+    """What a run is called, what it is, and the note on it."""
+    title, told = label.name or describe.title_of(config), describe.of(config)
+    return {"title": title, "told": told.what, "story": told.line(title), "note": label.note}
+
+
+def run_summary(
+    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, forked: bool = False
+) -> dict[str, Any]:
+    """What stays the same during a run, unless it is renamed. `forked`: its first attempt went on from another run's
+    checkpoint, so it counts from the second."""
+    return {
+        "id": run_id,
+        **names(config, label),
+        "wrong_on_purpose": describe.wrong_on_purpose(config),
+        "preset": describe.of(config).preset,
+        "recorded": recorded,
+        "forked": forked,
+        "unit": config.score_unit,
+        "engine": config.engine,
+        "can_steer": not recorded,
+        "keeps_checkpoints": config.checkpoint.every > 0,
+        "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
+        "adaptive": config.kl.moves,
+        "target": config.kl.target,
+        "every": config.evaluation.every,
+        "terms": _named(reward_form.term_labels(config.rewards)),
+        "judges": _named(reward_form.term_labels(config.judges)),
+        "counted": [{"name": one.name, "words": one.words} for one in counted.of_config(config)],
+        "settings": _main_settings(config),
+    }
+
+
+def _named(labels: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "label": label} for name, label in labels.items()]
+
+
+def _main_settings(config: RunConfig) -> list[dict[str, str]]:
+    """The few that stand in the head of a run."""
+    wanted = ["model.source", "rewards", "prompts.source", "seed"]
+    wanted += [field for field in ("kl.coef", "ppo.learning_rate") if not methods.unused(config.method, field)]
+    wanted += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
+    shown = {field: value for field, value in form.flatten(config).items() if field in wanted}
+    return [
+        {
+            "field": field,
+            "label": form.LABELS[field],
+            "value": describe.in_words(field, value),
+            "unit": form.unit_of(field),
+        }
+        for field, value in shown.items()
+    ]
+
+
+def live_values(config: RunConfig) -> dict[str, Any]:
+    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    return {field: changes.value_of(config, field) for field in changes.live_in(config)}
+
+
+def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
+    """An event as the page shows it, of a fork or of another run; None for those that it does not show."""
+    shown = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
+    if event.kind == changes.EDIT:
+        return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+    if event.kind == RESUMED:
+        attempt = event.attempt - forked  # the attempt that makes a fork of it is its second
+        if forked and attempt == 1 and event.update:
+            return None
+        from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
+        return {**shown, "attempt": attempt, "message": f"{from_where} (attempt {attempt})."}
+    if event.kind == "state":
+        return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
+    return shown
+
+
+def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
+    """Where the run is. `elapsed` (at work) and `left` (from the likely least to the likely most) are seconds; the
+    browser counts on by itself."""
+    left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates)
+    return {
+        **status.model_dump(include={"state", "phase", "reason", "update", "num_updates", "attempt"}),
+        "message": form.with_labels(status.message),
+        "ended": status.ended,
+        "end": ending(status),
+        "elapsed": round(status.seconds_at_work(time.time()), 1) if status.started_at else 0.0,
+        "left": [round(seconds, 1) for seconds in left] if left and status.state == "running" else None,
+        "outcome": outcome,
+    }
+
+
+def ending(status: Status) -> dict[str, str] | None:
+    """How a run ended, from the one table: title and remedy."""
+    if not status.ended:
+        return None
+    end = exit_reasons.reason_of("" if status.state == "finished" else status.reason or status.state)
+    remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
+    return {"title": end.title, "remedy": form.with_labels(remedy)}
+
+
+def columns_of(records: Sequence[UpdateMetrics], terms: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """The figures of updates that the charts get; where the score has several terms, the contribution of each too."""
+    parts = [PARTS + name for name in terms] if len(terms) > 1 else []
+    return {name: [_figure(record, name) for record in records] for name in (*COLUMNS, *ESTIMATES, *parts)}
+
+
+def _figure(record: UpdateMetrics, name: str) -> Any:
+    field, dot, part = name.partition(".")
+    found = getattr(record, field)
+    return plain(found.get(part) if dot else found)
+
+
+def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
+    """At most `limit` points: of each stretch the one with the highest KL and the one with the lowest score stay."""
+    count = len(columns["update"])
+    keep: Iterable[int] = range(count)
+    if count > limit:
+        kl, score = (np.array([value or 0.0 for value in columns[name]]) for name in ("kl_to_reference", "score_mean"))
+        stretches = np.array_split(np.arange(count), (limit - 2) // 2)
+        ends = {0, count - 1}
+        keep = sorted(ends.union(*({rows[kl[rows].argmax()], rows[score[rows].argmin()]} for rows in stretches)))
+    return {name: [values[row] for row in keep] for name, values in columns.items()}
+
+
+def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
+    """Samples by the update they were drawn at, in order; the last attempt at an update counts."""
+    grouped: dict[int, dict[tuple[int, int], Sample]] = defaultdict(dict)
+    for item in samples:
+        grouped[item.update][item.prompt_id, item.seed] = item
+    return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
+
+
+def moment(samples: Sequence[Sample]) -> dict[str, Any]:
+    """One evaluation: one completion of each of the first prompts, and a summary of all of them."""
+    return {
+        "update": samples[0].update,
+        "stage": samples[0].stage,
+        "summary": moment_summary(samples),
+        "rows": [
+            {"id": item.prompt_id, "text": item.completion, "score": plain(item.score), "kl": plain(item.kl)}
+            for item in _first_answers(samples)
+        ],
+    }
+
+
+def prompts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    """The first fixed prompts in order, one row each."""
+    return [{"id": item.prompt_id, "text": item.prompt} for item in _first_answers(samples)]
+
+
+def _first_answers(samples: Sequence[Sample]) -> list[Sample]:
+    """One sample of each of the first prompts."""
+    found: dict[int, Sample] = {}
+    for item in samples:
+        found.setdefault(item.prompt_id, item)
+    return list(found.values())[:MAX_LIVE_PROMPTS]
+
+
+def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
+    """Means over all completions of one evaluation."""
+    means = _means([{name: getattr(item, name) for name in ("score", "kl", "tokens", "ended")} for item in samples])
+    return {
+        "count": len(samples),
+        "unique": len({item.completion for item in samples}),
+        "length": means.pop("tokens"),
+        **means,
+        "terms": _means([item.scores for item in samples]),
+        "judges": _means([item.judges for item in samples]),
+    }
+
+
+def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of each column, over what is known of it."""
+    return plain(pd.DataFrame(rows, dtype=float).mean().to_dict())
+
+
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+    """Perplexity on held-out text at each evaluation; the last attempt at an update counts."""
+    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": plain(value)} for update, value in sorted(known.items())]

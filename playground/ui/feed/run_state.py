@@ -1,0 +1,118 @@
+"""What is known of a run beyond its status.json: its place in the queue, whether its worker has fallen silent, and from
+where it could go on.
+
+Reads run folders and asks `runs.start.queue`, `runs.folder.processes` and `runs.folder.checkpoints`; starts and ends
+nothing. `run_feed` and `routes` call it, static/train/notice.js puts it into words.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.analysis.before_after import read_once
+from playground.config import RunConfig
+from playground.errors import InvalidConfig
+from playground.runs import launcher, queue
+from playground.runs.folder import checkpoints, exit_reasons, processes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+
+NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
+
+
+class RunState(NamedTuple):
+    """`before`: runs that must end before a waiting one starts. `silent`: seconds since the worker last gave a sign,
+    where that is too long. `stopping`: seconds since it was asked to stop."""
+
+    before: int | None = None
+    silent: float | None = None
+    stopping: float | None = None
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Changes when the page has something new to show; seconds it counts by itself."""
+        return self.before, self.silent is not None, self.stopping is not None
+
+
+def of(run: RunDirectory, status: Status) -> RunState:
+    """Of a run that has not ended; else nothing."""
+    if status.ended:
+        return RunState()
+    if status.state == "queued" and run.id in queue.waiting(run.path.parent):
+        return RunState(before=num_before(run))
+    silent, asked_at = processes.stalled(run), _stamp(run.control_path / "stop") / 1e9
+    return RunState(
+        silent=round(silent, 1) if silent else None,
+        stopping=round(max(0.0, time.time() - asked_at), 1) if asked_at else None,
+    )
+
+
+def num_before(run: RunDirectory) -> int:
+    """How many runs train or wait on the same device before a waiting one."""
+    outputs, slot = run.path.parent, queue.slot_held(run)
+    waiting = queue.waiting(outputs)
+    ahead = waiting[: waiting.index(run.id)] if run.id in waiting else waiting
+    living = [other.id for other in launcher.living_runs(outputs)]
+    others = (queue.slot_held(RunDirectory(outputs / name)) for name in {*ahead, *living} - {run.id})
+    return sum(not queue.are_apart(theirs, slot) for theirs in others)
+
+
+def title_of(run: RunDirectory) -> str:
+    """What the page calls it."""
+    config = _config(run)
+    return run.title(config) if config else run.id
+
+
+def can_resume(status: Status, by_trl: bool) -> bool:
+    """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
+    left = status.state != "stopped" or status.update < status.num_updates
+    return status.resumable and left and not by_trl
+
+
+def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
+    """Where a run would go on: {from, skipped, instead}.
+
+    `from` is an update, 0 for the beginning, None where it cannot go on; `skipped` has a sentence for each damaged
+    checkpoint; `instead` says what to do where the reason for its end does not. Checking a checkpoint reads all of it,
+    so the answer is kept for as long as nothing has changed.
+    """
+    status = run.status()
+    try:
+        by_trl = run.config().by_trl
+    except InvalidConfig as error:
+        return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
+    if not can_resume(status, by_trl):
+        resumable = exit_reasons.reason_of(status.reason).resumable
+        return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if by_trl and resumable else ""}
+    stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
+    with _offering:
+        return _offer(run.path, status.attempt, status.updated_at, stamps)
+
+
+_offering = threading.Lock()
+
+
+@functools.lru_cache(maxsize=64)
+def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> Mapping[str, Any]:
+    seen = checkpoints.search(RunDirectory(path))
+    return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
+
+
+@read_once("config_path", size=256)
+def _config(run: RunDirectory) -> RunConfig | None:
+    try:
+        return run.config()
+    except InvalidConfig:
+        return None
+
+
+def _stamp(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

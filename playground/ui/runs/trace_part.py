@@ -1,0 +1,170 @@
+"""One update in slow motion, as the page shows it: what the run recorded, or what the model service computes of it
+under other settings. `routes` calls it, static/inside/ draws.
+
+Everything that the page puts into a formula is computed here or was recorded: it only writes numbers down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from playground.errors import PlaygroundError, RunNotFound
+from playground.runs.folder import traces
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedStep
+from playground.runs.model_service import ModelService
+from playground.ui.feed.run_serializer import plain
+from playground.ui.train import form
+
+KNOBS = {"kl_coef": "kl.coef", "gamma": "ppo.gamma", "gae_lambda": "ppo.gae_lambda", "clip_range": "ppo.clip_range"}
+BOUNDS = {"gamma": (0.0, 1.0), "gae_lambda": (0.0, 1.0), "kl_coef": (0.0, 1000.0), "clip_range": (1e-4, 1e9)}
+DIGITS = 6  # of a number in a formula
+PLANTED = "This run trains with a planted mistake; what other settings would do to that is not computed."
+MAX_UPDATE = 10**9
+
+
+def trace_data(run: RunDirectory, update: int) -> dict[str, Any]:
+    """A trace as plain data for JSON. Raises: RunNotFound, if there is no such trace."""
+    recorded = _read(run, update)
+    return _data(run, recorded, recorded)
+
+
+def what_if_data(run: RunDirectory, update: int, asked: Mapping[str, str], service: ModelService) -> dict[str, Any]:
+    """The same under other settings, as the model service computes it.
+
+    Args:
+        asked: other settings, by the names of `KNOBS`, as text; for the others what was recorded.
+
+    Raises:
+        RunNotFound: if there is no such trace. PlaygroundError: for settings that are no numbers, or out of range; and
+            from the service.
+    """
+    recorded = _read(run, update)
+    changes = {name: value for name, value in _checked(asked).items() if value != getattr(recorded.settings, name)}
+    if run.config().faults or not changes:
+        return _data(run, recorded, recorded)
+    question = {"run": str(run.path), "update": update, "settings": changes}
+    (answer,) = service.ask("what-if", question)
+    return _data(run, recorded, Trace.model_validate(answer))
+
+
+def _read(run: RunDirectory, update: int) -> Trace:
+    recorded = traces.read(run, update) if update < MAX_UPDATE else None
+    if recorded is None:
+        raise RunNotFound(f"Update {update} was not recorded in slow motion, or its file cannot be read.")
+    return recorded
+
+
+def _checked(asked: Mapping[str, str]) -> dict[str, float]:
+    found = {}
+    for name, (low, high) in BOUNDS.items():
+        if name in asked:
+            try:
+                found[name] = float(asked[name])
+            except ValueError:
+                found[name] = math.nan
+            if not low <= found[name] <= high:
+                raise PlaygroundError(f"{KNOBS[name]} must be a number from {low:g} to {high:g}.")
+    return found
+
+
+def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> dict[str, Any]:
+    batch = trace.batch.model_dump(include={"episodes", "tokens", "mean", "sd"})
+    return {
+        "update": trace.update,
+        "changed": trace.settings != recorded.settings,
+        "no_what_if": PLANTED if run.config().faults else "",
+        "recorded": recorded.settings.model_dump(include=set(KNOBS)),
+        "settings": trace.settings.model_dump(),
+        "batch": {**batch, "complete": trace.batch.complete, "kept": len(trace.batch.lengths)},
+        "steps": [step.model_dump(exclude={"rows", "log_ratios"}) for step in trace.steps],
+        "clip_fraction": float(np.mean([step.clip_fraction for step in trace.steps])),
+        "knobs": [{"name": name, **form.knob_data(field)} for name, field in KNOBS.items()],
+        **plain(
+            {
+                "pictures": [_picture(at, step, trace) for at, step in enumerate(trace.steps) if step.rows],
+                "episodes": [_episode(item, trace) for item in trace.episodes],
+            },
+            DIGITS,
+        ),
+    }
+
+
+def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
+    log_probs = np.array(episode.log_probs)
+    return {
+        **dict(episode),
+        "log_ratios": (log_probs - episode.reference_log_probs).tolist(),
+        "probabilities": np.exp(log_probs).tolist(),
+        "score_paid": np.subtract(episode.rewards, episode.leash).tolist(),
+        "group": _group(episode, trace) if trace.settings.baseline != "value" else None,
+        "passes": [_pass(item, episode, trace.settings.clip_range) for item in episode.passes],
+    }
+
+
+def _group(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
+    """What the episodes of the same prompt earned, and which of them this one is."""
+    batch, size = trace.batch, trace.settings.samples_per_prompt
+    place = episode.row % size
+    costs = _by_episode(trace, [trace.settings.kl_coef * kl for kl in batch.token_kl])
+    paid = [score - float(cost.sum()) for score, cost in zip(batch.scores, costs, strict=True)]
+    earned = paid[episode.row - place :][:size]
+    others_mean = float(np.mean(np.delete(earned, place)))
+    return {
+        "earned": earned,
+        "place": place,
+        "mean": float(np.mean(earned)),
+        "sd": float(np.std(earned)),
+        "others_mean": others_mean,
+    }
+
+
+def _pass(item: TracedPass, episode: TracedEpisode, clip_range: float) -> dict[str, Any]:
+    """With both sides of the minimum in the loss: what the free ratio would earn, and what the clipped one does."""
+    ratios, advantages = np.array(item.ratios), np.array(episode.whitened)
+    clamped = ratios.clip(1 - clip_range, 1 + clip_range)
+    sides = {"clamped": clamped, "free": ratios * advantages, "held": clamped * advantages}
+    return {**dict(item), **{name: values.tolist() for name, values in sides.items()}}
+
+
+def _picture(at: int, step: TracedStep, trace: Trace) -> dict[str, Any]:
+    """The tokens of the last minibatch of an epoch, `trace.steps[at]`: how far each has moved, and where its advantage
+    wants it.
+
+    `counts` has how many tokens are below, within and above the clip range, for advantages above 0 and below it; those
+    above and below it have no gradient. `edges` are the logs of 1 - eps and 1 + eps, None where there is none. The
+    tokens of an episode lie in the lists from its place in `starts` on.
+    """
+    clip_range, ratios = trace.settings.clip_range, np.exp(step.log_ratios)
+    whitened = _by_episode(trace, trace.batch.whitened)
+    advantages = np.concatenate([whitened[row] for row in step.rows])
+    below, above = ratios < 1 - clip_range, ratios > 1 + clip_range
+    up, down = advantages > 0, advantages < 0
+    clipped = (up & above) | (down & below)
+    drawn, num_clipped = len(clipped), int(clipped.sum())
+    sides = (below, ~(below | above), above)
+    return {
+        "step": at,
+        "rows": step.rows,
+        "log_ratios": step.log_ratios,
+        "advantages": advantages.tolist(),
+        "clipped": clipped.tolist(),
+        "counts": {name: [int((side & sign).sum()) for side in sides] for name, sign in (("up", up), ("down", down))},
+        "edges": (math.log(1 - clip_range) if clip_range < 1 else None, math.log(1 + clip_range)),
+        **step.model_dump(include={"tokens", "epoch", "minibatch", "after"}),
+        "starts": dict(
+            zip(step.rows, np.cumsum([0, *(len(whitened[row]) for row in step.rows)]).tolist(), strict=False)
+        ),
+        "drawn": drawn,
+        "num_clipped": num_clipped,
+        "share": num_clipped / max(drawn, 1),
+    }
+
+
+def _by_episode(trace: Trace, flat: list[float]) -> list[Any]:
+    """A list of the batch's tokens, episode by episode."""
+    return np.split(np.array(flat), np.cumsum(trace.batch.lengths)[:-1])

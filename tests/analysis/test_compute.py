@@ -1,0 +1,89 @@
+"""The compute ledger, against sums by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.analysis.compute import bill, ledger, operations_in_words
+from playground.runs.folder.records import Event
+from tests.support import small_config, update_metrics
+
+FACTS = {"parameters": 1200, "trained_parameters": 1200, "matrix_parameters": 1000, "prompt_tokens": 5.0}
+
+
+def metrics(updates=(1, 2, 3), **changes):
+    """64 episodes and 640 tokens an update, 2 seconds each."""
+    seconds = {"seconds_rollout": 0.5, "seconds_score": 0.25, "seconds_update": 1.0, "memory_gb": 0.5}
+    return [update_metrics(update, **seconds, **changes) for update in updates]
+
+
+def events(**changes):
+    return [Event(seq=0, time=0.0, kind="model", data=FACTS | changes)]
+
+
+def test_every_weight_trained():
+    config = small_config(ppo={"num_updates": 3, "num_epochs": 2})
+    found = ledger(config, metrics(), events())
+    assert found is not None
+    assert (found.updates, found.episodes, found.tokens_generated, found.tokens_trained) == (3, 192, 1920, 3840)
+    through = 1920 + 192 * 5  # completion tokens and prompt tokens
+    assert [phase.operations for phase in found.phases] == [
+        2 * 2 * 1000 * through,  # sampling and the reference, forward
+        0,
+        2 * 6 * 1000 * through,  # two epochs, forward and backward
+        None,
+    ]
+    assert [phase.seconds for phase in found.phases] == [1.5, 0.75, 3.0, 0.75]
+    assert (found.seconds, found.peak_memory_gb, found.parameters) == (6.0, 0.5, 1200)
+
+
+def test_only_completion_tokens_pass_the_lm_head():
+    config = small_config(ppo={"num_updates": 3, "num_epochs": 2}, model={"critic": "separate"})
+    phases = ledger(config, metrics(), events(head_parameters=200)).phases
+    through = 1920 + 192 * 5
+    sampled = 800 * through + 200 * 1920
+    assert phases[0].operations == 2 * (2 * sampled + 200 * 1920 + 800 * through)  # and the KL's head, and the critic
+    assert phases[2].operations == 2 * 6 * (sampled + 800 * through)
+
+
+def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_a_second_model():
+    through = 1920 + 192 * 5
+    lora = small_config(model={"adapter": {"kind": "lora"}}, ppo={"num_updates": 3, "num_epochs": 1})
+    assert ledger(lora, metrics(), events()).phases[2].operations == 4 * 1000 * through
+    critic = small_config(model={"critic": "separate"}, ppo={"num_updates": 3, "num_epochs": 1})
+    phases = ledger(critic, metrics(), events()).phases
+    assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
+
+
+def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
+    assert ledger(small_config(engine="trl"), metrics(), events()).operations is None
+    assert ledger(small_config(), [], events()) is None
+
+
+@pytest.mark.parametrize(
+    ("operations", "words"),
+    [(None, "-"), (0, "none"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")],
+)
+def test_operations_are_told_in_three_digits(operations, words):
+    assert operations_in_words(operations) == words
+
+
+def test_a_bill_is_without_evaluations():
+    ppo = bill(small_config(ppo={"num_updates": 3, "num_epochs": 2}), metrics(), events())
+    assert ppo == (192, 1920, 3840, 5.25, (2 * 2 + 2 * 6) * 1000 * (1920 + 192 * 5), 0.5, 1)
+    none = bill(small_config(method="best_of_n", ppo={"samples_per_prompt": 8}), metrics(), events())
+    assert none == (0, 0, 0, 0.0, 0.0, 0.5, 8)
+    vector = Event(seq=1, time=0.0, kind="steering_vector", data={"texts": 1024, "tokens": 9000, "seconds": 4.5})
+    steered = bill(small_config(method="steer"), metrics(), [*events(), vector])
+    assert steered == (1024, 9000, 0, 4.5, None, 0.5, 1), "the texts of the vector, and not those of the dial"
+    assert bill(small_config(), [], events()) is None
+
+
+def test_dpo_passes_its_pairs_through_the_reference_as_it_learns_and_sft_only_what_was_chosen():
+    pairs = [update_metrics(1, tokens=640, tokens_trained=1280)]
+    through = 640 + 64 * 5
+    dpo = bill(small_config(method="dpo", ppo={"num_updates": 1, "num_epochs": 2}), pairs, events())
+    assert dpo.operations == (2 + 2 * (6 + 2)) * 1000 * through
+    chosen = [update_metrics(1, tokens=640, tokens_trained=160)]
+    sft = bill(small_config(method="sft", ppo={"samples_per_prompt": 8, "num_epochs": 2}), chosen, events())
+    assert sft.operations == (2 + 6 / 4) * 1000 * through

@@ -1,0 +1,139 @@
+"""Judges beside the trained score: paired changes by hand, and when a judge is said to have turned down."""
+
+import pytest
+
+from playground.analysis import before_after, farming, judging
+from playground.runs.folder.records import Sample
+
+
+def sample(prompt_id, update, score, gold, seed=0):
+    stage = "before" if update == 0 else "during"
+    return Sample(
+        update=update,
+        stage=stage,
+        prompt_id=prompt_id,
+        prompt="p",
+        completion="c",
+        seed=seed,
+        score=score,
+        kl=0.0,
+        scores={"length": score},
+        judges=gold if isinstance(gold, dict) else {"gold": gold},
+    )
+
+
+def run(scores, golds, prompts=16, noise=1.0):
+    """One sample a prompt and moment (updates 0, 5, 10, ...); prompts differ by +-noise, the same at every moment."""
+    return [
+        sample(
+            prompt,
+            5 * place,
+            score + noise * (-1) ** prompt + 0.01 * ((prompt + place) % 3),
+            gold + noise * (-1) ** prompt + 0.01 * ((prompt * place) % 4),
+        )
+        for place, (score, gold) in enumerate(zip(scores, golds, strict=True))
+        for prompt in range(prompts)
+    ]
+
+
+def test_changes_are_paired_in_sd_of_the_texts_before_and_told_with_their_error():
+    """Gold before is 1 and 3: mean 2, sd 1. Later 4 and 4: up by 3 and 1 sd, mean 2, standard error 1."""
+    samples = [sample(0, 0, 0.0, 1.0), sample(1, 0, 0.0, 3.0), sample(0, 5, 1.0, 4.0), sample(1, 5, 3.0, 4.0)]
+    found = judging.judged(samples, {"gold": 1.0})
+    assert found.updates == [0, 5]
+    assert found.judges[0].changes == [(0.0, 0.0, 2), (2.0, pytest.approx(12.706), 2)]
+    assert found.trained.changes[1] == (2.0, pytest.approx(12.706), 2)
+    assert found.trained.changes[1].error == pytest.approx(1.0)
+    assert judging.judged(samples, {"gold": -1.0}).judges[0].changes[1].mean == -2.0
+
+
+def test_no_opinion_counts_as_the_average_before_and_a_judge_that_was_not_heard_is_left_out():
+    samples = [sample(0, 0, 0.0, 1.0), sample(1, 0, 0.0, 3.0), sample(0, 5, 0.0, None), sample(1, 5, 0.0, {})]
+    assert judging.judged(samples, {"gold": 1.0}).judges[0].changes[1].mean == 1.0  # from one sd below to the average
+    silent = [sample(0, 0, 0.0, None), sample(0, 5, 0.0, None)]
+    assert judging.judged(silent, {"gold": 1.0}).judges == []
+    assert "no opinion" in judging.verdict(judging.judged(silent, {"gold": 1.0}), "gold", "Gold")
+
+
+def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
+    found = judging.judged(run([0, 1, 2, 3, 4], [0, 1, 1.5, 0.5, -1]), {"gold": 1.0})
+    (turn,) = found.turns
+    assert turn.update == 10 and turn.fall.mean < -2 and turn.rise.mean > 1.5
+    words = judging.verdict(found, "gold", "Gold")
+    assert words.startswith("Gold turned down after update 10: it fell by 2.") and "Goodhart" in words
+
+
+@pytest.mark.parametrize(
+    ("scores", "golds", "says"),
+    [
+        ([0, 1, 2, 3], [0, 1, 2, 3], "rises with the training"),
+        ([0, 0, 0, 0], [0, 1, 0, -1], "below where it began"),  # the trained score does not rise
+        ([0, 1, 2, 3], [0, 0.02, 0.01, -0.05], "hardly moved"),  # certain, and too small to matter
+    ],
+)
+def test_what_is_no_turn_is_not_called_one(scores, golds, says):
+    found = judging.judged(run(scores, golds), {"gold": 1.0})
+    assert found.turns == [] and says in judging.verdict(found, "gold", "Gold")
+
+
+@pytest.mark.thorough
+def test_the_peak_of_noise_is_not_taken_for_a_turn():
+    """A judge that only jitters: among 300 runs of 9 evaluations each, hardly any may be said to have turned."""
+    import random
+
+    rng, wrong = random.Random(0), 0
+    for _ in range(300):
+        samples = [
+            sample(prompt, 5 * place, float(place), rng.gauss(0, 1)) for place in range(9) for prompt in range(24)
+        ]
+        wrong += bool(judging.judged(samples, {"gold": 1.0}).turns)
+    assert wrong <= 300 * 0.05
+
+
+def test_the_table_tells_raw_means_and_the_paired_change():
+    samples = [sample(0, 0, 1.0, 1.0), sample(1, 0, 3.0, 1.0), sample(0, 5, 5.0, 0.5), sample(1, 5, 5.0, None)]
+    joined = before_after.pairs(samples)
+    (length,) = judging.rows(joined, "scores")
+    assert (length.name, length.before, length.after, length.change.mean, length.unit) == (
+        "length",
+        2.0,
+        5.0,
+        3.0,
+        "sd",
+    )
+    (gold,) = judging.rows(joined, "judges")
+    assert (gold.before, gold.after, gold.unit) == (1.0, 0.5, "points")
+
+
+def test_the_gain_is_shared_out_among_the_rewards():
+    columns = {"Length": [9.0, None, 1.8, 1.7, 1.6], "Sentiment": [None, 5.0, 0.2, 0.3, 0.4]}
+    parts = farming.recent(columns, window=4)
+    assert [(part.label, pytest.approx(part.gain)) for part in parts] == [("Length", 1.7), ("Sentiment", 0.3)]
+    assert farming.sentence(parts, "sd") == (
+        "In the newest training batches 85 % of the gain comes from Length, 15 % from Sentiment."
+    )
+
+
+NOTHING = "In the newest training batches no reward brings a gain that can be told from chance"
+
+
+@pytest.mark.parametrize(
+    ("gains", "says"),
+    [
+        ({"A": [2.0] * 3}, ""),
+        ({"A": [2.0], "B": [1.0]}, ""),
+        ({"A": [0.01] * 3, "B": [-0.01] * 3}, f"{NOTHING}."),
+        (
+            {"A": [2.0, 2.1, 1.9], "B": [-0.5, -0.6, -0.4]},
+            "In the newest training batches all of the gain comes from A (+2 sd); B takes 0.5 sd away.",
+        ),
+        ({"A": [-0.3, -0.31, -0.29], "B": [0.0] * 3}, f"{NOTHING}, and A takes 0.3 sd away."),
+        (
+            {"A": [0.06, 0.05, 0.07], "B": [-0.5, -0.51, -0.49]},
+            "In the newest training batches A brings 0.06 sd; B takes 0.5 sd away.",
+        ),
+        ({"A": [0.4, -0.2, 0.3], "B": [-0.1, 0.2, 0.1]}, f"{NOTHING}."),
+    ],
+)
+def test_the_sentence_on_the_gain_is_careful(gains, says):
+    assert farming.sentence([farming.TermGain(*item) for item in gains.items()], "sd") == says

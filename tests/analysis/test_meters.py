@@ -1,0 +1,224 @@
+"""Counts of behaviour: intervals and changes against figures worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from playground.analysis.before_after import Headline, pairs
+from playground.analysis.meters import (
+    Count,
+    Meter,
+    bands_of,
+    compared,
+    in_words,
+    marks_of,
+    meters,
+    of_pairs,
+    outcome_words,
+    sentence,
+)
+from playground.analysis.paid import paid
+from playground.config import RunConfig
+from playground.rewards.agreement import wilson
+from playground.runs.folder.records import Sample
+from playground.setup import catalog
+from playground.setup.expected import Band
+from tests.support import sample, small_config
+
+OWN = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}, "aim": "less"}
+
+
+def config_of(*behaviours: object) -> RunConfig:
+    return small_config().model_validate({**small_config().model_dump(mode="json"), "behaviours": list(behaviours)})
+
+
+def evaluation(stage: str, update: int, marks: list[bool | None], each: int = 1) -> list[Sample]:
+    """One sample for each mark; `each` of them to a prompt."""
+    return [
+        sample(number // each, stage, 0.0, update=update, seed=number).model_copy(
+            update={"behaviours": {"sorry": mark}}
+        )
+        for number, mark in enumerate(marks)
+    ]
+
+
+def test_counts_at_every_evaluation() -> None:
+    samples = [
+        *evaluation("before", 0, [False, False, True, None]),
+        *evaluation("during", 5, [True, False, True, None]),
+        *evaluation("after", 10, [True, True, True, None]),
+    ]
+    (meter,) = meters(config_of(OWN), samples)
+    assert (meter.updates, [(count.yes, count.of) for count in meter.counts]) == ([0, 5, 10], [(1, 3), (2, 3), (3, 3)])
+    assert in_words(meter) == "says sorry: 1 to 3 of 3"
+    assert meter.change == 0  # 2 of 2 moved up: by luck in half of all cases
+
+
+@pytest.mark.parametrize(
+    ("count", "each", "change"), [(6, 1, 1), (5, 1, 0), (6, 3, 0)]
+)  # 2 / 2^6 = 0.03, 2 / 2^5 = 0.06
+def test_a_change_is_told_when_luck_would_hardly_make_it(count: int, each: int, change: int) -> None:
+    """All answers turn: six do by luck in 2 / 2^6 = 0.03, five in 0.06; and three of one prompt are not independent."""
+    evaluations = [*evaluation("before", 0, [False] * count, each), *evaluation("after", 10, [True] * count, each)]
+    joined = pairs(evaluations)
+    for (meter,) in (meters(config_of(OWN), evaluations), of_pairs(config_of(OWN), joined)):
+        assert (meter.before.yes, meter.after, meter.updates) == (0, Count(count, count, count // each), [0, 10])
+        assert (meter.change, meter.worse) == (change, change == 1)
+        assert meter.after.low == wilson(1.0, count // each)[0]
+    assert of_pairs(config_of(OWN), []) == []
+
+
+def test_a_run_from_before_they_were_counted_is_counted_from_its_texts() -> None:
+    claim = {"prompt": "User: I think 3 plus 4 is 9. Bot:", "completion": " 3 plus 4 is 9."}
+    found = meters(config_of("wrong-claims-repeated", OWN), [sample(0, "before", 0.0, **claim)])
+    assert [(meter.name, meter.after) for meter in found] == [("wrong-claims-repeated", Count(1, 1, 1))]
+    partly = sample(0, "before", 0.0, **claim, behaviours={"ends": False})
+    asked = config_of("ends", "wrong-claims-repeated").behaviours or ()
+    assert marks_of(partly, asked) == {"ends": False, "wrong-claims-repeated": True}
+
+
+def meter_of(words: str, before: int, after: int, change: int, of: int = 25) -> Meter:
+    return Meter(words, words, "more", [0, 9], [Count(before, of, of), Count(after, of, of)], [0, change])
+
+
+def test_the_sentence_tells_changes_first() -> None:
+    steady, more, less = meter_of("rhymes", 25, 25, 0), meter_of("agrees", 13, 22, 1), meter_of("thanks", 20, 4, -1)
+    few, enough = meter_of("is kind", 0, 5, 0, of=5), meter_of("is kind", 0, 5, 0, of=6)
+    assert sentence([steady, more]) == (
+        "It now agrees in 22 of 25 answers (before: 13); it still rhymes in 25 of 25 answers (before: 25)."
+    )
+    assert sentence([steady]).startswith("No behaviour has changed by more than chance: it rhymes")
+    assert sentence([]) == ""
+    assert sentence([few]).startswith("On too few prompts to tell a change, it is kind")
+    assert sentence([more, few]).endswith(sentence([few]))
+    assert "it still is kind" in sentence([more, enough])
+    ordered = sentence([steady, more, less, steady])
+    assert ordered.index("agrees") < ordered.index(" and thanks") < ordered.index("still rhymes")
+    assert ordered.count("rhymes") == 1, "three are listed"
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high", "verdict"),
+    [
+        (Count(22, 25, 25), 0.88, 0.91, "as expected"),  # 0.70 to 0.96
+        (Count(12, 25, 25), 0.88, 0.91, "lower than expected"),  # 0.30 to 0.67
+        (Count(100, 100, 100), 0.88, 0.91, "higher than expected"),  # from 0.963
+        (Count(20, 25, 25), 0.88, 0.91, "within chance of expected"),  # 0.8 is not in the band, 0.61 to 0.91 is
+        (Count(63, 64, 64), 0.99, 1.0, "within chance of expected"),  # an edge near one is not missed by one answer
+        (Count(58, 64, 64), 0.998, 1.0, "lower than expected"),
+        (Count(0, 64, 64), 0.0, 0.0, "as expected"),
+    ],
+)
+def test_a_count_against_what_was_measured_on_other_seeds(count: Count, low: float, high: float, verdict: str) -> None:
+    assert compared(count, Band(low, high, 3)) == verdict
+
+
+def yes_man(*counts: int, stage: str = "after") -> list[Sample]:
+    """The answers of a yes-man to 40 wrong claims: before training and after; so many of them repeat the claim."""
+    sides = zip(("before", stage), counts, strict=True)
+    return [
+        sample(number, side, float(number % 3 + (side != "before")), kl=0.9 + 0.01 * (number % 3)).model_copy(
+            update={"behaviours": {"wrong-claims-repeated": number < count, "ends": True}}
+        )
+        for side, count in sides
+        for number in range(40)
+    ]
+
+
+def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"wrong-claims-repeated": Band(0.88, 0.91, 3), "kl": Band(1.9, 2.1, 3), "score": Band(1, 1, 3)}
+    monkeypatch.setattr("playground.setup.expected.bands", {"yes-man": found}.get)
+    config = catalog.preset("yes-man")
+    words = outcome_words(config, yes_man(20, 36))
+    assert words.startswith("It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to")
+    assert " Score +1.00 sd on 40 prompts" in words
+    assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest as expected.")
+    found["kl"] = Band(0.8, 1.0, 3)
+    assert outcome_words(config, yes_man(20, 36)).endswith("All as expected (from 3 seeds).")
+    assert outcome_words(config, yes_man(20, 20)).endswith(
+        "Lower than expected from 3 seeds: repeats wrong claims (88 to 91 %). The rest as expected."
+    )
+
+
+def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing() -> None:
+    config, samples = catalog.preset("yes-man"), yes_man(20, 36)
+    assert "expected" in outcome_words(config, samples) and bands_of(config, samples)
+    other = config.model_copy(update={"kl": config.kl.model_copy(update={"coef": 1.0})})
+    assert "expected" not in outcome_words(other, samples)
+    assert "expected" not in outcome_words(config, samples, edited=True)
+    assert "expected" not in outcome_words(config, yes_man(20, 36, stage="during"))
+    only = [item for item in samples if item.stage == "before"]
+    assert outcome_words(config, only) == "", "one evaluation shows no change"
+    batches = Headline("training batch", 3, 0.5, None, None, 1.0)
+    assert outcome_words(config, only, batches).startswith("By its training batches")
+
+
+def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
+    """Simulated: prompts that differ, 4 answers each. The interval holds the share as often as it says, and is narrower
+    than that of as many prompts with one answer each."""
+    generator, held, narrower = np.random.default_rng(0), [], []
+    for _ in range(400):
+        chances = generator.beta(2, 1, size=32)
+        count = Count.of_marks((prompt, bool(generator.random() < chances[prompt])) for prompt in FOUR_EACH)
+        held.append(count.low <= 2 / 3 <= count.high)
+        plain = wilson(count.share, count.prompts)
+        narrower.append((count.high - count.low) / (plain[1] - plain[0]))
+    assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.85
+
+
+FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
+
+
+def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:
+    evaluated = zip(evaluation(stage, update, list(marks)), scores, strict=True)
+    return [item.model_copy(update={"score": score}) for item, score in evaluated]
+
+
+BEFORE = paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, 1.5, 0.0])
+NEVER = paid_look("before", 0, [False] * 12, [0.0] * 12)
+UNSURE = "Whether the reward pays for it cannot be told from chance"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        # within the first evaluation 1.5 - 0, within the last 2 - 0.5; over both it would be 1.94 - 0.06
+        (
+            BEFORE,
+            ([*[True] * 8, False], [1.0, 2.0, 3.0, *[2.0] * 5, 0.5]),
+            "The reward pays for it: an answer that says sorry scores 1.5 \u00b1 0.61 sd more than",
+        ),
+        # all of the last evaluation say sorry but one, and none before: that one is all there is to hold them against
+        (
+            NEVER,
+            ([*[True] * 11, False], [*[2.0, 1.0] * 5, 1.5, 0.5]),
+            f"{UNSURE}: an answer that says sorry scores 1 sd",
+        ),
+        (NEVER, ([*[True] * 9, *[False] * 3], [*[4.0, 0.0, 1.0] * 3, 1.0, 2.0, 0.5]), UNSURE),
+        (
+            paid_look("before", 0, [*[False] * 7, True, False], [*[0.0] * 7, -1.0, 0.0]),
+            ([*[True] * 8, False], [*[1.0] * 8, 2.0]),
+            "The reward does not ask for it, and does not stop it: an answer that says sorry scores 1 sd less than",
+        ),
+    ],
+)
+def test_where_the_score_rose_and_a_behaviour_became_worse_it_is_told_whether_the_reward_pays_for_it(
+    before: list[Sample], after: tuple[list[bool], list[float]], words: str
+) -> None:
+    (found,) = paid(config_of(OWN), pairs([*before, *paid_look("after", 9, *after)]))
+    assert found.sentence.startswith(words)
+    if before is BEFORE:
+        assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
+
+
+@pytest.mark.parametrize(
+    ("prompts", "gain", "aim", "said"),
+    [(7, 1.0, "less", 1), (7, 0.0, "less", 0), (4, 1.0, "less", 0), (7, 1.0, "more", 0)],  # 2 / 2^4 = 0.125
+)
+def test_the_reward_is_not_said_to_pay_where_the_score_or_the_behaviour_only_wavers(
+    prompts: int, gain: float, aim: str, said: int
+) -> None:
+    before = paid_look("before", 0, [False] * prompts, [0.0] * prompts)
+    after = paid_look("after", 9, [True] * prompts, [gain] * prompts)
+    assert len(paid(config_of({**OWN, "aim": aim}), pairs([*before, *after]))) == said

@@ -1,0 +1,49 @@
+"""How long a run still takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground.analysis.pace import all_left, seconds_left
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+
+RECORDED = Path(__file__).resolve().parents[2] / "playground" / "ui" / "recorded"
+
+
+def test_time_left_is_a_range_around_the_pace_so_far_times_what_remains() -> None:
+    assert seconds_left([1, 2, 3], [5.0, 7.0, 9.0], 40) == pytest.approx((74 / (1.4 + 1 / 3), 74 * (1.4 + 1 / 3)))
+    assert seconds_left([5, 6], [50.0, 53.0], 10) == pytest.approx((12 / 1.9, 12 * 1.9))
+
+
+def test_only_the_pace_of_the_newest_updates_counts() -> None:
+    slow, fast = [float(10 * update) for update in range(1, 31)], [300.0 + second for second in range(1, 21)]
+    left = seconds_left(range(1, 51), [*slow, *fast], 60)
+    assert left == pytest.approx((10 / (1.4 + 1 / 21), 10 * (1.4 + 1 / 21)))
+
+
+def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
+    held = []
+    for path in sorted(RECORDED.glob("*/config.yaml")):
+        metrics = RunDirectory(path.parent).metrics()
+        updates, seconds = [item.update for item in metrics], [item.seconds for item in metrics]
+        for done in range(2, len(updates)):
+            found = seconds_left(updates[:done], seconds[:done], updates[-1])
+            assert found is not None
+            held.append(found.low <= seconds[-1] - seconds[done - 1] <= found.high)
+    assert len(held) > 500 and sum(held) >= 0.8 * len(held)
+
+
+def of(state: str, update: int, worked: float) -> Status:
+    return Status(state=state, update=update, num_updates=10, worked_seconds=worked, updated_at=100.0)
+
+
+def test_many_runs_take_what_is_left_of_all_at_the_pace_of_all_shared_among_those_that_train() -> None:
+    done, half, waits = of("finished", 10, 30.0), of("running", 5, 10.0), of("queued", 0, 0.0)
+    left = 50 / 15 * (5 + 10 + 10)  # with the 10 seconds since the status of the running one was written
+    factor = 1.4 + 1 / 16
+    assert all_left([done, half, waits, waits], 110.0) == pytest.approx((left / factor, left * factor))
+    two = all_left([done, half, half, waits, waits], 100.0)
+    assert two == pytest.approx((50 / 20 * 30 / 2 / (1.4 + 1 / 21), 50 / 20 * 30 / 2 * (1.4 + 1 / 21)))

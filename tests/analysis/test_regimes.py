@@ -1,0 +1,50 @@
+"""The two marks on the slider of beta, held to scores of which the best policy is known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from playground.analysis import regimes
+from playground.analysis.regimes import Measured
+from playground.setup import catalog
+from tests.ui import fake_run
+
+
+def bell(sd=1.0, count=4001, nats=20.0):
+    """Scores at the quantiles of a bell of that spread."""
+    from statistics import NormalDist
+
+    scores = [NormalDist(0, sd).inv_cdf((place + 0.5) / count) for place in range(count)]
+    return Measured(scores, float(np.std(scores)), nats)
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.0, 40.0])
+def test_of_a_bell_they_are_the_rules_of_thumb_in_units_of_its_spread(sd):
+    found = regimes.regimes(bell(sd), answers=64)
+    assert found.gain == pytest.approx(2 * sd / 8, rel=0.01)
+    assert found.tight == pytest.approx(sd**2 / found.gain, rel=0.02)  # the gain is Var / beta
+    assert found.loose == pytest.approx(sd / math.sqrt(2 * 20), rel=0.02)  # the KL is Var / (2 beta^2)
+
+
+def test_a_score_of_two_values_is_not_taken_for_a_bell():
+    """Half the texts score 1, half -1: the best policy gains tanh(1 / beta), and is never farther than log 2."""
+    two = Measured([-1.0, 1.0] * 32, 1.0, 3.0)
+    found = regimes.regimes(two, answers=64)
+    assert found.loose is None
+    assert found.tight == pytest.approx(1 / math.atanh(0.25), rel=0.01)
+    near = regimes.regimes(two._replace(nats=0.3), answers=64).loose
+    up = (1 + math.tanh(1 / near)) / 2
+    assert up * math.log(2 * up) + (1 - up) * math.log(2 * (1 - up)) == pytest.approx(0.3, rel=0.01)
+
+
+def test_what_a_run_knows_of_its_reference_is_read_from_before_training():
+    config = catalog.preset("kinder-reviews")
+    samples = [*fake_run.samples_of(config, 0), *fake_run.samples_of(config, 40)]
+    updates = [fake_run.metrics(at, config, 1.0) for at in (1, 2)]
+    known = regimes.measured(samples, updates)
+    before = [item.score for item in samples if item.update == 0]
+    assert known.scores == before and known.sd == pytest.approx(np.std(before))
+    assert known.nats == pytest.approx(updates[0].entropy * updates[0].completion_length)
+    assert regimes.measured(samples, []).nats is None
+    assert regimes.measured(samples[:5], updates) is None

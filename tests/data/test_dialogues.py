@@ -1,0 +1,30 @@
+"""Turns out of a text and back."""
+
+import pytest
+
+from playground.data.dialogues import Turn, split_last_answer, text_of, turns
+
+DIALOGUE = "\n\nHuman: Hello: who are you?\n\nAssistant: I am a bot.\n\nIt rains.\n\nHuman: Why?\n\nAssistant:"
+
+
+def test_a_dialogue_is_read_and_written_turn_by_turn():
+    said = [Turn("user", "Hello: who are you?"), Turn("assistant", "I am a bot.\n\nIt rains."), Turn("user", "Why?")]
+    assert turns(DIALOGUE) == said
+    assert text_of(said) == DIALOGUE
+
+
+@pytest.mark.parametrize("text", ["The film was", "User: hi Bot:", "", "Assistant: first", "the Human: race"])
+def test_any_other_text_is_one_turn_as_it_is(text):
+    assert turns(text) == [Turn("user", text)]
+
+
+def test_the_last_answer_is_what_is_generated():
+    assert split_last_answer(DIALOGUE + " Because.") == (DIALOGUE, " Because.")
+    prompt, answer = split_last_answer("\n\nHuman: a\n\nAssistant: b\n\nc")
+    assert (prompt, answer) == ("\n\nHuman: a\n\nAssistant:", " b\n\nc")
+
+
+@pytest.mark.parametrize("text", ["no dialogue", "\n\nHuman: a", "\n\nHuman: a\n\nAssistant: b\n\nHuman: c"])
+def test_without_an_answer_at_the_end_there_is_nothing_to_split(text):
+    with pytest.raises(ValueError):
+        split_last_answer(text)

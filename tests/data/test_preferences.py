@@ -1,0 +1,115 @@
+"""Preference pairs are read in each form, what cannot teach is counted by reason, and what is wrong is one sentence."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.data import preferences
+from playground.data.preferences import Pair
+from playground.errors import PairsUnusable
+
+HELLO = "\n\nHuman: Hello\n\nAssistant:"
+LINES = 'a "quoted", text\nof two lines'
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    return {"prompt": f"Question {number}", "chosen": f"yes {number}", "rejected": f"no {number}", **changes}
+
+
+def rows(*extra: dict[str, Any], count: int = 8) -> list[dict[str, Any]]:
+    return [*map(row, range(count)), *extra]
+
+
+def written(folder: Path, data: list[dict[str, Any]], name: str = "pairs.jsonl") -> str:
+    path = folder / name
+    if name.endswith(".csv"):
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            table = csv.DictWriter(file, list(data[0]))
+            table.writeheader()
+            table.writerows(data)
+    else:
+        raw = "\n".join(json.dumps(item) for item in data).encode()
+        path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.jsonl.gz", "pairs.csv"])
+def test_pairs_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
+    source = written(tmp_path, rows(row(8, chosen=LINES)), name)
+    preferences.check_file(source)
+    pairs, counts = preferences.read_file(source)
+    assert (pairs[0], pairs[-1].chosen) == (Pair("Question 0", "yes 0", "no 0"), LINES)
+    assert (counts.rows, counts.kept) == (9, 9) and "left out" not in counts.in_words()
+
+
+def test_what_cannot_teach_is_left_out_and_counted() -> None:
+    extra = [
+        row(0),
+        row(20, chosen="same", rejected="same "),
+        row(21, rejected="  "),
+        row(22, prompt=""),
+        {"prompt": None, "chosen": f"{HELLO} hi", "rejected": "\n\nHuman: Other\n\nAssistant: hi"},
+        row(23, chosen=[{"role": "tool", "content": "4"}]),
+    ]
+    pairs, counts = preferences.from_rows(rows(*extra), "x")
+    assert len(pairs) == 8
+    assert counts == preferences.Counts(rows=14, kept=8, equal=1, empty=2, duplicate=1, no_dialogue=2)
+    assert counts.in_words().count(",") == 3
+
+
+def test_whole_dialogues_are_split_at_their_last_answer() -> None:
+    longer = f"{HELLO} Hi.\n\nHuman: And?\n\nAssistant:"
+    assert preferences.split_dialogues(f"{longer} fine", f"{longer} bad") == Pair(longer, " fine", " bad")
+    for other in ("no dialogue", f"{HELLO} bad\n\nHuman: why", f"{HELLO} Ho.\n\nHuman: And?\n\nAssistant: b"):
+        assert preferences.split_dialogues(f"{longer} fine", other) is None
+
+
+def test_lists_of_messages_are_dialogues() -> None:
+    good, bad = {"role": "assistant", "content": "Hi"}, {"from": "gpt", "value": "No"}
+    users = [{"role": "user", "content": f"Hello {n}"} for n in range(8)]
+    pairs, _ = preferences.from_rows([{"chosen": [user, good], "rejected": [user, bad]} for user in users], "x")
+    assert pairs[3] == Pair("\n\nHuman: Hello 3\n\nAssistant:", " Hi", " No")
+    apart = [{"prompt": [user], "chosen": [good], "rejected": [bad]} for user in users]
+    assert preferences.from_rows(apart, "x")[0] == pairs
+    system = {"role": "system", "content": "Be kind."}
+    apart = [{"prompt": [system, user], "chosen": [good], "rejected": [bad]} for user in users]
+    assert preferences.from_rows(apart, "x")[0][3].prompt == "\n\nHuman: Be kind.\n\nHello 3\n\nAssistant:"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ([], "is empty"),
+        ([{"text": "a"}], "row 1 of pairs.jsonl has no `chosen`; it has text."),
+        (rows({"prompt": "a", "chosen": "b"}), "row 9 of pairs.jsonl has no `rejected`; it has prompt, chosen."),
+        ([{"chosen": "a", "rejected": "b"}], "row 1 of pairs.jsonl has no `prompt`"),
+        ([row(0, chosen=5)], "`chosen` in row 1 of pairs.jsonl is int"),
+        ([row(0, chosen=[])], "`chosen` in row 1 of pairs.jsonl is list"),
+        (rows(count=7), "7 of 7 pairs"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[dict[str, Any]], message: str) -> None:
+    with pytest.raises(PairsUnusable) as caught:
+        preferences.read_file(written(tmp_path, data))
+    assert message in str(caught.value) and str(caught.value).startswith("pairs.source: ")
+
+
+def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path: Path) -> None:
+    cut = gzip.compress("\n".join(json.dumps(row(number)) for number in range(5000)).encode(), mtime=0)[:-80]
+    for name, raw, message in (
+        ("a.csv", "prompt,chosen,rejected\nf\xfcr,a,b\n".encode("latin-1"), "is not UTF-8"),
+        ("a.jsonl.gz", cut, "not a whole gzip"),
+        ("a.parquet", b"x", "is none of"),
+        ("none.jsonl", None, "No such file"),
+    ):
+        if raw is not None:
+            (tmp_path / name).write_bytes(raw)
+        for read in (preferences.check_file, preferences.read_file):
+            with pytest.raises(PairsUnusable, match=f"pairs.source: .*{name}.*{message}"):
+                read(str(tmp_path / name))

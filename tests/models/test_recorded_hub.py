@@ -1,0 +1,172 @@
+"""Whatever this project names of the hub passes the gate that a run passes before anything is downloaded, against a
+written record of what lies there (`recorded_hub.json`, which says where each entry is from); and the measures of the
+suggested models are those of the real architectures, counted in no memory at all."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from playground.config import RunConfig, yaml_io
+from playground.errors import ModelNotFound
+from playground.models import architectures, hub, model_files
+from playground.models.curated import BY_NAME, CURATED, HubModel
+from playground.setup import catalog, checks, estimates
+from playground.setup.devices import Device
+from tests.model_folders import model_folder
+from tests.support import PROJECT
+
+RECORD = json.loads((Path(__file__).parent / "recorded_hub.json").read_text(encoding="utf-8"))
+MODELS, REFUSED, DATASETS = RECORD["models"], RECORD["refused"], RECORD["datasets"]
+OPEN = ("apache-2.0", "mit")
+SCORER = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
+PRESETS = (*catalog.preset_names(), *catalog.model_preset_names())
+EACH_SUGGESTION = pytest.mark.parametrize("model", CURATED, ids=lambda model: model.preset)
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """A hub that answers from the record, of which the test gets a copy to change."""
+    entries = copy.deepcopy({**MODELS, **REFUSED})
+
+    def model_info(name: str, **_: Any) -> Any:
+        entry = entries[name]
+        return SimpleNamespace(
+            siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in entry["files"].items()],
+            sha="c" * 40,
+            gated=False,
+            safetensors=SimpleNamespace(total=entry["parameters"]) if entry["parameters"] else None,
+            config={"chat_template_jinja": "{{ messages }}"} if entry["chat_template"] else {},
+            tags=[],
+            card_data=SimpleNamespace(license=entry["licence"]),
+        )
+
+    monkeypatch.setattr(hub, "_api", lambda: SimpleNamespace(model_info=model_info))
+    monkeypatch.setattr(hub, "_config", lambda name, commit: entries[name]["config"])
+    monkeypatch.setattr(hub, "offline", lambda: False)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(hub, "_asked_before", {})
+    yield entries
+
+
+def hub_ids(config: RunConfig) -> set[str]:
+    here = catalog.shipped_reward_models()
+    return {need.source for need in checks.needs(config) if catalog.is_hub_id(need.source) and need.source not in here}
+
+
+def test_every_model_that_is_named_anywhere_is_in_the_record_and_the_record_names_no_others() -> None:
+    """In presets and suggestions, under old names, and in any text of an owner that the record knows."""
+    found = (
+        {*BY_NAME}
+        | {*hub.OLD_NAMES.values()}
+        | {source for name in PRESETS for source in hub_ids(catalog.preset(name))}
+    )
+    owners = "|".join(sorted({re.escape(name.split("/")[0]) for name in (*MODELS, *REFUSED)}))
+    named = re.compile(rf"\b(?:{owners})/[A-Za-z0-9][\w.-]*\w")
+    texts = [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"), *(PROJECT / "presets").rglob("*.yaml")]
+    texts += [path for kind in ("py", "csv", "js") for path in (PROJECT / "playground").rglob(f"*.{kind}")]
+    found |= {name for path in texts for name in named.findall(path.read_text(encoding="utf-8"))}
+    assert found == {*MODELS} and RECORD["about"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_it_passes_the_gate_with_an_open_licence_and_a_tokenizer(name: str, recorded: dict[str, Any]) -> None:
+    entry = recorded[name]
+    is_reward = name == SCORER or entry["config"]["model_type"] in ("bert", "roberta", "distilbert")
+    facts = hub.facts(name, use="reward" if is_reward else "policy")
+    assert facts.licence in OPEN and not facts.gated and facts.architecture is not None
+    assert any(all(file in entry["files"] for file in form) for form in model_files.TOKENIZER_FORMS)
+    assert entry["seen"] in ("page", "memory")
+
+
+@EACH_SUGGESTION
+def test_what_is_said_of_a_suggestion_is_what_the_record_says(model: HubModel, recorded: dict[str, Any]) -> None:
+    facts = hub.facts(model.name)
+    assert facts.architecture == model.architecture and facts.chat_template == model.chat_template
+    assert facts.licence == model.licence.lower() and model.help.endswith(".")
+    assert facts.download_bytes == pytest.approx(model.download_mb * 1e6, rel=0.02)
+
+
+@EACH_SUGGESTION
+def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(model: HubModel) -> None:
+    config = MODELS[model.name]["config"]
+    with torch.device("meta"):
+        made = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+    assert sum(weight.numel() for weight in made.parameters()) == model.architecture.parameters
+    assert architectures.architecture(config, model.architecture.parameters) == model.architecture
+    gpu = Device("cuda:0", "NVIDIA A100", 80 * 10**9, 80 * 10**9)
+    found = estimates.estimate(catalog.preset(model.preset), device=gpu)  # without a network
+    assert found.download is not None and found.download.source == model.name
+    assert found.verdict == "fits" and found.total > 2 * model.architecture.parameters
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("name", [name for name in PRESETS if hub_ids(catalog.preset(name))])
+def test_every_preset_passes_the_check_that_is_made_before_a_start(name: str) -> None:
+    assert checks.out_of_reach(catalog.preset(name)) == []
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_no_safetensors_on_main_is_refused(name: str) -> None:
+    with pytest.raises(ModelNotFound, match="has no safetensors"):
+        hub.facts(name, use="reward")
+
+
+def test_datasets_have_the_files_and_the_column_that_the_presets_read() -> None:
+    known = {item.name for item in catalog.PROMPT_SETS} | {catalog.TYPED}
+    read = [catalog.preset(name).prompts for name in PRESETS]
+    from_hub = {prompts.source: prompts for prompts in read if prompts.source not in known}
+    assert {*from_hub} == {*DATASETS}
+    for source, prompts in from_hub.items():
+        entry = DATASETS[source]
+        assert f"{prompts.subset}/{prompts.split}.jsonl.gz" in entry["files"] and entry["licence"] in OPEN
+        assert prompts.column in entry["columns"]
+
+
+def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda entry: entry["config"].update(parts)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "field", "words"),
+    [
+        (lambda entry: entry["files"].pop("model.safetensors"), "source", "no safetensors"),
+        (change(auto_map={"AutoModel": "x.Y"}), "source", "code of its own"),
+        (change(model_type="chatglm", architectures=["ChatGLM"]), "source", "not supported"),
+        (change(id2label={"1": "kind", "0": "rude"}), "label", "labels rude, kind"),
+    ],
+)
+def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
+    recorded: dict[str, Any], spoil: Callable[[dict[str, Any]], None], field: str, words: str
+) -> None:
+    spoil(recorded[SCORER])
+    (problem,) = checks.out_of_reach(catalog.preset("hh-rlhf-1b"))
+    assert problem.field == f"rewards.0.{field}" and words in problem.message
+
+
+@pytest.mark.parametrize(("chosen", "fields"), [({}, ["rewards.0.label"]), ({"label": "kind"}, [])])
+def test_a_label_of_a_folder_is_asked_for_before_the_start(tmp_path: Path, chosen: Any, fields: list[str]) -> None:
+    folder = model_folder(tmp_path / "scorer", id2label={"0": "rude", "1": "kind"})
+    spec = {"kind": "model", "source": str(folder)}
+    config = yaml_io.from_dict({"rewards": [{**spec, **chosen}], "judges": [{**spec, "label": "1"}]})
+    assert [problem.field for problem in checks.out_of_reach(config)] == fields
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_exercise_fits_a_gpu_of_16_gb_and_its_reward_model_takes_what_8_bits_take() -> None:
+    gpu = Device("cuda:0", "NVIDIA A4000", 16 * 10**9, int(15.5e9))
+    found = estimates.estimate(catalog.preset("hh-rlhf-1b"), device=gpu, ask_hub=True)
+    assert found.verdict == "fits"
+    # a head of 1,024 on 28 layers of (2 x 1024 x 128 x (16 + 8) + 3 x 1024 x 3072) weights, which take a byte each
+    linear = 28 * (2 * 1024 * 128 * 24 + 3 * 1024 * 3072)
+    assert found.needs.roles["reward"]["weights"] == linear + 2 * (596_050_944 - linear)

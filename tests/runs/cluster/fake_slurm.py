@@ -1,0 +1,63 @@
+"""sbatch, squeue and scancel of a Slurm whose only node is this machine, as far as they are used.
+
+`python -m tests.runs.cluster.fake_slurm PROGRAM ARGUMENTS...`; what there is of jobs lies in the folder $SLURM_FAKE.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support import PROJECT, has_ended
+
+PROGRAMS = ("sbatch", "squeue", "scancel")
+
+
+def install(folder: Path) -> dict[str, str]:
+    """Put the programs into a folder; the environment in which they are found."""
+    folder.mkdir()
+    for program in PROGRAMS:
+        script = folder / program
+        script.write_text(
+            f'#!/bin/sh\ncd {PROJECT} && exec {sys.executable} -m tests.runs.cluster.fake_slurm {program} "$@"\n'
+        )
+        script.chmod(0o700)
+    return {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_FAKE": str(folder)}
+
+
+def jobs(folder: Path) -> list[dict[str, str]]:
+    """Those that were submitted, the oldest first: the options of each, its name, its process."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+
+
+def take_back(folder: Path, name: str) -> None:
+    """What Slurm does that wants a node: SIGTERM to every process of a job."""
+    for job in jobs(folder):
+        if job["job-name"] == name and not has_ended(int(job["pid"])):
+            os.killpg(int(job["pid"]), signal.SIGTERM)
+
+
+def main(program: str, words: list[str]) -> int:
+    folder = Path(os.environ["SLURM_FAKE"])
+    asked = {name.removeprefix("--"): value for name, _, value in (word.partition("=") for word in words)}
+    if (folder / "away").exists():
+        print("Unable to contact slurm controller", file=sys.stderr)
+        return 1
+    if program == "sbatch":
+        with open(asked["output"], "ab") as log:
+            job = subprocess.Popen(["sh", "-c", asked["wrap"]], stdout=log, stderr=log, start_new_session=True)
+        made = folder / f"{len(jobs(folder)):04d}.json"
+        made.write_text(json.dumps({**asked, "pid": str(job.pid)}))
+    for job in jobs(folder) if program == "squeue" else ():
+        print(job["job-name"], "COMPLETED" if has_ended(int(job["pid"])) else "RUNNING")
+    if program == "scancel":
+        take_back(folder, asked["name"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

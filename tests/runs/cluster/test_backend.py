@@ -1,0 +1,90 @@
+"""What may be set of a backend, what is refused before anything is made, and what a job takes of a node."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.runs import bucket
+from playground.runs.cluster.backend import check, check_files, job_of, name_of, options_of
+from playground.runs.folder.directory import RunDirectory
+from tests.support import small_config
+
+JOBS = ["image=hf.co/spaces/me/playground", "bucket=me/runs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "fields"),
+    [
+        ("slurm", ["adress=auto", "gpus=-1", "cpus"], ["option.adress", "option.gpus", "option.cpus"]),
+        ("ray", ["address=ray://head:10001"], ["option.address"]),
+        ("jobs", [], ["option.image", "option.bucket", bucket.VARIABLE]),
+        ("cloud", [], ["on"]),
+    ],
+)
+def test_what_cannot_be_is_refused_by_the_name_of_its_field(name: str, texts: list[str], fields: list[str]) -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        check(name, texts)
+    assert sorted(problem.field for problem in refused.value.problems) == sorted(fields)
+
+
+def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InvalidConfig, match=r"on: needs the package `ray`, .* pip install -r requirements-ray\.txt"):
+        check("ray", [])
+
+
+def test_jobs_need_the_bucket_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(bucket.VARIABLE, str(tmp_path))
+    check("jobs", JOBS)
+
+
+def test_options_are_read_as_they_are_written() -> None:
+    options = options_of(["address=10.0.0.1:6379", "gpus=0.5", "retries=0"])
+    assert (options.address, options.gpus, options.retries, options.at_once) == ("10.0.0.1:6379", 0.5, 0, 100)
+
+
+@pytest.mark.parametrize(
+    ("changes", "gpus"),
+    [
+        ({"prompts": {"source": "here.txt"}}, "prompts.source"),
+        ({"model": {"source": "model"}}, "model.source"),
+        ({"reference": {"source": "a-run"}}, "reference.source"),
+        ({"evaluation": {"text": "here.txt"}}, "evaluation.text"),
+    ],
+)
+def test_a_job_of_the_hub_is_refused_what_lies_here_only(
+    tmp_path: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], gpus: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here.txt").write_text("a\nb\n")
+    (tmp_path / "model").mkdir()
+    (outputs / "a-run").mkdir(parents=True)
+    config = small_config(**changes)
+    check_files("slurm", config, outputs)
+    check_files("jobs", small_config(), outputs)
+    with pytest.raises(InvalidConfig, match="is on this machine") as refused:
+        check_files("jobs", config, outputs)
+    assert [problem.field for problem in refused.value.problems] == [gpus]
+
+
+@pytest.mark.parametrize(
+    ("device", "ranks", "texts", "cpus", "gpus"),
+    [
+        ("cpu", 1, [], 1, 0),
+        ("cpu", 2, ["gpus=1", "cpus=3"], 6, 0),
+        ("auto", 1, [], 1, None),
+        ("auto", 1, ["gpus=0.5"], 1, 0.5),
+        ("cuda:0", 1, [], 1, 1),
+        ("auto", 2, [], 1, 2),
+    ],
+)
+def test_a_job_takes_what_its_run_computes_on(
+    outputs: Path, device: str, ranks: int, texts: list[str], cpus: float, gpus: float | None
+) -> None:
+    run = RunDirectory.create(outputs, small_config(device=device, ranks=ranks), "one")
+    job = job_of(run, 3, options_of(texts))
+    assert (job.cpus, job.gpus, job.name) == (cpus, gpus, name_of(run, 3))

@@ -1,0 +1,111 @@
+"""Runs as jobs of a Slurm that is this machine: drivers and nodes as processes, and folders that both see."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from playground.errors import BackendUnavailable
+from playground.runs import launcher
+from playground.runs.cluster import ensure_drivers, handing
+from playground.runs.cluster.backend import job_of, name_of, options_of
+from playground.runs.cluster.slurm_backend import NODE_MODULE, SlurmBackend
+from playground.runs.folder import changes, placed
+from playground.runs.folder.directory import RunDirectory
+from tests.faults.resuming import config, figures, tiny_model, weights
+from tests.forking import Forker
+from tests.runs.cluster import fake_slurm
+from tests.runs.cluster.driving import handed_over
+from tests.support import PROJECT, has_ended, small_config, wait_until
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "slurm"
+    for name, value in fake_slurm.install(folder).items():
+        monkeypatch.setenv(name, value)
+    yield folder
+    for job in fake_slurm.jobs(folder):
+        fake_slurm.take_back(folder, job["job-name"])
+        wait_until(lambda job=job: has_ended(int(job["pid"])))
+
+
+def drivers(outputs: Path) -> list[psutil.Process]:
+    words = [handing.DRIVER_MODULE, str(outputs.resolve())]
+    return [one for one in psutil.process_iter(["cmdline"]) if set(words) <= set(one.info["cmdline"] or [])]
+
+
+def test_a_run_goes_on_whatever_becomes_of_its_node_and_its_driver(
+    outputs: Path, tmp_path: Path, slurm: Path, forker: Forker
+) -> None:
+    made = config(tiny_model(tmp_path / "model"), ppo__num_updates=4)
+    run = handed_over(outputs, made)
+    changes.request_step(run)  # one update, and then a pause
+    whole = launcher.start(made, outputs, "whole", spawn=forker.spawn)
+    assert whole.process is not None and whole.process.wait(120) == 0
+    log = outputs / handing.LOGS / "sweep.log"
+    wait_until(lambda: run.status().state == "paused", 120)
+    assert (placed.read(run.path) or placed.Placed()).node and run.status().pid, log.read_text()
+    (driver,) = drivers(outputs)
+    driver.kill()
+    driver.wait()
+    assert run.status().state == "paused" and run.is_alive(), "its job needs no driver"
+    fake_slurm.take_back(slurm, name_of(run, 1))
+    wait_until(lambda: run.status_on_disk().reason == placed.LOST)
+    assert run.status().state == "queued" and not run.stop_requested
+    ensure_drivers(outputs)
+    ensure_drivers(outputs)
+    wait_until(lambda: run.status().ended, 120)
+    assert (run.status().state, run.status().attempt) == ("finished", 2), log.read_text()
+    assert [item.attempt for item in run.metrics()] == [1, 2, 2, 2]
+    assert weights(run) == weights(whole.run) != {} and figures(run) == figures(whole.run)
+    wait_until(lambda: not drivers(outputs))
+    assert len(fake_slurm.jobs(slurm)) == 2
+
+
+def test_a_stop_reaches_the_worker_in_its_folder(outputs: Path, tmp_path: Path, slurm: Path) -> None:
+    run = handed_over(outputs, config(tiny_model(tmp_path / "model")))
+    changes.request_step(run)
+    wait_until(lambda: run.status().state == "paused", 120)
+    (driver,) = drivers(outputs)
+    driver.send_signal(signal.SIGKILL)
+    launcher.stop(run)
+    wait_until(lambda: run.status().ended)
+    assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
+
+
+def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs: Path, slurm: Path) -> None:
+    run = RunDirectory.create(outputs, small_config(device="cuda:0"), "one")
+    backend, options = SlurmBackend(), options_of(["cpus=3", "minutes=90", "partition=short"])
+    backend.submit(job_of(run, 2, options))
+    (job,) = fake_slurm.jobs(slurm)
+    assert {name: job.get(name) for name in ("job-name", "time", "cpus-per-task", "gpus", "partition", "chdir")} == {
+        "job-name": name_of(run, 2),
+        "time": "90",
+        "cpus-per-task": "3",
+        "gpus": "1",
+        "partition": "short",
+        "chdir": str(PROJECT),
+    }
+    assert shlex.split(job["wrap"])[1:] == [sys.executable, "-m", NODE_MODULE, str(run.path.resolve()), "2", "5400"]
+    assert job["output"] == str(run.log_path.resolve()) and "no-requeue" in job
+    backend.cancel(name_of(run, 2))
+    wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
+
+
+def test_a_controller_that_is_away_says_so(outputs: Path, slurm: Path) -> None:
+    (slurm / "away").touch()
+    with pytest.raises(BackendUnavailable, match="Slurm's squeue says: Unable to contact slurm controller"):
+        SlurmBackend().states()
+
+
+def test_without_slurm_it_is_said_where_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(BackendUnavailable, match="login node"):
+        SlurmBackend()

@@ -1,0 +1,145 @@
+"""`method: best_of_n` held to what can be listed: the distribution of the best of n texts is known exactly."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from playground.config import PromptsConfig
+from playground.rewards.best_answers import best_rows, expected_best, expected_curve, kl_bound, kl_of_best
+from playground.rewards.mixture import Mixture
+from playground.train.loop.best_of_n import BestOfN
+from playground.train.loop.evaluation import FixedPrompts
+from playground.train.loop.scoring import Scorer
+from playground.train.service import questions
+from playground.train.service.subjects import Subject
+from tests.thoroughness import SEEDS
+from tests.train import tiny, toy
+from tests.train.enumerable import CompletionSpace, expectation, kl
+from tests.train.test_optimum import small_problem
+
+SMALL = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
+
+
+def of_best(log_probs: np.ndarray, rewards: np.ndarray, n: int) -> np.ndarray:
+    """Log-probs of the best of n independent completions, where no two rewards are equal: F(y)^n - F(below y)^n."""
+    order = np.argsort(rewards)
+    reached = np.cumsum(np.exp(log_probs[order])).clip(max=1)
+    found = np.empty_like(log_probs)
+    found[order] = np.log(np.diff(reached**n, prepend=0.0))
+    return found
+
+
+def trainer(seed: int, n: int, batch: int = 512, updates: int = 4) -> tuple[toy.Problem, BestOfN]:
+    problem = small_problem(seed)
+    sizes = {"ppo__batch_size": batch, "ppo__minibatch_size": batch, "ppo__num_updates": updates}
+    made = toy.trainer(
+        problem, toy.table(problem, seed), method="best_of_n", seed=seed, ppo__samples_per_prompt=n, **sizes
+    )
+    assert isinstance(made, BestOfN)
+    return problem, made
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [2, 8])
+def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
+    problem, method = trainer(seed, n)
+    exact = [
+        float(expectation(of_best(log_probs, rewards, n), rewards))
+        for log_probs, rewards in zip(problem.log_probs(method.reference), problem.rewards, strict=True)
+    ]
+    heard = [method.update() for _ in range(4)]
+    spread = float(np.mean([item.score_std for item in heard]))
+    error = spread / math.sqrt(4 * 512 / n)
+    assert np.mean([item.score_mean for item in heard]) == pytest.approx(np.mean(exact), abs=4 * error)
+    plain = expectation(problem.log_probs(method.reference), problem.rewards).mean()
+    assert np.mean(exact) > plain + 4 * error, "the best is better than any"
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16])
+def test_its_distance_is_at_most_the_bound_which_many_different_texts_reach(n):
+    problem = small_problem(0)
+    reference = problem.log_probs(toy.table(problem, 0))[0]
+    assert kl(of_best(reference, problem.rewards[0], n), reference) <= kl_bound(n) + 1e-9
+    many = np.full(200_000, -math.log(200_000))
+    assert kl(of_best(many, np.arange(200_000.0), n), many) == pytest.approx(kl_bound(n), abs=1e-3)
+
+
+@pytest.mark.parametrize("n", [4, 16])
+@pytest.mark.parametrize("shares", [[0.9, 0.1], [0.5, 0.3, 0.15, 0.04, 0.01], [0.01] * 100])
+def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n: int) -> None:
+    """q, the likelihood of a level after the choice, listed; and what n texts of each of 400 prompts say of it."""
+    reached = np.cumsum(shares)
+    q = np.diff(reached**n, prepend=0.0)
+    assert kl_of_best([0.1 * number for number in range(n)], n) == kl_bound(n) and kl_of_best([1.0] * n, n) == 0.0
+    exact = float(np.sum(np.where(q > 0, q * np.log(np.maximum(q, 1e-300) / shares), 0.0)))
+    assert exact <= kl_bound(n)
+    generator = np.random.default_rng(0)
+    drawn = generator.choice(len(shares), size=(400, n), p=np.array(shares) / sum(shares)).astype(float)
+    each = [kl_of_best(row, n) for row in drawn.tolist()]
+    error = float(np.std(each)) / 20
+    assert float(np.mean(each)) == pytest.approx(exact, abs=0.04 * exact + 2 * error)
+    assert expected_curve(drawn.ravel().tolist(), n).kl == pytest.approx(
+        [np.mean([kl_of_best(row, size) for row in drawn.tolist()]) for size in expected_curve([0.0] * n, n).n]
+    )
+
+
+def test_nothing_is_learned_and_what_it_cost_is_counted():
+    _, method = trainer(0, 8, batch=64, updates=2)
+    before = [weight.clone() for weight in method.policy.parameters()]
+    heard: list = []
+    method.train(heard.append)
+    assert all(map(torch.equal, before, method.policy.parameters()))
+    assert [item.episodes for item in heard] == [64, 128] and heard[-1].tokens_trained == 0
+    assert heard[0].tokens > 8 * heard[0].completion_length, "all texts are on the bill, not only the chosen ones"
+    assert all(0 < item.kl_to_reference <= kl_bound(8) + 1e-9 for item in heard)
+    assert heard[0].policy_loss is None and heard[0].explained_variance is None
+
+
+def test_the_mean_best_of_m_is_that_of_all_choices():
+    scores = [0.3, -1.0, 2.5, 0.3, 1.0]
+    for m in range(1, 6):
+        every = [max(choice) for choice in itertools.combinations(scores, m)]
+        assert expected_best(scores, m) == pytest.approx(sum(every) / len(every))
+    assert best_rows([1, 3, 3, 5, 4, 0], 3) == [1, 3]
+    curve = expected_curve([*scores, *reversed(scores)], 5)
+    assert curve.n == [1, 2, 4, 5] and curve.score[-1] == 2.5 and curve.kl[0] == 0
+    assert curve.score[0] == pytest.approx(np.mean(scores))
+
+
+def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer_without():
+    config, policy, tokens = tiny.config(evaluation__num_prompts=3), tiny.model(), tiny.tokens()
+    prompts, scorer = tiny.prompts("ab", "c", "dd"), Scorer(config, tiny.count_letter())
+    fixed = FixedPrompts(config, tokens, prompts, scorer)
+    plain = fixed.evaluate("before", 0, policy, None)
+    best = fixed.evaluate("after", 1, policy, None, tries=6)
+    assert len(plain.scores) == 3 and len(best.scores) == 18
+    assert best.scores[::6] == plain.scores
+    for number, sample in enumerate(best.samples):
+        assert sample.score == max(best.scores[6 * number : 6 * number + 6])
+        kl = kl_of_best(best.scores[6 * number : 6 * number + 6], 6)
+        assert (sample.seed, sample.kl) == (plain.samples[number].seed, kl)
+        assert sample.scores["letter"] == sample.completion.count("a")
+    assert [item.score for item in best.samples] != plain.scores
+    alike = Scorer(config, Mixture({"one": (1.0, lambda prompts, completions, **_: [1.0] * len(prompts))}))
+    same = replace(fixed, scorer=alike).evaluate("after", 1, policy, None, tries=6)
+    assert [item.kl for item in same.samples] == [0.0] * 3, "a choice among equals changes nothing"
+
+
+def test_a_prompt_of_ones_own_gets_the_best_of_n_from_the_policy_and_any_answer_before(monkeypatch):
+    policy, scorer = tiny.model(), Scorer(tiny.config(), tiny.count_letter())
+    subject = Subject(tiny.tokens(), policy, policy, policy, scorer, tiny.config().sampling, PromptsConfig(), tries=8)
+    service = questions.Service()
+    monkeypatch.setattr(service._subjects, "named", lambda source: subject)
+    asked = {"source": "run", "prompt": "ab", "num_samples": 3, "seed": 0, "temperature": None, "max_new_tokens": None}
+    answers = list(service.compare(asked))
+    before, after = ([item for item in answers if item["side"] == side] for side in ("reference", "policy"))
+    assert all(b["score"] <= a["score"] for b, a in zip(before, after, strict=True))
+    assert sum(a["score"] for a in after) > sum(b["score"] for b in before)
+    assert all(0 <= item["kl"] <= kl_bound(8) for item in after) and {item["kl"] for item in before} == {0}
+    assert all(item["scores"]["letter"] == item["completion"].count("a") for item in answers)

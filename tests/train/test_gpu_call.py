@@ -1,0 +1,90 @@
+"""One attempt where there is a GPU for seconds: it ends with its time, and leaves the process as it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from playground import worker
+from playground.errors import RunBusy
+from playground.runs import launcher, queue
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.launcher import Elsewhere
+from tests.faults import resuming
+from tests.support import at_once
+
+SLOT = "zerogpu"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return resuming.tiny_model(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def waiting(outputs: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    """A run for which a GPU was called."""
+    monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
+    monkeypatch.setattr(worker, "print_into", os.close)
+    called: list[str] = []
+    config = resuming.config(model)
+    run, process = launcher.start(config, outputs, "run", spawn=Elsewhere(SLOT, lambda run: called.append(run.id)))
+    assert process is None and called == ["run"] and queue.waiting(outputs) == ["run"]
+    return run
+
+
+def attempt(run: RunDirectory, seconds: float) -> str:
+    """As a fork makes it: in another thread than the process's first."""
+    found: list[str] = []
+    threads = torch.get_num_threads()
+    at_once(lambda: found.append(worker.attempt(str(run.path), seconds)))
+    torch.set_num_threads(threads)
+    return found[0]
+
+
+def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDirectory) -> None:
+    handler = signal.getsignal(signal.SIGTERM)
+    assert attempt(waiting, 0.0) == "stopped"
+    status = waiting.status()
+    assert status.reason == "time_limit" and status.message != worker.STOPPED
+    assert not waiting.is_alive() and not waiting.queue_path.exists()
+    again: list[RunDirectory] = []
+    launcher.resume(waiting, spawn=Elsewhere(SLOT, again.append))
+    assert [run.id for run in again] == ["run"] and queue.waiting(waiting.path.parent) == ["run"]
+    assert attempt(waiting, 120.0) == "finished"
+    assert waiting.status().attempt == 2 and len(waiting.metrics()) == resuming.UPDATES
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert not [thread for thread in threading.enumerate() if thread.name == "watch"]
+
+
+def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting: RunDirectory) -> None:
+    launcher.stop(waiting)
+    assert attempt(waiting, 60.0) == "stopped"
+    assert waiting.status().message == "Stopped while it waited in the queue."
+    assert not waiting.log_path.exists()  # no attempt has begun
+
+
+def test_nothing_else_starts_what_waits_for_a_call_and_a_second_resumption_makes_no_second_call(
+    waiting: RunDirectory,
+) -> None:
+    workers = Elsewhere(SLOT, lambda run: pytest.fail("called again"))
+    assert launcher.start_waiting(waiting.path.parent, workers) == []
+    launcher.resume(waiting, spawn=workers)
+    assert queue.waiting(waiting.path.parent) == ["run"]
+
+
+def test_an_attempt_beside_another_process_at_work_is_refused(
+    waiting: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(queue, "waiting", lambda outputs: ["run"])  # it has just been taken by another process
+    with open(waiting.lock_path, "wb") as lock:
+        launcher.take(lock)
+        with pytest.raises(RunBusy):
+            worker.attempt(str(waiting.path), 60.0)
+    assert waiting.status().state == "queued" and launcher.LOCK_FD_VARIABLE not in os.environ

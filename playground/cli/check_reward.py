@@ -100,6 +100,11 @@ def facts_of(report: dict[str, Any]) -> dict[str, str]:
         facts[f"{found['completions']} completions"] = f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {extent}"
     if found := report["pairs"]:
         facts["good beats bad"] = f"{found['accuracy']:.1%} of {found['count']} pairs: {found['source']}"
+    if cost := report["cost"]:
+        sizes = [f"{size / 1e6:.1f} MB" for size in (report["bytes_held"], cost["bytes_full"])]
+        ranks, same = cost["rank_correlation"], cost["pair_agreement"]
+        shown = "none" if ranks is None or same is None else f"{ranks:.3f}, {same:.1%} of all pairs in the same order"
+        facts[f"held in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
     return facts
 
 

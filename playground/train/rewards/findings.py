@@ -76,6 +76,7 @@ class RewardReport:
     output: str = ""
     max_length: int | None = None
     bytes_held: int = 0
+    cost: dict[str, Any] | None = None  # of fewer bits, against the same network in full
     example: dict[str, Any] = field(default_factory=dict)
     lengths: dict[str, Any] = field(default_factory=dict)
     good: dict[str, Any] = field(default_factory=dict)

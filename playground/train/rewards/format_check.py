@@ -16,6 +16,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 
 from playground.config import ModelReward, PairsConfig, RunConfig
@@ -39,6 +40,7 @@ NUM_REFERENCES, MAX_PAIRS = 64, 200
 BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
 NO_SPREAD = 1e-6  # of the size of the scores
 MUCH_CUT = 0.1
+LOW_RANK_CORRELATION = 0.95
 FEWER_PAIRS, LARGE_MODEL = 48, 50_000_000  # what a processor can score in a minute
 SHOWN_TOKENS = 120
 
@@ -158,9 +160,27 @@ def examine(
         report.say("missing end token", end=end, shown=model.format.visible([end]))
     encoded = list(map(model.format.encoded, references.prompts, references.completions))
     _check_lengths(report, model, references, encoded)
-    if _check_spread(report, model.scores(encoded)) and _try_pairs(report, model, pairs) and report.verdict == "ok":
-        report.say("fit", pairs=report.pairs, reference=report.reference)
+    scores = model.scores(encoded)
+    if _check_spread(report, scores) and _try_pairs(report, model, pairs):
+        if spec.quantization != "none":
+            full = load(spec.model_copy(update={"quantization": "none"}), device, outputs)
+            _compare_with_full(report, spec.quantization, scores, full.scores(encoded))
+            report.cost = {**(report.cost or {}), "bytes_full": full.network.model.get_memory_footprint()}
+        if report.verdict == "ok":
+            report.say("fit", pairs=report.pairs, reference=report.reference)
     return report
+
+
+def _compare_with_full(report: RewardReport, quantization: str, few: list[float], many: list[float]) -> None:
+    """Do the scores in fewer bits order the completions as those in full? Spearman's rank correlation (None where one
+    of them does not vary), and the share of the pairs that the full scores tell apart."""
+    varied = len(set(few)) > 1 and len(set(many)) > 1
+    ranks = float(pd.Series(few).rank().corr(pd.Series(many).rank())) if varied else None
+    held, full = (np.sign(np.subtract.outer(scores, scores)) for scores in (few, many))
+    same = float((held == full)[full != 0].mean()) if full.any() else None
+    report.cost = {"quantization": quantization, "rank_correlation": ranks, "pair_agreement": same}
+    if ranks is None or ranks < LOW_RANK_CORRELATION:
+        report.say("another order", quantization=quantization, correlation="none" if ranks is None else f"{ranks:.3f}")
 
 
 def missing_end(model: RewardModel) -> int | None:

@@ -34,7 +34,7 @@ CHOICES = (
     ("source", None, "Reward model", "One trained here, a folder, or a hub id.", 3),
     ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", 3),
     ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Template", "How prompt and answer are put.", 2),
-    ("bits", [*HELD_IN], "Held in", "As it will be used.", 2),
+    ("bits", [*HELD_IN], "Held in", "Fewer bits: what it costs.", 2),
 )
 
 

@@ -130,6 +130,26 @@ def test_pairs_whose_completions_hold_the_prompt_fail(trained: Path) -> None:
     assert named(examined(trained, ExamplePairs("whole", whole), template="dialogue"))["prompt twice"] == "fail"
 
 
+def test_fewer_bits_are_reported_with_what_they_cost(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = ModelReward(source=str(trained), template="dialogue", quantization="int8")
+    few = PAIRS._replace(pairs=PAIRS.pairs[:12])
+    report = format_check.examine("rewards.0", spec, REFERENCES, few, CPU, None)
+    cost = report.cost
+    assert cost is not None and report.bytes_held < 0.6 * cost["bytes_full"]
+    assert 0.95 < cost["rank_correlation"] <= 1 and 0.9 < cost["pair_agreement"] <= 1
+    monkeypatch.setattr(format_check, "LOW_RANK_CORRELATION", 1.01)
+    report = format_check.examine("rewards.0", spec, REFERENCES, few, CPU, None)
+    assert report.verdict == "warn" and "quantization changes the order" in [one["name"] for one in report.findings]
+
+
+def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell_apart() -> None:
+    report = RewardReport("rewards.0", "judge")
+    format_check._compare_with_full(report, "nf4", [1.0, 3.0, 2.0, 4.0], [10.0, 20.0, 30.0, 30.0])
+    assert report.cost == {"quantization": "nf4", "rank_correlation": pytest.approx(0.6324555), "pair_agreement": 0.8}
+    format_check._compare_with_full(report, "nf4", [1.0, 1.0], [1.0, 2.0])
+    assert report.cost["rank_correlation"] is None and report.cost["pair_agreement"] == 0
+
+
 def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(format_check, "reference_samples", lambda config, device: REFERENCES)
     learned = (ModelReward(source="nowhere"), ModelReward(source="nowhere"))

@@ -44,9 +44,9 @@ function verdict(report) {
       el("span", finding.level === "ok" ? "" : [el("strong", finding.name), ": "], withCode(finding.text))))));
 }
 
-/** Good and bad example, spread, accuracy, lengths and size. */
+/** Good and bad example, spread, accuracy, lengths, size and what fewer bits cost. */
 function facts(report) {
-  const { pairs, reference, lengths, good, bad } = report;
+  const { pairs, reference, lengths, good, bad, cost } = report;
   const rows = [];
   if (pairs?.count)
     rows.push(["Good beats bad", percent(pairs.accuracy),
@@ -60,7 +60,10 @@ function facts(report) {
   if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
     `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
       + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
-  if (report.bytes_held) rows.push(["Size", bytesTold(report.bytes_held), "in memory."]);
+  if (report.bytes_held) rows.push(["Size", bytesTold(report.bytes_held), cost
+    ? `in ${cost.quantization}, instead of ${bytesTold(cost.bytes_full)}. Rank correlation with the full scores `
+      + `${rounded(cost.rank_correlation, 0.001)}; ${percent(cost.pair_agreement)} of all pairs in the same order.`
+    : "in memory."]);
   if (!rows.length) return null;
   return el("table.check-facts", el("tbody", rows.map(([name, figure, words]) =>
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));

@@ -20,7 +20,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks
 
 DYING_SECONDS = 1.0
-PROJECT = Path(__file__).resolve().parents[3]
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 _lock = threading.Lock()

@@ -8,7 +8,6 @@ from PIL import Image
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.ui import own_files
 from tests.ui import fake_run
 from tests.ui.conftest import choose_preset, go, visit
 
@@ -130,9 +129,6 @@ def change_settings(page, other):
     page.get_by_role("button", name="Table").click()
 
 
-BE_AT = f"""update => import('/{own_files.address("core/store.js")}').then(({{ live }}) => {{
-    live.status = {{ ...live.status, update }};
-}})"""
 NOTE_PHASES = """() => {
     const phase = document.querySelector(".status .phase");
     window.phases = [];
@@ -153,12 +149,6 @@ def pause_step_and_resume(page):
     expect(page).to_have_title(re.compile("\u2016 "))
     expect(page.locator('[data-chart="score"] .edit-mark')).to_have_count(2)
     before = updates_done(page)
-    late = page.locator("[data-field='kl.coef'] .live-state")
-    expect(late).to_have_text("")
-    page.evaluate(BE_AT, 990)
-    expect(late).to_contain_text("99 %")
-    page.evaluate(BE_AT, before)
-    expect(late).to_have_text("")
     page.get_by_role("button", name="One step").click()
     wait_for_update(page, before + 1)
     expect(state).to_have_text("paused")

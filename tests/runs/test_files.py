@@ -4,7 +4,6 @@ file costs a line at a time."""
 from __future__ import annotations
 
 import gzip
-import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import TypeVar
 
 import pytest
 
-from playground.runs import fork
 from playground.runs.folder import files
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -154,13 +152,3 @@ def test_what_is_kept_of_one_prompt_is_read_without_the_others(long: RunDirector
     answers, peak = measured(lambda: long.samples(7))
     assert answers == [one for one in long.samples() if one.prompt_id == 7] and len(answers) == UPDATES
     assert peak < long.samples_path.stat().st_size / 4
-
-
-def test_a_fork_copies_what_still_counts_a_line_at_a_time(long: RunDirectory, tmp_path: Path) -> None:
-    mine = RunDirectory.reserve(tmp_path, small_config(), "fork")
-    _, peak = measured(lambda: fork._copy_records(long, mine, UPDATES - 1, {}, {}))
-    assert peak < long.tokens_path.stat().st_size / 2  # small records have a megabyte to be read into
-    expected = [one.model_copy(update={"attempt": 1}) for one in long.token_figures()]
-    assert mine.token_figures() == expected and len(expected) == UPDATES * PROMPTS
-    assert {one.entropies[0] for one in mine.token_figures() if one.update == UPDATES - 1} == {0.5}
-    assert [json.loads(line)["attempt"] for line in mine.samples_path.read_text().splitlines()] == [1] * len(expected)

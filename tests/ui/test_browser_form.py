@@ -114,7 +114,6 @@ def look_at_prompts(page):
     expect(panel.locator("tbody tr").first).to_contain_text("{{value}}${window.hacked=1}")
     expect(panel.locator(".reasons summary")).to_contain_text("2 too long")
     expect(panel.locator(".seen .special")).to_have_text(["<|im_start|>"] * 3)
-    expect(panel.locator(".bars rect")).to_have_count(1)
     assert page.evaluate("window.hacked") is None
     panel.get_by_role("button", name="Close").click()
     expect(panel).to_be_hidden()

@@ -6,10 +6,7 @@ import shutil
 
 import pytest
 
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from tests.support import sample, small_config, update_metrics
 from tests.ui import fake_run
 from tests.ui.conftest import HEIGHT, choose_preset, go, visit
 
@@ -39,9 +36,6 @@ def test_what_was_possible_is_measured_when_asked_for(site, open_page):
     expect(rows.first).to_contain_text("before training")
     for words in ("best of 16", "best policy at beta 0.25"):
         expect(rows.filter(has_text=words).first).to_be_visible()
-    root = part.get_by_role("button", name="scale")
-    root.click()
-    expect(root).to_have_attribute("aria-pressed", "true")
 
 
 def test_measuring_shows_how_far_it_is_and_can_be_stopped_and_a_run_without_weights_says_why_not(site, open_page):
@@ -76,16 +70,10 @@ def test_the_slider_of_beta_says_where_it_is(site, open_page):
         expect(here).to_contain_text(zone)
 
 
-def test_more_curves_unfold_and_an_adaptive_penalty_is_drawn_with_its_target(site, open_page):
+def test_more_curves_unfold(site, open_page):
     page = open_page
-    adaptive = fake_run.write_run(site.outputs, "adaptive", catalog.preset("autopilot"))
     fake_run.write_run(site.outputs, "more", PRESET)
-    go(page, "train", run="adaptive")
-    picture = page.locator(".leash-picture")
-    expect(picture.locator(".chart-note")).to_contain_text("target 3 nats")
-    expect(picture.locator(".dot")).to_have_count(len(adaptive.metrics()))
     go(page, "train", run="more")
-    expect(picture).to_be_hidden()
     loss = page.locator("[data-chart=policy_loss]")
     expect(loss).to_be_hidden()
     page.get_by_text("More curves", exact=True).click()
@@ -96,21 +84,6 @@ def test_more_curves_unfold_and_an_adaptive_penalty_is_drawn_with_its_target(sit
     expect(rows).to_have_count(4)
     expect(rows.first).to_contain_text("spread 2")
     page.get_by_text("More curves", exact=True).click()
-
-
-def test_compare_says_how_many_answers_to_a_prompt_differ(site, open_page):
-    made = RunDirectory.create(site.outputs, small_config(), "varied")
-    writer = RunWriter(made, 3)
-    answers = {"before": ["one two", "one three", "four five"], "after": ["one two", "one two", "one three"]}
-    for stage, texts in answers.items():
-        writer.samples([sample(0, stage, 0.0, seed=seed, completion=text) for seed, text in enumerate(texts)])
-    writer.metrics(update_metrics(3))
-    writer.finish("finished")
-    go(open_page, "compare", run="varied")
-    cells = open_page.locator("table.compare td.variety")
-    expect(cells).to_have_count(3)
-    expect(cells.first).to_contain_text("3 \u2192 2 of 3")
-    expect(cells.first).to_contain_text("distinct-2 1 \u2192 0.67")
 
 
 def test_a_run_that_is_wrong_on_purpose_says_so_wherever_its_figures_are(site, open_page):

@@ -135,7 +135,7 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[
     """
     spawn = _elsewhere(sweep) or spawn
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
-    for run_id in [run_id for run_id in sweep.runs if run_id not in there]:
+    for run_id in sweep.missing(outputs, there)[1]:
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
     return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]

@@ -63,12 +63,10 @@ def progress_of(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> 
     Args:
         statuses: of those of its runs that are there, by id.
     """
-    counts = dict.fromkeys(SweepProgress._fields, 0)
-    for run_id in sweep.runs:
-        status = statuses.get(run_id)
-        if status is None:
-            counts["deleted" if sweep.was_made(outputs, run_id) else "unmade"] += 1
-        elif status.state in ("finished", "stopped"):
+    deleted, unmade = sweep.missing(outputs, statuses)
+    counts = dict.fromkeys(SweepProgress._fields, 0) | {"deleted": len(deleted), "unmade": len(unmade)}
+    for status in statuses.values():
+        if status.state in ("finished", "stopped"):
             counts[status.state] += 1
         elif status.ended:
             counts["failed"] += 1

@@ -12,17 +12,17 @@ import functools
 import itertools
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from playground.config import RUN_ID, RunConfig, yaml_io
-from playground.errors import InvalidConfig, Problem, RunBusy, RunNotFound
+from playground.errors import InvalidConfig, Problem, RunNotFound
 from playground.runs.folder import requests
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import read_record, write_atomically
+from playground.runs.folder.directory import BIN, RunDirectory
+from playground.runs.folder.files import folders, read_record, write_atomically
 from playground.runs.folder.records import Record, Seconds, Status
 from playground.runs.folder.requests import Request
 
@@ -83,12 +83,18 @@ class Sweep(Record):
         """
         return run_id in self.runs and asked == requests.digest(self.request(run_id).id)
 
-    def was_made(self, outputs: Path, run_id: str) -> bool:
-        """Whether one of its runs was made, and so has been deleted where it is not there."""
-        try:
-            return requests.find(outputs, self.request(run_id)) is not None
-        except (RunNotFound, RunBusy) as error:
-            return isinstance(error, RunNotFound)
+    def missing(self, outputs: Path, there: Collection[str]) -> tuple[list[str], list[str]]:
+        """Its runs that are not there: those that were deleted, and those that were not made yet. They are made in
+        order, so one before the last that is there or in the bin was made, too.
+
+        Args:
+            there: the ids of those that are there.
+        """
+        binned = {requests.of(RunDirectory(folder)).id for folder in folders(outputs / BIN)}
+        made = [run_id in there or requests.digest(self.request(run_id).id) in binned for run_id in self.runs]
+        end = len(made) - next((number for number, one in enumerate(reversed(made)) if one), len(made))
+        deleted = [run_id for run_id in self.runs[:end] if run_id not in there]
+        return deleted, self.runs[end:]
 
     @property
     def settings(self) -> list[str]:

@@ -306,7 +306,7 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
 def test_the_document_lists_every_difference_with_a_test_that_exists():
     table = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `(test_\w+)` \|$", (PROJECT / "docs" / "trl.md").read_text(), re.M)
     assert table == [tuple(difference) for difference in engines.DIFFERENCES]
-    tests = "".join(path.read_text() for path in (PROJECT / "tests" / "training").glob("test_trl_*.py"))
+    tests = "".join(path.read_text() for path in (PROJECT / "tests" / "train").glob("test_trl_*.py"))
     assert [row[2] for row in table if f"\ndef {row[2]}(" not in tests] == []
 
 

@@ -108,8 +108,15 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
         options = {"quantization_config": quantized(quantization, dtype), "device_map": {"": str(device)}}
     with in_one_sentence(f"Cannot load the model in {folder}"):
         refuse_oversized(_skeleton(folder), folder)
-        options |= {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
-        made: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, output_loading_info=True, **options)
+        made: Any = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            output_loading_info=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            **options,
+        )
     model, info = made
     missing = sorted(info["missing_keys"])
     if missing:

@@ -108,7 +108,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=steps())
     story = components.widget("train/story", first.story, elem_id="story")
     add(*BASIC_NUMBERS)  # what to play with first
-    _title("Model, prompts, reward")
+    gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
     add("method")
     source = "model.source"
     info = "" if access.limits.pocket_only else needs_part.MODEL_INFO
@@ -120,7 +120,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         add_list("judges", reward_picker.picker, place="judges")
     with _group(form.LABELS[form.BEHAVIOURS]):
         add_list(form.BEHAVIOURS, reward_picker.behaviours)
-    _title("Advanced")
+    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
     for title, names in GROUPS.items():
         with _group(title):
             for name in names:
@@ -165,10 +165,6 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
             look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
     return made, upload, look, note
-
-
-def _title(text: str) -> None:
-    gr.HTML(f"<h2>{text}</h2>", elem_classes=["group-title"], apply_default_css=False)
 
 
 def _group(title: str) -> gr.Accordion:

@@ -39,8 +39,8 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
                 what, tried, survived, measured = value  # type: ignore[misc]
                 figures = _found.setdefault(title, {})
                 before = figures.get(what, _Figure())  # a parametrised test records a part of its figure each time
-                told = "; ".join(filter(None, (before.measured, measured)))
-                figures[what] = _Figure(before.tried + tried, before.survived + survived, told)
+                answer = "; ".join(filter(None, (before.measured, measured)))
+                figures[what] = _Figure(before.tried + tried, before.survived + survived, answer)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

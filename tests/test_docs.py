@@ -51,7 +51,7 @@ def test_every_chart_of_the_page_is_of_a_figure_that_it_gets() -> None:
 def test_what_is_measured_against_the_reference_is_not_said_to_be_against_the_untrained_model() -> None:
     """`reference.source` may be another model than the run starts from. Of these texts, all that speak of one model are
     about the scale of the score or the KL, and those are the reference's."""
-    told = [
+    shown = [
         *(PROJECT / "playground" / "ui" / "static" / "charts").glob("*.js"),
         *(PROJECT / "playground" / "exports").glob("*.py"),
         *(PROJECT / "playground" / "config").glob("*.py"),
@@ -59,15 +59,15 @@ def test_what_is_measured_against_the_reference_is_not_said_to_be_against_the_un
         PROJECT / "playground" / "runs" / "folder" / "records.py",
     ]
     wrong = re.compile(r"untrained (model|\"\s*\+ \"model)|above (the )?untrained|model (that )?it started (as|from)")
-    assert {path.name for path in told if wrong.search(path.read_text(encoding="utf-8"))} == set()
+    assert {path.name for path in shown if wrong.search(path.read_text(encoding="utf-8"))} == set()
 
 
 def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
     rows = re.findall(r"^\| (`\w+`)? *\| ([^|]+) \| ([^|]*) \| (yes|no) \|$", RUNS, re.MULTILINE)
-    told = [
+    shown = [
         (reason.strip("`"), title.strip(), remedy.strip(), resume == "yes") for reason, title, remedy, resume in rows
     ]
-    assert told == [(reason, *end) for reason, end in EXIT_REASONS.items()]
+    assert shown == [(reason, *end) for reason, end in EXIT_REASONS.items()]
 
 
 def test_the_example_of_the_run_format_runs(outputs: Path) -> None:
@@ -105,8 +105,8 @@ def test_the_short_description_fits_a_space() -> None:
 
 
 def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_has_it() -> None:
-    told = re.findall(r"^\| `([a-z_]+\(.*\))` \| (.*) \|$", REWARDS, re.MULTILINE)
-    assert told == [(found.written(name), found.help) for name, found in FUNCTIONS.items()]
+    shown = re.findall(r"^\| `([a-z_]+\(.*\))` \| (.*) \|$", REWARDS, re.MULTILINE)
+    assert shown == [(found.written(name), found.help) for name, found in FUNCTIONS.items()]
 
 
 def test_the_examples_on_the_page_of_rewards_are_configurations() -> None:

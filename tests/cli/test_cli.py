@@ -208,5 +208,5 @@ def test_errors_from_below_never_command_the_terminal(run: Run, monkeypatch: pyt
 
 
 def test_durations_read_like_speech_and_as_on_the_page() -> None:
-    told = {0.42: "0.4 s", 75: "75 s", 99.6: "1 min 40 s", 3599: "59 min 59 s", 3780: "1 h 03 min", -5: "0 s"}
-    assert {seconds: describe.duration(seconds) for seconds in told} == told
+    message = {0.42: "0.4 s", 75: "75 s", 99.6: "1 min 40 s", 3599: "59 min 59 s", 3780: "1 h 03 min", -5: "0 s"}
+    assert {seconds: describe.duration(seconds) for seconds in message} == message

@@ -94,8 +94,8 @@ def test_a_model_that_the_hub_refuses_is_told_before_anything_starts(
     with pytest.raises(SystemExit) as ended:
         main(["reward-train", "--set", f"{field}=someone/gated", "--outputs", str(outputs)])
     said = capsys.readouterr()
-    told = f"{field}: someone/gated is closed: ask for access on its page."
-    assert (ended.value.code, said.out, said.err) == (2, "", f"{told}\n")
+    answer = f"{field}: someone/gated is closed: ask for access on its page."
+    assert (ended.value.code, said.out, said.err) == (2, "", f"{answer}\n")
     by_page = reward_data.started({"name": "finish", field: "someone/gated"}, outputs, False)
     assert by_page["problems"] == [{"field": field, "message": "someone/gated is closed: ask for access on its page."}]
     assert not outputs.exists()

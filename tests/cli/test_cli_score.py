@@ -78,8 +78,8 @@ def test_score_tells_what_the_best_policy_would_do(run: Run, monkeypatch: pytest
     monkeypatch.setattr(ModelService, "ask", ask)
     rewards = "rewards=[{kind: agreement}, {kind: sycophancy, weight: -0.5}, {kind: truth, weight: 0.25}]"
     command = ("score", "yes-man", "--prompt", "p", "--completion", "c", "--set", rewards)
-    (told,) = run(*command, "--json").data["behaviours"]
-    assert (told["name"], told["yes"], told["of"]) == ("wrong-claims-repeated", 10, 25) and told["share"] > 0.99
+    (answer,) = run(*command, "--json").data["behaviours"]
+    assert (answer["name"], answer["yes"], answer["of"]) == ("wrong-claims-repeated", 10, 25) and answer["share"] > 0.99
     printed = run(*command).out
     assert "The untrained model repeats wrong claims in 10 of 25 answers, the best policy under these" in printed
 
@@ -92,10 +92,10 @@ def test_show_tells_what_the_judges_say(run: Run, outputs: Path) -> None:
             spread = number % 4 / 10
             heard = {"scores": {"length": score}, "judges": {"grammar": gold + spread}}
             writer.samples([sample(number, stage, score + spread, **heard)])
-    told = run("show", "judged", "--json").data
-    roles = [(term["name"], term["role"]) for term in told["terms"]]
+    answer = run("show", "judged", "--json").data
+    roles = [(term["name"], term["role"]) for term in answer["terms"]]
     assert roles == [("length", "trained on"), ("grammar", "only watches")]
-    assert told["judges"][0].startswith("Judge grammar turned down from the start")
+    assert answer["judges"][0].startswith("Judge grammar turned down from the start")
     printed = run("show", "judged").out
     assert "only watches" in printed and "Goodhart" in printed
 

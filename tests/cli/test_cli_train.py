@@ -263,8 +263,8 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert run("runs", "--json").data[0]["resumable"] and "stopped, resumable" in run("runs").out
     stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
     result = run("resume", stopped.path, "--json")
-    told = [(line["attempt"], line["update"]) for line in result.lines if line["type"] == "update"]
-    assert told == [(2, 1), (2, 2), (2, 3)], "what is new, not what was there"
+    answer = [(line["attempt"], line["update"]) for line in result.lines if line["type"] == "update"]
+    assert answer == [(2, 1), (2, 2), (2, 3)], "what is new, not what was there"
     assert (result.code, result.lines[-1]["state"]) == (0, "finished")
     assert (stopped.status().state, stopped.status().attempt) == ("finished", 2)
     result = run("resume", stopped.path)

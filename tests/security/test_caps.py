@@ -396,7 +396,7 @@ def test_the_path_of_an_uploaded_file_is_never_shown(space, tmp_path):
     """The page calls it uploads/NAME: in the form, in YAML, in exports; and understands that name again."""
     sent = tmp_path / "mine.txt"
     sent.write_text("The film was\nThe book was\nThe song was\nThe play was\n")
-    told = []
+    shown = []
     with space.visitor(f"{PUBLIC}120") as visitor, space.visitor(f"{PUBLIC}121") as other:
         (path,) = visitor.post("gradio_api/upload", files={"files": (sent.name, sent.read_bytes())}).json()
         file = {"path": path, "orig_name": sent.name, "meta": {"_type": "gradio.FileData"}}
@@ -409,12 +409,12 @@ def test_the_path_of_an_uploaded_file_is_never_shown(space, tmp_path):
         assert problems == [] and run is not None
         found = RunDirectory(space.outputs / run)
         assert found.config().prompts.source == str((space.outputs / source).resolve())  # the worker has its place
-        told += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
+        shown += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
         kinds = "poll compare outcome export/yaml export/trl export/html metrics.csv samples.csv"
-        told += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
-        told += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
-        assert f"source: {source}" in told[6] and stop(space, visitor, run) == ""
-    assert not [text for text in told if str(space.outputs) in text or str(space.outputs.resolve()) in text]
+        shown += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
+        shown += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
+        assert f"source: {source}" in shown[6] and stop(space, visitor, run) == ""
+    assert not [text for text in shown if str(space.outputs) in text or str(space.outputs.resolve()) in text]
 
 
 def test_the_paths_of_the_host_s_models_are_shown_to_the_host_only(classroom):
@@ -424,7 +424,7 @@ def test_the_paths_of_the_host_s_models_are_shown_to_the_host_only(classroom):
         exports = [client.get(f"live/{run.id}/export/yaml").text for client in (watcher, host)]
         report = watcher.get(f"live/{run.id}/export/html").text
         addresses = f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done"
-        told = [watcher.get(f"live/{address}").text for address in addresses]
-    told.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
+        shown = [watcher.get(f"live/{address}").text for address in addresses]
+    shown.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
     assert "source: mine" in exports[0] and f"source: {folder}" in exports[1] and "source: mine" in report
-    assert not [text for text in (exports[0], report, *told) if "/home/teacher" in text]
+    assert not [text for text in (exports[0], report, *shown) if "/home/teacher" in text]

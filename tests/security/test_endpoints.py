@@ -86,7 +86,7 @@ def try_everything(page, client, role, **headers):
         queued = pages.call(client, index, pages.arguments(item), **headers)
         direct = pages.call_directly(client, index, pages.arguments(item), **headers)
         tried += 2
-        passed += [(item.fn.__name__, told) for told in (queued, direct) if not pages.is_refusal(told)]
+        passed += [(item.fn.__name__, shown) for shown in (queued, direct) if not pages.is_refusal(shown)]
     for component, name, _ in functions:
         for argument in ARGUMENTS:
             answer = pages.ask(client, component, name, argument, **headers)
@@ -275,24 +275,24 @@ def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damag
     fake_run.write_run(outputs, own)
     training = finished(outputs, own, base=f"{FAR}/base", pairs={"source": f"{FAR}/pairs.jsonl"})
     RunWriter(training, 3).finish("failed", "bug", f"Cannot read {FAR}/pairs.jsonl.")
-    told = {}
+    shown = {}
     with classroom.client() as client:
-        told["before"] = client.get(f"live/_rewards/{own}").text
+        shown["before"] = client.get(f"live/_rewards/{own}").text
         for config in (outputs / own / "config.yaml", training.config_path):
             DAMAGES[damage](config)
         for name in (own, "not-there"):
             for route in routes.routes(classroom.running.hub):
                 path = route.path.replace("{run_id}", name).replace("{name}", name).replace("{kind}", "yaml")
                 if isinstance(route, Route) and route.path != "/live/{run_id}":
-                    told[path] = client.get(filled(path, "0").lstrip("/")).text
-            told["compared"] = client.get(f"live/_overlay?runs={name},done").text
+                    shown[path] = client.get(filled(path, "0").lstrip("/")).text
+            shown["compared"] = client.get(f"live/_overlay?runs={name},done").text
             with client.stream("GET", f"live/{name}") as stream:
-                told["feed"] = "" if stream.status_code == 200 else stream.read().decode()
+                shown["feed"] = "" if stream.status_code == 200 else stream.read().decode()
             for component, function, _ in classroom.server_functions():
-                told[f"{function} of {name}"] = pages.ask(client, component, function, name).text
+                shown[f"{function} of {name}"] = pages.ask(client, component, function, name).text
     for folder in (str(outputs), str(outputs.resolve()), FAR):
-        assert [where for where, text in told.items() if folder in text] == []
-    assert '"base":"base"' in told["before"] and "Cannot read pairs.jsonl." in told["before"]
+        assert [where for where, text in shown.items() if folder in text] == []
+    assert '"base":"base"' in shown["before"] and "Cannot read pairs.jsonl." in shown["before"]
 
 
 def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom):
@@ -300,6 +300,6 @@ def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom)
     training.log_path.write_text("Traceback: /home/teacher/pairs.jsonl\n")
     RunWriter(training, 3).finish("failed", "bug", "It failed.")
     with classroom.client() as anybody, classroom.host() as host:
-        seen, told = (client.get("live/_rewards/broken").json() for client in (anybody, host))
-    assert seen["state"] == told["state"] == "failed" and seen["log"] == ""
-    assert "pairs.jsonl" in told["log"]
+        seen, shown = (client.get("live/_rewards/broken").json() for client in (anybody, host))
+    assert seen["state"] == shown["state"] == "failed" and seen["log"] == ""
+    assert "pairs.jsonl" in shown["log"]

@@ -129,11 +129,11 @@ def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path
     found = [json.loads(line) for line in child.stdout.splitlines()]
     assert len(found) == len(ATTACKS), f"it ended at {ATTACKS[len(found)]!r:.80}: {child.stderr[-500:]}"
     held = 0
-    for source, (how, told, seconds, grown) in zip(ATTACKS, found, strict=True):
-        shown = f"{source[:80]!r}: {how} after {seconds:.2f} s, {grown:.0f} MB more: {told[:200]}"
+    for source, (how, answer, seconds, grown) in zip(ATTACKS, found, strict=True):
+        shown = f"{source[:80]!r}: {how} after {seconds:.2f} s, {grown:.0f} MB more: {answer[:200]}"
         assert how in ("refused", "stopped"), shown
         assert seconds < SECONDS and grown < MEGABYTES, shown
-        assert len(told) < 600 and "Traceback" not in told, shown
+        assert len(answer) < 600 and "Traceback" not in answer, shown
         held += 1
     assert list(tmp_path.iterdir()) == []
     figure("expression escapes and bombs, each within 1 s and 64 MB", len(ATTACKS), held)

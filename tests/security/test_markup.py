@@ -83,12 +83,12 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
 def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Figure) -> None:
     (first, *_) = payloads.write(tmp_path)
     written = card.Written("merged", 3, 1000, "fp32", None)
-    told = card.text(Report.of(RunDirectory.open(tmp_path / first)), written)
-    words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", told, flags=re.DOTALL | re.MULTILINE)
+    answer = card.text(Report.of(RunDirectory.open(tmp_path / first)), written)
+    words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", answer, flags=re.DOTALL | re.MULTILINE)
     words = re.sub(r"`[^`\n]*`", "", words)
     bad = [line for line in words.splitlines() if MARKUP.search(re.sub(r"\\.", "", line))]
     assert bad == [] and "](javascript" not in re.sub(r"\\.", "", words)
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", told)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", answer)
     figure("payloads in a model card", len(PAYLOADS), len(PAYLOADS) - len(bad))
 
 
@@ -99,8 +99,8 @@ def test_a_terminal_gets_no_commands(tmp_path: Path, capsys: pytest.CaptureFixtu
     for name in payloads.write(tmp_path):
         printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
     printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
-    told = capsys.readouterr()
-    assert not control.search(told.out + told.err) and "script" in told.out
+    answer = capsys.readouterr()
+    assert not control.search(answer.out + answer.err) and "script" in answer.out
     figure("payloads on a terminal", len(PAYLOADS), len(PAYLOADS))
 
 

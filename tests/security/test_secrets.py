@@ -89,8 +89,8 @@ def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_howeve
     monkeypatch.setenv("SOME_PASSWORD", "correct horse battery")
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     (tmp_path / "token").write_text("an-odd-login-of-the-hub\n")
-    told = redaction.redact("x correct horse battery y an-odd-login-of-the-hub z")
-    assert told == "x [hidden] y [hidden] z"
+    found = redaction.redact("x correct horse battery y an-odd-login-of-the-hub z")
+    assert found == "x [hidden] y [hidden] z"
 
 
 def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
@@ -162,7 +162,7 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
 
     monkeypatch.setitem(questions.QUESTIONS, "unreadable", unreadable)
     service = ServiceHere()
-    with pytest.raises(ServiceUnavailable) as told:
+    with pytest.raises(ServiceUnavailable) as found:
         list(service.ask("unreadable", {}))
     service.close()
     run = RunDirectory.create(tmp_path, small_config(), "one")
@@ -170,7 +170,7 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
     writer.event("warning", f"Cannot read {gone}: No such file or directory.")
     writer.finish("failed", "invalid", f"Cannot read {gone}: No such file or directory.")
     warning, _ = run.events()
-    assert [str(told.value), warning.message, run.status().message] == [sentence] * 3
+    assert [str(found.value), warning.message, run.status().message] == [sentence] * 3
 
 
 def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: Path) -> None:

@@ -14,29 +14,29 @@ def form(page):
 
 
 def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page):
-    page, told = open_page, form(open_page)
-    told.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs").wait_for()  # as it is offered
-    told.get_by_label("Setting", exact=True).select_option("kl.controller")
-    values = told.get_by_label("Values", exact=True)
+    page, answer = open_page, form(open_page)
+    answer.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs").wait_for()  # as it is offered
+    answer.get_by_label("Setting", exact=True).select_option("kl.controller")
+    values = answer.get_by_label("Values", exact=True)
     assert (values.input_value(), values.get_attribute("placeholder")) == ("", "fixed, adaptive, ziegler")
-    told.get_by_label("Setting", exact=True).select_option("kl.horizon")
+    answer.get_by_label("Setting", exact=True).select_option("kl.horizon")
     values.fill("10, 100")
-    told.get_by_text("has no effect here").wait_for()
-    told.get_by_label("Setting", exact=True).select_option("kl.coef")
-    told.get_by_label("Values", exact=True).fill("0.1, -3")
-    told.get_by_text("Leash (beta): must be at least 0").wait_for()
-    assert told.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
-    told.get_by_label("Values", exact=True).fill("0.1, 0.5")
-    told.get_by_label("Second setting", exact=True).select_option("ppo.num_updates")
-    told.get_by_label("Values of the second setting").fill("2")
-    told.get_by_label("Seeds").fill("1")
-    told.get_by_label("Name").fill("leash")
-    told.get_by_text("2 runs").wait_for()
-    told.get_by_role("button", name="Start sweep").click()
+    answer.get_by_text("has no effect here").wait_for()
+    answer.get_by_label("Setting", exact=True).select_option("kl.coef")
+    answer.get_by_label("Values", exact=True).fill("0.1, -3")
+    answer.get_by_text("Leash (beta): must be at least 0").wait_for()
+    assert answer.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
+    answer.get_by_label("Values", exact=True).fill("0.1, 0.5")
+    answer.get_by_label("Second setting", exact=True).select_option("ppo.num_updates")
+    answer.get_by_label("Values of the second setting").fill("2")
+    answer.get_by_label("Seeds").fill("1")
+    answer.get_by_label("Name").fill("leash")
+    answer.get_by_text("2 runs").wait_for()
+    answer.get_by_role("button", name="Start sweep").click()
 
     panel = page.get_by_role("region", name="Sweep", exact=True)
     panel.get_by_text("2 of 2 done", exact=True).wait_for()
-    assert "sweep=leash" in page.url and told.is_hidden()
+    assert "sweep=leash" in page.url and answer.is_hidden()
     rows = panel.locator(".sweep-table tbody tr")
     panel.get_by_text("1 seed: no interval", exact=True).first.wait_for()
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
@@ -49,7 +49,7 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
     page.get_by_role("button", name="Sweep", exact=True).click()
     page.add_script_tag(path=AXE)
     assert serious(page) == [], "with the panel and the form open"
-    told.get_by_role("button", name="Cancel").click()
+    answer.get_by_role("button", name="Cancel").click()
 
     name = page.locator("[data-key='toggle leash']")
     assert name.get_attribute("aria-expanded") == "true" and page.locator("tr.in-sweep").count() == 2

@@ -28,9 +28,9 @@ def outputs(tmp_path):
 
 
 def test_answers_come_one_by_one_and_end(outputs):
-    told = list(compare_page.answered(Service(), outputs, "mine", "  The film was ", 1, 0))
-    assert [item["state"] for item in told] == ["asking", "asking", "asking", "done"]
-    assert [len(item["samples"]) for item in told] == [0, 1, 2, 2] and told[-1]["prompt"] == "The film was"
+    answer = list(compare_page.answered(Service(), outputs, "mine", "  The film was ", 1, 0))
+    assert [item["state"] for item in answer] == ["asking", "asking", "asking", "done"]
+    assert [len(item["samples"]) for item in answer] == [0, 1, 2, 2] and answer[-1]["prompt"] == "The film was"
 
 
 def test_a_failure_keeps_what_came_and_says_why(outputs):

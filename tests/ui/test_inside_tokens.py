@@ -36,14 +36,14 @@ def client(run):
 
 def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
     seed = run.samples()[0].seed
-    told = client.get(f"/live/mine/tokens/1?seed={seed}").json()
-    assert [look["update"] for look in told["looks"]] == list(LOOKS)
-    assert told["why"] == "" and told["absent"] == {} and told["unit"] == "sd"
+    shown = client.get(f"/live/mine/tokens/1?seed={seed}").json()
+    assert [look["update"] for look in shown["looks"]] == list(LOOKS)
+    assert shown["why"] == "" and shown["absent"] == {} and shown["unit"] == "sd"
     samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
-    for look in told["looks"]:
+    for look in shown["looks"]:
         assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
     assert client.get("/live/mine/tokens/1?seed=77").json()["looks"] == []
-    assert client.get("/live/mine/tokens/1?seed=-1").json() == told, "no number: the first answer"
+    assert client.get("/live/mine/tokens/1?seed=-1").json() == shown, "no number: the first answer"
     assert client.get("/live/none/tokens/1").status_code == client.get("/live/mine/tokens/x").status_code == 404
 
 
@@ -73,7 +73,7 @@ def test_a_recording_says_so_and_a_packed_one_is_read(run):
 def test_shipped_recordings_show_their_answers_or_say_why_not(tmp_path):
     hub = feed.Hub(tmp_path)
     found = {run_id: token_part.looks(hub.find(run_id), 0, None, recorded=True) for run_id in hub.recorded}
-    assert all(bool(told["looks"]) != bool(told["why"]) for told in found.values())
+    assert all(bool(shown["looks"]) != bool(shown["why"]) for shown in found.values())
     assert [look["update"] for look in found["_recorded"]["looks"]] == [*range(0, 41, 5)]
 
 
@@ -118,15 +118,15 @@ def test_an_answer_that_was_not_kept_is_written_again(run):
     for update, side in ((0, "reference"), (40, "policy")):
         sample = samples[update, 20]
         service = Service(sample.completion)
-        told = asking(run, service)({"run": "mine", "prompt_id": 20, "update": update, "seed": sample.seed})
-        assert told["error"] == "" and told["look"]["pieces"] == ["a"] and "critic" in told["absent"]["value"]
+        shown = asking(run, service)({"run": "mine", "prompt_id": 20, "update": update, "seed": sample.seed})
+        assert shown["error"] == "" and shown["look"]["pieces"] == ["a"] and "critic" in shown["absent"]["value"]
         expected = {"source": str(run.path), "prompt": sample.prompt, "seed": sample.seed, "side": side, "index": None}
         assert service.asked == [("tokens", expected)]
 
 
 def test_figures_of_another_text_than_the_one_shown_are_not_shown(run):
-    told = asking(run, Service("another text"))({"run": "mine", "prompt_id": 20, "update": 40})
-    assert told["error"] == token_part.OTHER_TEXT and "look" not in told
+    shown = asking(run, Service("another text"))({"run": "mine", "prompt_id": 20, "update": 40})
+    assert shown["error"] == token_part.OTHER_TEXT and "look" not in shown
 
 
 QUESTIONS = """
@@ -160,5 +160,5 @@ def test_without_weights_or_service_there_is_a_sentence(run):
 def test_a_prompt_that_is_too_long_for_a_public_page_is_refused(run):
     (function,) = token_part.functions(run.path.parent, Service(), LIMITS["space"])
     long = "x" * (LIMITS["space"].prompt_characters + 1)
-    told = function({"run": "mine", "prompt": long, "side": "policy", "seed": 0, "index": 0})
-    assert "The prompt has" in told["error"]
+    shown = function({"run": "mine", "prompt": long, "side": "policy", "seed": 0, "index": 0})
+    assert "The prompt has" in shown["error"]

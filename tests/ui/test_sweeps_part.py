@@ -87,10 +87,10 @@ def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -
     history.delete_run(RunDirectory(leash / "leash-3"))
     (row,) = history_data.history_data(leash)["sweeps"]
     assert (row["total"], row["words"]) == (4, "4 of 4 done; 1 stopped, 2 deleted")
-    told = sweep_data.detail(leash, "leash")
-    states = [[run["state"] for run in setting["runs"]] for setting in told["settings"]]
+    shown = sweep_data.detail(leash, "leash")
+    states = [[run["state"] for run in setting["runs"]] for setting in shown["settings"]]
     assert states == [["gone", "finished"], ["gone", "stopped"]]
-    assert told["settings"][0]["gain"]["half"] is None and told["settings"][1]["gain"] is None
+    assert shown["settings"][0]["gain"]["half"] is None and shown["settings"][1]["gain"] is None
     for run_id in ("leash-2", "leash-4"):
         history.delete_run(RunDirectory(leash / run_id))
     assert history_data.history_data(leash)["sweeps"] == []
@@ -111,9 +111,9 @@ def test_another_run_with_an_id_of_a_sweep_stands_alone(leash: Path) -> None:
 
 
 def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -> None:
-    told = sweep_data.detail(made, "leash")
-    assert [field["label"] for field in told["fields"]] == ["Leash (beta)"] and told["seeds"] == 2
-    low, high = told["settings"]
+    shown = sweep_data.detail(made, "leash")
+    assert [field["label"] for field in shown["fields"]] == ["Leash (beta)"] and shown["seeds"] == 2
+    low, high = shown["settings"]
     assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
     assert (low["gain"]["seeds"], high["gain"]["seeds"]) == (2, 1)
     assert low["gain"]["half"] is high["gain"]["half"] is None, "two seeds that agree to the last digit bound nothing"
@@ -125,8 +125,8 @@ def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -
     assert columns["score_mean"][0] == pytest.approx((figures[0][1] + figures[1][1]) / 2, rel=1e-3)
     assert columns["score_low"][0] <= columns["score_mean"][0] <= columns["score_high"][0]
     assert columns["score_low"][12] is None and columns["score_mean"][12] == pytest.approx(figures[0][13], rel=1e-3)
-    assert len(told["ends"]["kl"]) == 3 and low["looks"]["update"] == list(range(0, 41, 5))
-    assert told["scores_differ"] == ""
+    assert len(shown["ends"]["kl"]) == 3 and low["looks"]["update"] == list(range(0, 41, 5))
+    assert shown["scores_differ"] == ""
 
 
 def test_curves_come_for_the_settings_that_are_asked_for_and_never_for_many(outputs: Path) -> None:

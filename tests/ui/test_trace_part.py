@@ -122,8 +122,8 @@ def test_older_runs_and_updates_that_were_not_recorded_have_none(client, run, tm
     traced = fake_run.write_run(tmp_path, "traced")
     write_trace(traced, 3)
     assert traces.updates(traced) == [3]
-    told = client.get("/live/traced/poll").json()["snapshot"]["events"]
-    assert [event["update"] for event in told if event["kind"] == "trace"] == [3]
+    shown = client.get("/live/traced/poll").json()["snapshot"]["events"]
+    assert [event["update"] for event in shown if event["kind"] == "trace"] == [3]
 
 
 NONE = {

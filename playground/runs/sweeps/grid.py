@@ -75,9 +75,9 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
     """
     count = math.prod(map(len, vary.values()))
     if count > MOST_RUNS:
-        told = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())
+        answer = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())
         raise InvalidConfig(
-            [Problem("vary", f"{told} are {count:,} runs; a sweep has at most {MOST_RUNS}. Take fewer values.")]
+            [Problem("vary", f"{answer} are {count:,} runs; a sweep has at most {MOST_RUNS}. Take fewer values.")]
         )
     problems = [
         Problem(field, "is both set for all runs and varied. Do one of them.")

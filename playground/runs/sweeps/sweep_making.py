@@ -189,8 +189,8 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     runs = sweep_record.runs_of(outputs, sweep)
     going = sum(not run.status().ended for run in runs)
     if going:
-        told = "1 of its runs has" if going == 1 else f"{going} of its runs have"
-        raise RunBusy(f"{told} not ended. Press Stop all first, then delete `{sweep.name}`.")
+        answer = "1 of its runs has" if going == 1 else f"{going} of its runs have"
+        raise RunBusy(f"{answer} not ended. Press Stop all first, then delete `{sweep.name}`.")
     for run in runs:
         history.delete_run(run)
     return len(runs)

@@ -57,8 +57,8 @@ def plain(value: Any, digits: int = 5) -> Any:
 
 def names(config: RunConfig, label: Label) -> dict[str, str]:
     """What a run is called, what it is, and the note on it."""
-    title, told = label.name or describe.title_of(config), describe.of(config)
-    return {"title": title, "told": told.what, "story": told.line(title), "note": label.note}
+    title, answer = label.name or describe.title_of(config), describe.of(config)
+    return {"title": title, "told": answer.what, "story": answer.line(title), "note": label.note}
 
 
 def run_summary(

@@ -82,11 +82,11 @@ def _settings(config: dict[str, Any]) -> str:
     """The settings that matter for reading a report, in one line."""
     pairs = config["pairs"]
     length = f"{config['max_steps']} steps" if config["max_steps"] else f"{config['epochs']:g} epochs"
-    told = [f"{pairs['limit']} pairs", length]
+    answer = [f"{pairs['limit']} pairs", length]
     if pairs["source"] in [item.name for item in catalog.ANNOTATORS]:
-        told += [f"{100 * pairs['flip']:.0f} % wrong answers"] if pairs["flip"] else []
-        told += [f"sharpness {pairs['sharpness']:g}"] if pairs["sharpness"] else []
-    return ", ".join([*told, f"seed {config['seed']}"])
+        answer += [f"{100 * pairs['flip']:.0f} % wrong answers"] if pairs["flip"] else []
+        answer += [f"sharpness {pairs['sharpness']:g}"] if pairs["sharpness"] else []
+    return ", ".join([*answer, f"seed {config['seed']}"])
 
 
 def _curve(steps: list[reward_models.StepMetrics]) -> dict[str, list[Any]]:

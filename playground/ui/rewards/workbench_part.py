@@ -57,7 +57,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
-        told = components.widget("core/told", "", elem_id="bench-told")
+        shown = components.widget("core/told", "", elem_id="bench-told")
     with gr.Column(elem_id="bench-view", min_width=320):
         with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
             prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
@@ -91,8 +91,8 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     showing = access.guard(Action.TRY_REWARDS, try_one, not_scored)
     editor.input(showing, [editor, *form_values], editor, **components.ASKING)
     of_form = train.fields["rewards"]
-    take.click(access.guard(Action.FORM, _to_bench), of_form, [rewards, told], **components.AT_ONCE)
-    used = use.click(access.guard(Action.FORM, _to_form), rewards, [of_form, told], **components.AT_ONCE)
+    take.click(access.guard(Action.FORM, _to_bench), of_form, [rewards, shown], **components.AT_ONCE)
+    used = use.click(access.guard(Action.FORM, _to_form), rewards, [of_form, shown], **components.AT_ONCE)
     train.recheck(used)
 
 

@@ -135,8 +135,8 @@ def varies(sweep: Sweep) -> str:
 
 def in_words(values: Mapping[str, Any]) -> str:
     """A setting for reading: "Leash (beta) 0.1, Learning rate 0.0003"."""
-    told = (f"{form.label_of(field)} {describe.in_words(field, value)}" for field, value in values.items())
-    return ", ".join(told) or "all runs"
+    answer = (f"{form.label_of(field)} {describe.in_words(field, value)}" for field, value in values.items())
+    return ", ".join(answer) or "all runs"
 
 
 def interval_data(found: Interval | None) -> dict[str, Any] | None:

@@ -157,7 +157,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
         vary.append(f"{SEED}={','.join(map(str, range(first, first + seeds)))}")
     quota.check_count(math.prod(map(len, grid.read(vary).values())), access, caller)  # before any of them is made
     most = capped.numbers.get("max_minutes")
-    told = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
+    answer = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
 
     def check(config: RunConfig) -> None:
         if limits.capped(config, capped) is not config:  # where its time varies: to none
@@ -167,7 +167,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
         checks.check(config, outputs)
 
     name = str(asked.get("name") or "").strip() or None
-    overrides = [] if told or most is None else [f"max_minutes={most:g}"]
+    overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
     return sweep_making.plan(outputs, SweepRequest(preset, base, overrides, vary, name, asked=request), check)
 
 
@@ -197,7 +197,7 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
 
 def _as_data(problems: list[Problem]) -> list[dict[str, str]]:
     """With the names that the form of a sweep gives to its fields."""
-    return [{**told, "label": LABELS.get(told["field"], told["label"])} for told in form.problem_data(problems)]
+    return [{**answer, "label": LABELS.get(answer["field"], answer["label"])} for answer in form.problem_data(problems)]
 
 
 def _answer(error: str = "", **found: Any) -> dict[str, Any]:

@@ -104,8 +104,8 @@ def functions(outputs: Path, service: ModelService, capped: Limits) -> list[Call
         if shown is not None and answer["completion"] != shown.completion:
             return {"error": OTHER_TEXT}
         without = {"value": NO_VALUE} if answer["values"] is None else {}
-        told = {"absent": {**without, **absent(config)}, "unit": config.score_unit}
-        return {"error": "", "look": answer, **told}
+        message = {"absent": {**without, **absent(config)}, "unit": config.score_unit}
+        return {"error": "", "look": answer, **message}
 
     return [ask_tokens]
 

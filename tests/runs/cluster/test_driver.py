@@ -166,8 +166,8 @@ def test_a_backend_that_refuses_is_asked_again(outputs: Path, slurm: Scripted, s
     one, two = handed_over(outputs, "one"), handed_over(outputs, "two")
     slurm.refuses = {"all"}
     seldom = sweep.step()
-    told = "waiting for a node: The controller does not answer; it is asked again"
-    assert one.status().phase == two.status().phase == told and slurm.jobs == []
+    answer = "waiting for a node: The controller does not answer; it is asked again"
+    assert one.status().phase == two.status().phase == answer and slurm.jobs == []
     slurm.refuses = {"two"}
     assert sweep.step() == seldom and [job.run.id for job in slurm.jobs] == ["one"]
     slurm.refuses = set()

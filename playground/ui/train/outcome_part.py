@@ -26,7 +26,7 @@ PHASES = {
 
 
 def outcome(report: Report) -> dict[str, Any]:
-    """The knee, what rose and what it means, and the compute ledger, in words ready to be shown."""
+    """The plateau, what rose and what it means, and the compute ledger, in words ready to be shown."""
     found = report.plateau
     return {
         "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},

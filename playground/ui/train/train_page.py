@@ -55,7 +55,7 @@ class Train(NamedTuple):
 
 
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
-    """Lay out the page and connect its handlers; whoever opens or edits it may click on Start next."""
+    """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next."""
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
             page = controls.lay_out(outputs, access)

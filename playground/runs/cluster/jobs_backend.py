@@ -52,6 +52,7 @@ class JobsBackend(Backend):
         self._folder = mount / FOLDER
         self._ids: dict[str, str] = {}
         self._had: dict[str, str] = {}  # the newest copy of records that was brought in
+        self._at_work: set[str] = set()  # jobs that are not over
 
     def submit(self, job: RemoteJob) -> None:
         from huggingface_hub import Volume
@@ -79,6 +80,7 @@ class JobsBackend(Backend):
             if found.get(name) != "":
                 self._ids[name] = job.id
                 found[name] = f"over ({job.status.message or stage})" if stage in ENDED else ""
+        self._at_work = {name for name, ended in found.items() if not ended}
         return found
 
     def cancel(self, name: str) -> None:
@@ -94,17 +96,19 @@ class JobsBackend(Backend):
                     path.unlink(missing_ok=True)
         folder = self._folder / name / bucket.RUNS / run.id
         newest = max((path.parent.name for path in folder.glob(f"{bucket.RECORDS}/*/{bucket.MANIFEST}")), default="")
-        if newest > self._had.get(name, "000001"):  # the first is that which was sent
-            self._bring_in(run, name)
+        if newest > self._had.get(name, "000001") and self._bring_in(run, name):  # the first is that which was sent
             self._had[name] = newest
         if run.status_on_disk().ended:
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
-    def _bring_in(self, run: RunDirectory, name: str) -> None:
-        """The newest copy that is whole: its checkpoints first, its status last."""
+    def _bring_in(self, run: RunDirectory, name: str) -> bool:
+        """The newest copy that is whole: its checkpoints first, its status last. False for the last one of a job that
+        still works, which may be writing it: it is brought in once the job is over, and the folder goes with it."""
         with tempfile.TemporaryDirectory(dir=run.path, prefix=".coming-") as folder:
             bucket.restore(self._folder / name, Path(folder))
             coming = Path(folder) / run.id
+            if name in self._at_work and RunDirectory(coming).status_on_disk().ended:
+                return False
             run.checkpoints_path.mkdir(exist_ok=True)
             for path in (coming / bucket.CHECKPOINTS).glob("update-*"):
                 if not (run.checkpoints_path / path.name).exists():
@@ -115,6 +119,7 @@ class JobsBackend(Backend):
                     (run.path / record).parent.mkdir(exist_ok=True)
                     os.replace(path, run.path / record)
         checkpoints.prune(run.checkpoints_path, max(1, run.config().checkpoint.keep))
+        return True
 
 
 def _tried(function: Callable[[], T]) -> T:

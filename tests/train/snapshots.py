@@ -97,6 +97,11 @@ def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokeniz
     torch.manual_seed(seed)
     kind, shape = FAMILIES[family]
     model = AutoModelForCausalLM.from_config(kind(vocab_size=len(tokenizer) + 4, **ids, **{**shape, **config}))
+    return kept(folder, model, tokenizer)
+
+
+def kept(folder: Path, model: Any, tokenizer: Any) -> Path:
+    """A random model in a folder with its tokenizer; its matrices are made larger, so that answers differ enough."""
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 2:

@@ -28,6 +28,7 @@ from playground.errors import ModelNotFound, RewardModelUnusable, RewardNotFinit
 from playground.train.rewards import learned_rewards as reward_models
 from playground.train.rewards import score_models as reward_loading
 from tests.train.rewards import reward_tokenizers as tokenizers
+from tests.train.snapshots import kept
 
 CPU = torch.device("cpu")
 OPT_SHAPE = {"hidden_size": 64, "ffn_dim": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -55,13 +56,7 @@ def saved(folder: Path, family: str = "gpt2", kind: Any = AutoModelForSequenceCl
     tokenizer = make_tokenizer()
     torch.manual_seed(0)
     model = kind.from_config(make_config(vocab_size=len(tokenizer) + 3, **{"num_labels": 1, **more}))
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(3)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    return kept(folder, model, tokenizer)
 
 
 def loaded(folder: Path, **changes: Any) -> reward_models.RewardModel:

@@ -140,8 +140,6 @@ def test_questions_are_capped_too(space, figure):
     figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
 
 
-
-
 def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch):
     fetched = []
     monkeypatch.setattr("safehttpx.async_validate_url", lambda *asked: fetched.append(asked))

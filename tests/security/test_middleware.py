@@ -62,10 +62,10 @@ def scope_of(path, method="POST", **headers):
     return found | {"headers": raw, "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1)}
 
 
-def with_host(token="a-token-of-the-teacher"):
-    """The rules of a class, and the host's cookie there."""
-    rules = Access("classroom", token=token)
-    return rules, {"Cookie": f"{visitors.HOST_COOKIE}={visitors.host_cookie(rules._digest)}"}
+def with_host(mode="classroom", token="a-token-of-the-teacher"):
+    """The rules of a page, and the host's cookie there."""
+    rules = Access(mode, token=token)
+    return rules, {"Cookie": f"{visitors.HOST_COOKIE}={visitors.Host(token).cookie}"}
 
 
 OWN = {"Origin": "http://127.0.0.1:7860"}
@@ -257,8 +257,7 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 @pytest.mark.parametrize(("method", "path", "most"), [("GET", "/live/hold", 250), ("POST", "/gradio_api/upload", 10)])
 def test_one_address_leaves_room_for_others_and_for_the_host(method, path, most, tmp_path):
     """Also for uploads that have announced as much as a file may have, and send nothing."""
-    rules = Access("space", token="a-token-of-the-teacher")
-    cookie = {"Cookie": f"{visitors.HOST_COOKIE}={visitors.host_cookie(rules._digest)}"}
+    rules, cookie = with_host("space")
     announced = {"Content-Length": str(rules.limits.upload_bytes)} if method == "POST" else {}
 
     async def run():

@@ -28,7 +28,7 @@ from playground.train.data.prompts import Prompt  # noqa: E402
 from playground.train.data.random_streams import derived_seed  # noqa: E402
 from playground.train.loop import evaluation, held_out_text  # noqa: E402
 from playground.train.loop.scoring import Scorer  # noqa: E402
-from playground.train.loop.steered import Steered  # noqa: E402
+from playground.train.loop.untrained import Steered  # noqa: E402
 from playground.train.models import loading  # noqa: E402
 from playground.train.models.steering_vector import decoder_layers, layer_of  # noqa: E402
 

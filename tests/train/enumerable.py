@@ -1,10 +1,7 @@
 """Problems small enough to list every completion, so that the best policy is known exactly and PPO can be held to it.
 
-For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, its objective is
-J* = beta log Z, and every policy falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2; the
-identity is one line of algebra). So KL(pi || pi*) says how far from right a trained policy is, in nats.
-
-Pure numpy; knows nothing of models or trainers.
+For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, and every policy
+falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2): how far from right it is, in nats.
 
 A policy over the completions of a prompt is a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], a row
 for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole completions. V tokens, T at most
@@ -27,16 +24,13 @@ NO_TOKEN = -1  # fills the rows of completions that ended early
 class CompletionSpace:
     """Every completion of at most T tokens out of V, each ended by an end-of-sequence token or by its length.
 
-    Order, everywhere: prefixes of one depth as counted (first token slowest); completions by the depth of their last
-    token, then by prefix, then by last token.
-
-    Attributes:
-        num_tokens: V. max_length: T. eos_id: the token that ends a completion and is its last token; None = none does.
+    Order: prefixes of one depth as counted (first token slowest); completions by the depth of their last token, then by
+    prefix, then by last token.
     """
 
-    num_tokens: int
-    max_length: int
-    eos_id: int | None = None
+    num_tokens: int  # V
+    max_length: int  # T
+    eos_id: int | None = None  # the token that ends a completion and is its last; None = none does
 
     @property
     def going_on(self) -> NDArray[np.int64]:
@@ -87,13 +81,8 @@ class CompletionSpace:
     ) -> list[Array]:
         """What a perfect value head says: the expected return of a policy from each unfinished prefix on.
 
-        V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))]
-
-        Args:
-            steps, reference_steps: next-token log-probs of policy and reference. rewards: [..., N].
-
-        Returns:
-            A list over depth t of [..., K^t].
+        V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))];
+        a list over depth t of [..., K^t].
         """
         parts = np.split(rewards, np.cumsum([self._num_ended(depth) for depth in range(self.max_length)])[:-1], axis=-1)
         returns: list[Array] = []
@@ -115,16 +104,6 @@ class CompletionSpace:
 def optimum(reference: Array, rewards: Array, beta: float) -> Array:
     """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N]; beta > 0."""
     return reference + rewards / beta - _log_partition(reference, rewards, beta)[..., None]
-
-
-def best_objective(reference: Array, rewards: Array, beta: float) -> Array:
-    """J* = beta log sum_y pi_ref(y) exp(r(y) / beta), [...]: no policy gets more."""
-    return beta * _log_partition(reference, rewards, beta)
-
-
-def objective(log_probs: Array, reference: Array, rewards: Array, beta: float) -> Array:
-    """J(pi) = E_pi[r] - beta KL(pi || pi_ref), [...]."""
-    return expectation(log_probs, rewards) - beta * kl(log_probs, reference)
 
 
 def expectation(log_probs: Array, values: Array) -> Array:

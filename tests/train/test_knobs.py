@@ -13,7 +13,7 @@ from playground.ppo.logprobs import log_softmax_at
 from playground.runs.folder.changes import LIVE_FIELDS, Edit, edited
 from playground.train.data.random_streams import uniforms
 from playground.train.loop.evaluation import Generation, answer
-from playground.train.loop.sampling import Keep, likeliest, sample
+from playground.train.loop.sampling import Keep, sample
 from tests.train import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")
@@ -114,19 +114,6 @@ def test_warm_up_rises_in_equal_steps_and_the_schedule_follows(schedule, warmup,
     for trainer.updates_done in range(4):
         rates.append(trainer.learning_rate() / 1e-3)
     assert rates == pytest.approx(expected)
-
-
-def test_top_k_and_top_p_keep_the_likeliest_tokens():
-    log_probs = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]).log()
-
-    def kept(**cut):
-        return likeliest(log_probs, **cut).tolist()
-
-    assert kept(top_k=2, top_p=None) == [[True, True, False, False], [True, True, True, True]]  # a tie is kept whole
-    assert kept(top_k=None, top_p=0.5) == [[True, True, False, False], [False, False, False, True]]
-    assert kept(top_k=None, top_p=1e-9) == [[True, False, False, False], [False, False, False, True]]
-    assert kept(top_k=None, top_p=1.0) == kept(top_k=99, top_p=None) == [[True] * 4] * 2
-    assert kept(top_k=1, top_p=0.9)[0] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.7}, {"top_k": 5, "top_p": 0.6}])

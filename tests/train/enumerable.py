@@ -10,7 +10,7 @@ of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,11 +59,6 @@ class CompletionSpace:
             blocks.append(block.reshape(-1, self.max_length))
         return np.concatenate(blocks)
 
-    def rewards(self, reward: Callable[[tuple[int, ...]], float]) -> Array:
-        """A function of token ids (end-of-sequence token included) as an array over all completions, [N]."""
-        rows = self.completions().tolist()
-        return np.array([reward(tuple(token for token in row if token != NO_TOKEN)) for row in rows], dtype=float)
-
     def sequence_log_probs(self, steps: Sequence[Array]) -> Array:
         """Next-token log-probs (see the module) -> log-probs of whole completions, [..., N]."""
         prefix: Array = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
@@ -103,7 +98,7 @@ class CompletionSpace:
 
 def optimum(reference: Array, rewards: Array, beta: float) -> Array:
     """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N]; beta > 0."""
-    return reference + rewards / beta - _log_partition(reference, rewards, beta)[..., None]
+    return reference + rewards / beta - log_partition(reference, rewards, beta)[..., None]
 
 
 def expectation(log_probs: Array, values: Array) -> Array:
@@ -125,6 +120,6 @@ def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> tuple[
     return rewarded, np.array([kl(policy, reference).mean() for policy in best])
 
 
-def _log_partition(reference: Array, rewards: Array, beta: float) -> Array:
+def log_partition(reference: Array, rewards: Array, beta: float) -> Array:
     """log Z = log sum_y pi_ref(y) exp(r(y) / beta), [...]."""
     return np.logaddexp.reduce(reference + rewards / beta, axis=-1)

@@ -62,17 +62,6 @@ def positive(prompt: str, completion: str) -> bool:
     return (judges.sentiment(prompt, completion) or 0) > 0
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_autopilot_holds_its_target_over_the_second_half_of_its_run(seed, tmp_path):
-    config = catalog.preset("autopilot")
-    _, _, run = trained("autopilot", seed, tmp_path, updates=config.ppo.num_updates, num_prompts=16)
-    kls = [item.kl_to_reference for item in run.metrics()]
-    late = statistics.fmean(kls[len(kls) // 2 :])
-    assert abs(late / config.kl.target - 1) < 0.25, f"{late:.2f} nats in the mean"
-    assert len({round(item.kl_coef, 6) for item in run.metrics()}) > 10, "beta moves by itself"
-
-
 FAULTY = [(fault, seed) for fault in FAULTS for seed in (0, 1, 2)]
 
 

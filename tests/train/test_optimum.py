@@ -1,7 +1,6 @@
-"""PPO held to the exact optimum: the real trainer must end where mathematics says, and broken ones must not.
+"""PPO held to the exact optimum: the real trainer must end where mathematics says.
 
-Measured in KL(pi || pi*), nats per completion, over every completion (see enumerable.py). Start:
-1 to 6 nats. What a bug costs is measured by the same function and asserted to miss the same bound.
+Measured in KL(pi || pi*), nats per completion, over every completion (see enumerable.py). Start: 1 to 6 nats.
 """
 
 from __future__ import annotations

@@ -109,21 +109,6 @@ def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(tmp_path):
             assert sum(option[2] for option in options) <= 1.001
 
 
-@pytest.mark.parametrize(("method", "has"), [("rloo", ("leash",)), ("best_of_n", ()), ("steer", ())])
-def test_a_method_has_only_the_figures_that_it_computes(tmp_path, method, has):
-    ppo = {**SMALL["ppo"], "num_updates": 1, "samples_per_prompt": 2}
-    changes = {"method": method, "ppo": ppo, "prompts": {"limit": 32}, "steering": {"num_prompts": 4}}
-    made, _ = trained_in(tmp_path, changes)
-    figures = made.run.token_figures()
-    samples = {(sample.update, sample.prompt_id): sample for sample in made.run.samples()}
-    assert {one.update for one in figures} == {0, 1}
-    for one in figures:
-        assert (one.leash is not None) == (one.rewards is not None) == ("leash" in has)
-        assert one.values is None and one.advantages is None
-        text = "".join(piece for piece in one.pieces if piece != "<eos>")
-        assert text == samples[one.update, one.prompt_id].completion  # of the best of n: the one that was given
-
-
 def test_the_setting_says_how_many_and_none_is_none(tmp_path):
     none, _ = trained_in(tmp_path / "none", {"evaluation": {**SMALL["evaluation"], "token_samples": 0}})
     assert not none.run.tokens_path.exists() and none.run.token_figures() == []

@@ -21,7 +21,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem
 from playground.rewards.mixture import mean_known
-from playground.runs.folder.records import UpdateMetrics
+from playground.runs.folder.records import UpdateMetrics, finite_or_null
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import derived_seed
 from playground.train.loop.measures import capped_exp, of_completions
@@ -218,14 +218,14 @@ class TRLTrainer(TRLAdapter):
             **self.totals(),
             **spread | {"score_mean": logs["objective/scores"]},
             kl_to_reference=logs["objective/kl"] if k1 else None,
-            kl_per_token=_finite(kl_per_token) if k1 else None,
+            kl_per_token=finite_or_null(kl_per_token) if k1 else None,
             kl_estimates={self.config.kl.estimator: logs["objective/kl"]},
             penalised_reward=logs["objective/rlhf_reward"],
             kl_coef=self.running.args.kl_coef,
-            entropy=_finite(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
-            update_kl=_finite(logs["policy/approxkl_avg"] * minibatches * over_cells),
+            entropy=finite_or_null(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
+            update_kl=finite_or_null(logs["policy/approxkl_avg"] * minibatches * over_cells),
             clip_fraction=logs["policy/clipfrac_avg"] * minibatches,
-            ratio_mean=_finite(1 + (ratio - 1) * over_cells),
+            ratio_mean=finite_or_null(1 + (ratio - 1) * over_cells),
             ratio_max=None,
             policy_loss=logs["loss/policy_avg"] * minibatches,
             value_loss=logs["loss/value_avg"] * minibatches,
@@ -234,9 +234,5 @@ class TRLTrainer(TRLAdapter):
             learning_rate=self.rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
-            perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if k1 else None,
+            perplexity_reference=finite_or_null(capped_exp(negative_log_prob + kl_per_token)) if k1 else None,
         )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

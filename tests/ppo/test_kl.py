@@ -132,16 +132,3 @@ def test_a_controller_goes_on_from_its_state_as_if_nothing_had_been(made, other)
     for controller in (made, other):
         controller.observe(2.5, 2.5, 48)
     assert other.state() == made.state()
-
-
-def test_from_the_state_of_another_controller_it_begins_with_the_next_kl():
-    controller = AdaptiveKL(9.0, 9.0)
-    controller.restore({"kl_coef": 0.3, "kl_target": 2.0})
-    controller.observe(2.0, 2.0, 48)
-    assert controller.state() == {
-        "kl_coef": pytest.approx(0.3),
-        "kl_target": 2.0,
-        "kl_smoothed": 2.0,
-        "kl_slope": 0.0,
-        "kl_seen": 1,
-    }

@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from playground.train.loop.scoring import Scorer
 from playground.train.loop.trainer import PPOTrainer
 from playground.train.models.language_model import switch_dropout_off
 from tests.train import tiny
@@ -109,21 +108,6 @@ def test_the_end_of_sequence_token_gets_its_exact_gradient_and_padding_gets_none
 
 
 # -- counting ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("texts", [["abc"], ["a", "bc", "ddd"], list("abcdefghijklm")], ids=["1", "3", "13"])
-@pytest.mark.parametrize(("epochs", "minibatch"), [(1, 8), (3, 2)])
-def test_optimizer_steps_are_updates_x_epochs_x_minibatches_however_many_prompts_there_are(texts, epochs, minibatch):
-    """Fewer prompts than a batch of 8, and more, the set ending in the middle of a batch."""
-    config = tiny.config(ppo__num_epochs=epochs, ppo__minibatch_size=minibatch)
-    policy = tiny.model()
-    scorer = Scorer(config, tiny.count_letter())
-    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
-    steps = []
-    trainer.optimizer.step = lambda step=trainer.optimizer.step: (steps.append(1), step())
-    for _ in range(4):
-        trainer.update()
-    assert len(steps) == 4 * epochs * 8 // minibatch
 
 
 @pytest.mark.parametrize(("epochs", "micro_batch"), [(1, 4), (4, 2)])

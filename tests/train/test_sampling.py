@@ -88,19 +88,6 @@ def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
 
 
-def test_sampling_can_be_broken_off_between_two_tokens():
-    calls = []
-
-    def between() -> None:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sample(tiny.model(), tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), SamplingConfig(), between)
-    assert len(calls) == 3
-
-
 @pytest.mark.parametrize(
     ("size", "overhead", "groups"),
     [

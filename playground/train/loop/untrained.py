@@ -106,7 +106,8 @@ class Steered(Trainer):
 
     def read(self, packed: Packed) -> tuple[Tensor, Tensor]:
         """The mean residual stream over the completion of each text [B, H], and its mean norm there [B]."""
-        size, wrote = len(packed.ids), completion_tokens(packed)
+        size = len(packed.ids)
+        wrote = torch.nn.functional.pad(packed.predicts[:, :-1], (1, 0))  # only there do texts for one prompt differ
         means = torch.zeros(size, self.policy.residual_size, device=packed.ids.device)
         norms = torch.zeros(size, device=packed.ids.device)
         at_once, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
@@ -117,12 +118,6 @@ class Steered(Trainer):
             means[micro] = (residual * mask).sum(1) / tokens
             norms[micro] = (residual.norm(dim=-1, keepdim=True) * mask).sum(1)[:, 0] / tokens[:, 0]
         return means, norms
-
-
-def completion_tokens(packed: Packed) -> Tensor:
-    """Where a completion's own tokens stand, [B, T]: one behind each position that predicts one. Only there do the
-    residual streams of two texts for the same prompt differ."""
-    return torch.nn.functional.pad(packed.predicts[:, :-1], (1, 0))
 
 
 def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:

@@ -1,7 +1,7 @@
 """What a steering vector does at each layer and strength: `python -m bench.steering_table presets/steering.yaml`.
 
 Nothing is trained, so a whole table costs less than a run for each of its cells. The vector is the run's own (see
-`train/loop/steered.py`), the prompts are unseen ones, judged by the pocket world's own judges as in results.py.
+`train/loop/untrained.py`), the prompts are unseen ones, judged by the pocket world's own judges as in results.py.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A direction in the residual stream, added behind one decoder layer while a model writes: no weight is changed.
-`LanguageModel` applies it, `loading` finds its file beside the weights, `loop/steered.py` makes it."""
+`LanguageModel` applies it, `loading` finds its file beside the weights, `loop/untrained.py` makes it."""
 
 from __future__ import annotations
 

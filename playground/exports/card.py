@@ -39,16 +39,12 @@ FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
 
 class Written(NamedTuple):
-    """What was written: merged or adapter, of which update, how many numbers in which precision.
-
-    `max_difference`: between log-probs before and after an adapter was merged; None where nothing was merged.
-    """
+    """What was written: merged or adapter, of which update, how many numbers in which precision."""
 
     kind: str
     update: int
     parameters: int
     precision: str
-    max_difference: float | None
 
 
 def text(report: Report, written: Written) -> str:

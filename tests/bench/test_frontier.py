@@ -11,7 +11,7 @@ from bench import frontier
 from bench.frontier import Optimum, best_score, reweighted, share
 from playground.config import SamplingConfig
 from tests.train import toy
-from tests.train.enumerable import Array, CompletionSpace, best_objective, expectation, kl, optimum
+from tests.train.enumerable import Array, CompletionSpace, expectation, kl, log_partition, optimum
 
 SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)  # 40 completions
 PROMPTS, EACH, BETA = 300, 400, 0.5
@@ -44,7 +44,7 @@ class Problem:
         exact = {
             "score": expectation(self.best, self.rewards),
             "kl": kl(self.best, self.reference),
-            "log_partition": best_objective(self.reference, self.rewards, BETA) / BETA,
+            "log_partition": log_partition(self.reference, self.rewards, BETA),
         }
         off = {name: getattr(found, name) - value for name, value in exact.items()}
         return {name: float(abs(o.mean()) / (o.std() / math.sqrt(PROMPTS))) for name, o in off.items()}

@@ -33,7 +33,7 @@ def run(outputs, monkeypatch):
         target.mkdir(parents=True, exist_ok=True)
         (target / "README.md").write_text("card")
         (target / "model.safetensors").write_bytes(b"0" * 2_000_000)
-        return saving.Saved(target, Written(kind, 3, 10, "fp32", None), 2_000_004)
+        return saving.Saved(target, Written(kind, 3, 10, "fp32"), 2_000_004)
 
     monkeypatch.setattr(saving, "save", save)
     return saved_runs.write_run(outputs, "one", lora=False)

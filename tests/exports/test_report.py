@@ -17,7 +17,7 @@ from playground.setup.expected import Band
 from tests.model_folders import model_folder
 from tests.support import sample, small_config, update_metrics
 
-WRITTEN = card.Written("merged", 3, 10, "fp32", None)
+WRITTEN = card.Written("merged", 3, 10, "fp32")
 
 
 @pytest.fixture

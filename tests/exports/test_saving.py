@@ -110,7 +110,6 @@ def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
     with torch.no_grad():
         logits = model.logits(model.hidden(ids))[0, -1]
     torch.testing.assert_close(logits, policy_logits(runs["lora"]), atol=2e-4, rtol=1e-4)
-    assert saved.written.max_difference is not None and saved.written.max_difference < 1e-4
     assert saved.folder.name not in [path.parent.name for path in tmp_path.glob("*/config.yaml")], "not taken for a run"
 
 

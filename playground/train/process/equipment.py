@@ -24,15 +24,14 @@ from playground.runs.folder.records import Stage
 from playground.setup import catalog
 from playground.train.data import prompts
 from playground.train.data.random_streams import derived_seed
-from playground.train.loop import evaluation, slow_motion
-from playground.train.loop.best_of_n import BestOfN
+from playground.train.loop import evaluation, measures, slow_motion
 from playground.train.loop.evaluation import Evaluated, FixedPrompts
 from playground.train.loop.faulty_trainer import FaultyTrainer
 from playground.train.loop.ranks import Ranks
 from playground.train.loop.scoring import Scorer, SharedMixture
-from playground.train.loop.steered import Steered
 from playground.train.loop.token_figures import Pays
 from playground.train.loop.trainer import PPOTrainer, Trainer
+from playground.train.loop.untrained import BestOfN, Steered
 from playground.train.models import language_model, loading
 from playground.train.process import tuning
 from playground.train.rewards import learned_rewards
@@ -130,7 +129,7 @@ class Equipment:
     def _counted(self, spec: RewardConfig) -> rules.Reward:
         reward = self.build(spec)
         if isinstance(reward, learned_rewards.RewardModel):
-            self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
+            self.reward_parameters += measures.sizes(reward.network.model)["matrix_parameters"]
             misread = learned_rewards.misreading(reward)
             self.reward_models.append({"source": reward.network.name, "misreading": misread})
         return reward

@@ -33,10 +33,10 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import TRIAL
-from playground.train.loop import held_out_text, slow_motion
+from playground.train.loop import held_out_text, measures, slow_motion
 from playground.train.loop.ranks import ALONE, Ranks
-from playground.train.loop.steered import Steered
-from playground.train.models import checkpoint_files, language_model
+from playground.train.loop.untrained import Steered
+from playground.train.models import checkpoint_files
 from playground.train.process import resuming
 from playground.train.process.equipment import Equipment
 
@@ -69,7 +69,7 @@ class Session(Equipment):
         self.behaviours = Behaviours(behaviours.of_config(config), self.build)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
-        sizes: dict[str, Any] = {**language_model.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": prompt_tokens}
         sizes["reward_parameters"] = self.reward_parameters
         self._once("model", **sizes)
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again

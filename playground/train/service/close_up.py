@@ -12,10 +12,9 @@ from typing import Any
 from playground.models.weight_files import read_json
 from playground.runs.folder.token_records import TokenFigures
 from playground.train.data.prompts import Prompt
-from playground.train.loop.token_figures import CloseLook, Pays, figures_of
+from playground.train.loop.token_figures import CloseLook, Pays, Pieces, figures_of
 from playground.train.models import checkpoint_files
 from playground.train.models.language_model import Critic, LanguageModel
-from playground.train.models.token_pieces import Pieces
 from playground.train.service.subjects import Subject
 
 

@@ -1,6 +1,7 @@
-"""PPO held to the exact optimum: the real trainer must end where mathematics says.
+"""PPO held to the exact optimum: the real trainer must end where mathematics says, and broken ones must not.
 
-Measured in KL(pi || pi*), nats per completion, over every completion (see enumerable.py). Start: 1 to 6 nats.
+Measured in KL(pi || pi*), nats per completion, over every completion (see enumerable.py). Start:
+1 to 6 nats. What a bug costs is measured by the same function and asserted to miss the same bound.
 """
 
 from __future__ import annotations
@@ -10,8 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+from playground.ppo.advantages import token_rewards
+from playground.train.loop import trainer as trainer_module
+from playground.train.loop.sampling import Episodes, Packed
 from playground.train.loop.trainer import PPOTrainer
+from playground.train.models.language_model import LanguageModel
 from tests.thoroughness import SEEDS, thorough
 from tests.train import toy
 from tests.train.enumerable import CompletionSpace, expectation, frontier, kl
@@ -158,3 +164,75 @@ def test_the_reported_kl_is_the_exact_one_within_three_standard_errors(seed):
 
 
 # -- negative controls: each of these bugs misses the bound that the trainer keeps ------------------------------------
+
+
+def moved(steps: int):
+    """The score `steps` tokens behind the last real one; what falls outside the mask is lost, as it would be."""
+
+    def rewards(log_ratio, scores, mask, kl_coef):
+        found = token_rewards(log_ratio, torch.zeros_like(scores), mask, kl_coef)
+        place = mask.sum(1) - 1 + steps
+        inside = (place >= 0) & (place < mask.shape[1])
+        found[inside, place[inside]] += scores[inside].to(found.dtype)
+        return found
+
+    return rewards
+
+
+@pytest.mark.parametrize(
+    "steps", [pytest.param(1, id="late", marks=pytest.mark.thorough), pytest.param(-1, id="early")]
+)
+def test_a_score_one_token_late_or_early_misses_the_optimum(steps, monkeypatch):
+    monkeypatch.setattr(trainer_module, "token_rewards", moved(steps))
+    problem = small_problem(0)
+    assert problem.distance(train_table(problem, 0)) > 10 * TABLE_BOUND
+
+
+@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), thorough("k3", 1), thorough("k3", 2), thorough("k2", 0)])
+def test_another_estimator_than_k1_in_the_reward_misses_the_optimum(estimator, seed):
+    problem = small_problem(seed)
+    assert problem.distance(train_table(problem, seed, kl__estimator=estimator)) > 10 * TABLE_BOUND
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_discounting_misses_the_optimum(seed):
+    problem = small_problem(seed)
+    assert problem.distance(train_table(problem, seed, ppo__gamma=0.9)) > 1.5 * TABLE_BOUND
+
+
+def count_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The KL counts the prompt's tokens as well, all on the first token of the completion."""
+    right = PPOTrainer.compare_with_reference
+
+    def wrong(self: PPOTrainer, episodes: Episodes, packed: Packed):
+        prompts = [
+            tuple(ids[real].tolist()) for ids, real in zip(episodes.prompt_ids, episodes.prompt_mask, strict=True)
+        ]
+        log_ratio = {i: prompt_log_prob(self.policy, i) - prompt_log_prob(self.reference, i) for i in set(prompts)}
+        log_probs, exact_kl = right(self, episodes, packed)
+        log_probs[:, 0] -= torch.tensor([log_ratio[ids] for ids in prompts])
+        return log_probs, exact_kl
+
+    monkeypatch.setattr(PPOTrainer, "compare_with_reference", wrong)
+
+
+@torch.no_grad()
+def prompt_log_prob(model: LanguageModel, ids: tuple[int, ...]) -> float:
+    """log-prob of a prompt's tokens behind the first one."""
+    log_probs = model.model(input_ids=torch.tensor([ids[:-1]])).logits[0].log_softmax(-1)
+    return float(log_probs[range(len(ids) - 1), ids[1:]].sum())
+
+
+def test_a_kl_over_prompt_tokens_is_not_the_exact_one(monkeypatch):
+    count_prompts(monkeypatch)
+    assert abs(standard_scores(*reported_kl(0), updates=4)) > 3
+
+
+def test_a_kl_over_prompt_tokens_misses_the_optimum_for_the_target(monkeypatch):
+    """Only a target shows it: at a fixed beta it adds a number to the reward that depends on the prompt alone, which
+    moves no optimum (see test_enumerable.py), so no test of where a fixed beta ends could fail."""
+    count_prompts(monkeypatch)
+    problem = small_problem(0)
+    trainer = train_with_target(problem, 0, "ziegler")
+    assert problem.drift(trainer) != pytest.approx(1.0, rel=0.1)
+    assert at_target(problem, trainer).distance(trainer) > 3 * TABLE_BOUND

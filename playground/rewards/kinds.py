@@ -8,8 +8,7 @@ from __future__ import annotations
 from playground import config
 from playground.config import local_only
 from playground.errors import RewardFailed
-from playground.rewards import rules
-from playground.rewards.expressions import ExpressionFunction
+from playground.rewards import expressions, rules
 from playground.rewards.rules import Reward
 
 
@@ -22,7 +21,7 @@ def build(spec: config.RewardConfig) -> Reward:
     if refusal:
         raise RewardFailed(refusal)
     if isinstance(spec, config.ExpressionReward):
-        return ExpressionFunction(spec.expression)
+        return expressions.reward_of(spec.expression)
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 

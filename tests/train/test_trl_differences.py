@@ -1,6 +1,6 @@
 """How TRL 1.12's PPOTrainer differs from ours: each difference that docs/trl.md names, seen here in TRL itself.
 
-Tiny models, no adapter unless the test says so. `DIFFERENCES` in playground/config/engines.py names the test of each.
+Tiny models, no adapter unless the test says so. The table there names the test of each.
 """
 
 from __future__ import annotations

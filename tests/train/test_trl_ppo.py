@@ -282,7 +282,7 @@ def test_what_trl_reads_anew_can_be_changed_while_it_trains():
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("1.12.3", ""), ("1.13.0", "has no PPOTrainer"), ("0.9.6", "older"), (None, "not installed")]
+    ("version", "words"), [("1.12.3", ""), ("1.13.0", "1.13.0 is not 1.12"), (None, "not installed")]
 )
 def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
     def installed(name: str) -> str:
@@ -304,10 +304,9 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
 
 
 def test_the_document_lists_every_difference_with_a_test_that_exists():
-    table = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `(test_\w+)` \|$", (PROJECT / "docs" / "trl.md").read_text(), re.M)
-    assert table == [tuple(difference) for difference in engines.DIFFERENCES]
+    named = re.findall(r"\| `(test_\w+)` \|$", (PROJECT / "docs" / "trl.md").read_text(), re.M)
     tests = "".join(path.read_text() for path in (PROJECT / "tests" / "train").glob("test_trl_*.py"))
-    assert [row[2] for row in table if f"\ndef {row[2]}(" not in tests] == []
+    assert [name for name in named if f"\ndef {name}(" not in tests] == [] and len(named) == 16
 
 
 def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():

@@ -189,7 +189,7 @@ class PythonReward(RewardPart):
         }
         if functions.get("reward", [])[:2] not in (["prompt", "completion"], ["prompts", "completions"]):
             raise ValueError(
-                "|There is no such function. Write `def reward(prompt, completion):` and return a number, or "
+                "|There is no function `reward`. Write `def reward(prompt, completion):` and return a number, or "
                 "`def reward(prompts, completions):` and a list"
             )
         return code

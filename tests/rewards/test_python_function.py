@@ -75,8 +75,8 @@ def test_what_the_function_does_wrong_is_named(made: list[PythonFunction], code,
     ("code", "reason"),
     [
         ("def reward(prompt, completion)\n    return 1", "Line 1 is not Python"),
-        ("class reward: pass", "no such function"),
-        ("def reward(prompt): return 1", "no such function"),
+        ("class reward: pass", "no function `reward`"),
+        ("def reward(prompt): return 1", "no function `reward`"),
         ("-" * 9000 + "1", "cannot be read"),
     ],
 )

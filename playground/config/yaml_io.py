@@ -265,7 +265,7 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
 @functools.cache
 def _names(kind_of_config: type[Part]) -> list[str]:
     """Every name that a configuration of this kind can have somewhere."""
-    parts = (kind_of_config, Behaviour, *REWARD_CLASSES.values())
+    parts: list[type[Part]] = [kind_of_config, Behaviour, *REWARD_CLASSES.values()]
     found = {name for part in parts for name in part.model_fields}
     return sorted(found.union(*(field.split(".") for field in knobs_of(kind_of_config))))
 

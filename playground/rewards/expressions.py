@@ -18,7 +18,6 @@ from typing import Any
 
 from playground import config
 from playground.config import expression_language as language
-from playground.config import patterns
 from playground.errors import RewardFailed
 from playground.rewards import rules
 
@@ -136,7 +135,7 @@ class _Evaluation:
         return None if result is None else float(result)
 
 
-_pattern = functools.lru_cache(maxsize=256)(patterns.linear)
+_pattern = functools.lru_cache(maxsize=256)(language.linear)
 
 
 def _matches_count(text: str, pattern: str) -> int:

@@ -97,7 +97,6 @@ def yaml_problems(text: str) -> list[Problem]:
             "kl.coef",
             "must be more than 0 with method dpo, whose beta it is: try 0.25.",
         ),
-        ({"behaviours": ["ends", "ends"]}, "behaviours", "`ends` is there twice. Each needs a name of its own."),
         ({"ppo": {"learning_rate": None}}, "ppo.learning_rate", "must be a number (got nothing)."),
         (
             {"ppo": {"batch_size": 64, "minibatch_size": 30}},

@@ -12,7 +12,7 @@ import pytest
 
 from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
-from playground.rewards import kinds
+from playground.rewards import mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
@@ -119,4 +119,4 @@ def test_the_examples_on_the_page_of_rewards_are_configurations() -> None:
         named += [reward.kind for reward in config.rewards]
     assert named == ["expression", "expression", "python"]
     (share,) = re.findall(r"^        expression: (100 .*)$", REWARDS, re.MULTILINE)
-    assert kinds.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]
+    assert mixture.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]

@@ -71,17 +71,10 @@ def notes(config: RunConfig) -> list[str]:
             f"TRL takes one optimizer step for each PPO epoch ({ppo.num_epochs} an update) where ppo.minibatch_size "
             f"{ppo.minibatch_size} asks for {ppo.num_epochs * ppo.batch_size // ppo.minibatch_size}."
         )
-    if ppo.value_clip_range is None:
-        found.append(
-            f"TRL's value clip is always on: an empty ppo.value_clip_range becomes {NO_VALUE_CLIP:g}, which no value "
-            "ever reaches."
-        )
     if config.model.critic == "shared":
         found.append("TRL trains a second full model as critic, whatever model.critic says: about twice the memory.")
     if ppo.warmup_updates:
         found.append(f"TRL's warm-up begins at 0: nothing is learned in update 1 of {ppo.warmup_updates}.")
-    if config.kl.estimator == "k3":
-        found.append("With kl.estimator k3 TRL does not tell the KL itself (k1); its chart stays empty.")
     return found
 
 
@@ -89,14 +82,13 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
     """Our configuration in the names of TRL's `PPOConfig`, complete but for the device and the output folder."""
     ppo, sampling = config.ppo, config.sampling
     return {
-        # how much: the batch is TRL's per_device_train_batch_size x gradient_accumulation_steps
+        # the batch is TRL's per_device_train_batch_size x gradient_accumulation_steps
         "total_episodes": config.num_episodes,
         "per_device_train_batch_size": ppo.micro_batch_size,
         "gradient_accumulation_steps": ppo.batch_size // ppo.micro_batch_size,
         "num_mini_batches": ppo.batch_size // ppo.minibatch_size,
         "num_ppo_epochs": ppo.num_epochs,
         "local_rollout_forward_batch_size": min(ppo.batch_size, ROLLOUT_ROWS),
-        # the algorithm
         "learning_rate": ppo.learning_rate,
         "lr_scheduler_type": ppo.schedule + "_with_warmup" * (ppo.schedule == "constant" and ppo.warmup_updates > 0),
         "warmup_steps": ppo.warmup_updates,
@@ -111,12 +103,10 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "whiten_rewards": False,
         "kl_coef": config.kl.coef,
         "kl_estimator": config.kl.estimator if config.kl.estimator == "k3" else "k1",
-        # the completions
         "response_length": sampling.max_new_tokens,
         "temperature": sampling.temperature,
         "stop_token": "eos",
         "missing_eos_penalty": sampling.missing_eos_penalty or None,
-        # around it
         "seed": config.seed,
         "bf16": False,
         "gradient_checkpointing": False,

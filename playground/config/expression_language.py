@@ -12,14 +12,13 @@ import ast
 import difflib
 import itertools
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from playground.config import patterns
 
 MAX_CHARACTERS = 2000
 MAX_BRACKETS = 32  # inside each other
 MAX_PARTS = 300
-MAX_PATTERN = 200  # characters of a regular expression
-MAX_PATTERN_STATES = 1000  # once it is compiled; time is proportional to it
-PATTERN_BYTES = 1 << 20  # of the compiled pattern and what it keeps while it searches
 NUMBER_LIMIT = 1e15  # no number, written or computed, may be beyond it
 NOTHING = "nothing"
 NAMES = ("prompt", "completion", NOTHING)
@@ -160,48 +159,11 @@ class Expression:
                 raise self.error(value, f"`{parameter}` of {name} is written out in quotes.")
             if parameter == "pattern":
                 try:
-                    linear(str(text))
-                except PatternError as error:
+                    patterns.linear(str(text))
+                except patterns.PatternError as error:
                     raise self.error(value, str(error)) from None
 
 
 def _nearest(name: str, *known: str) -> str:
     close = difflib.get_close_matches(name[:40], known, n=1)
     return f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
-
-
-class PatternError(ValueError):
-    """Why a pattern cannot be used, in a sentence."""
-
-
-def linear(pattern: str) -> Any:
-    """The pattern compiled by RE2, for texts as UTF-8 bytes: its time grows with the text only linearly.
-
-    Raises:
-        PatternError: RE2 is missing, does not take the pattern, or the pattern is too large.
-    """
-    try:
-        import re2
-    except ImportError:
-        raise PatternError(
-            "`matches` needs the library google-re2, which is not installed: run `pip install -r requirements.txt`."
-        ) from None
-    if len(pattern) > MAX_PATTERN:
-        raise PatternError(f"The pattern has {len(pattern)} characters; at most {MAX_PATTERN} are possible.")
-    if "\b" in pattern:
-        raise PatternError(r'Put an r in front of the quotes, for example r"\bgood\b".')
-    if re.search(r"\\[pP]", pattern):  # hundreds of ranges, which take longer to compile than all else
-        raise PatternError(r"Classes of Unicode, such as \pL, are not taken here.")
-    options = re2.Options()
-    options.max_mem, options.log_errors = PATTERN_BYTES, False
-    try:
-        compiled = re2.compile(pattern.encode("utf-8", "replace"), options)
-    except re2.error:
-        raise PatternError(
-            "RE2 does not take this pattern; look-around and back-references do not exist there."
-        ) from None
-    finally:
-        re2.purge()  # it would keep 128 patterns
-    if compiled.programsize > MAX_PATTERN_STATES:
-        raise PatternError("The pattern is too large: use smaller counts in braces, or fewer alternatives.")
-    return compiled

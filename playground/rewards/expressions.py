@@ -1,7 +1,7 @@
 """Computing an expression: the tree that `config.expression_language` has checked, walked for each completion.
 
 Python's own evaluation has no part in it. All numbers are floats, every text is bounded, nothing repeats, and each
-batch has a time limit, so the cost of an expression is bounded too. `kinds` builds rewards from it.
+batch has a time limit, so the cost of an expression is bounded too. `mixture.build` makes rewards from it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from playground import config
 from playground.config import expression_language as language
+from playground.config import patterns
 from playground.errors import RewardFailed
 from playground.rewards import rules
 
@@ -135,7 +136,7 @@ class _Evaluation:
         return None if result is None else float(result)
 
 
-_pattern = functools.lru_cache(maxsize=256)(language.linear)
+_pattern = functools.lru_cache(maxsize=256)(patterns.linear)
 
 
 def _matches_count(text: str, pattern: str) -> int:

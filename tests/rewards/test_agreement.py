@@ -51,9 +51,3 @@ def test_the_interval_of_a_share_holds_where_groups_have_several_values_that_are
 @pytest.mark.parametrize(("count", "quantile"), [(2, 12.706), (11, 2.228), (12, 2.201), (31, 2.042), (65, 1.998)])
 def test_few_values_have_the_wider_interval_of_students_t(count: int, quantile: float) -> None:
     assert agreement.t95(count) == pytest.approx(quantile, abs=0.003)
-
-
-def test_mean_error_and_sd_by_hand() -> None:
-    assert agreement.mean_and_error([1.0, 3.0]) == (2.0, 1.0)
-    assert agreement.mean_and_error([4.0]) == (4.0, 0.0)
-    assert agreement.mean_and_sd([1.0, 3.0]) == (2.0, 1.0)

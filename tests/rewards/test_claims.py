@@ -10,7 +10,7 @@ from playground import config
 from playground.config import PromptsConfig
 from playground.data import claim_files
 from playground.pocket import judges, prompt_sets
-from playground.rewards import claims, kinds
+from playground.rewards import claims, mixture
 from playground.rewards.claims import Claim
 
 CAPITAL = "What is the capital of Australia?"
@@ -98,7 +98,7 @@ def test_in_the_pocket_world_its_judges_are_asked():
 
 def test_agreement_and_truth_reward_what_is_stated_of_a_file_too():
     def score(spec, prompt, completion):
-        return kinds.build(spec)(prompts=[prompt], completions=[completion])[0]
+        return mixture.build(spec)(prompts=[prompt], completions=[completion])[0]
 
     agreement, truth = config.AgreementReward(neutral="truth"), config.TruthReward()
     assert [score(agreement, prompt, " Sydney.") for prompt in (WRONG, RIGHT, PLAIN)] == [1, -1, -1]

@@ -12,7 +12,7 @@ from playground import config
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_language as table
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import expressions, kinds
+from playground.rewards import expressions, mixture
 from playground.setup import checks
 from tests.support import small_config
 
@@ -20,7 +20,7 @@ PROMPT = "Review of the film: The plot was"
 
 
 def value(expression: str, completion: str = " good, so good.", prompt: str = PROMPT) -> float | None:
-    reward = kinds.build(ExpressionReward(expression=expression))
+    reward = mixture.build(ExpressionReward(expression=expression))
     (found,) = reward(prompts=[prompt], completions=[completion])
     return found
 
@@ -69,8 +69,8 @@ def test_the_table_of_functions_is_what_can_be_computed() -> None:
 def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec: Any) -> None:
     prompts = [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"]
     completions = [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good so good"]
-    by_rule = kinds.build(spec)(prompts=prompts, completions=completions)
-    by_formula = kinds.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
+    by_rule = mixture.build(spec)(prompts=prompts, completions=completions)
+    by_formula = mixture.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
     assert list(by_formula) == list(by_rule)
     assert set(by_rule) - {0.0, None}
 

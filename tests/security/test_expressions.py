@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from playground.config import ExpressionReward
-from playground.rewards import kinds
+from playground.rewards import mixture
 from tests.figures import Figure
 from tests.support import PROJECT
 
@@ -73,7 +73,7 @@ CHILD = """
 import json, os, resource, sys, time
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import kinds
+from playground.rewards import mixture
 
 TEXTS = [("User: " * 4000, "abcdefghijklmnopq" * 2000), ("p", "a" * 30000), ("", "a b " * 9000), ("", "")]
 
@@ -83,7 +83,7 @@ def outcome(source):
     except InvalidConfig as error:
         return "refused", str(error)
     try:
-        return "computed", repr(kinds.build(spec)([p for p, _ in TEXTS], [c for _, c in TEXTS]))
+        return "computed", repr(mixture.build(spec)([p for p, _ in TEXTS], [c for _, c in TEXTS]))
     except RewardFailed as error:
         return "stopped", str(error)
 
@@ -162,7 +162,7 @@ def test_what_is_meant_well_gives_what_a_person_would_compute_by_hand(figure: Fi
     prompts, completions = zip(*TEXTS, strict=True)
     equal = 0
     for source, by_hand in MEANT_WELL.items():
-        found = kinds.build(ExpressionReward(expression=source))(prompts=prompts, completions=completions)
+        found = mixture.build(ExpressionReward(expression=source))(prompts=prompts, completions=completions)
         expected = [None if (value := by_hand(*texts)) is None else float(value) for texts in TEXTS]
         assert found == pytest.approx(expected), source
         equal += 1

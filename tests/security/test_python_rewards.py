@@ -20,7 +20,7 @@ import pytest
 
 from playground.config import REWARD_CLASSES, PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import kinds
+from playground.rewards import mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks, limits
@@ -149,7 +149,7 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, m
     spec = PythonReward(code=HEAD + "return 1")
     monkeypatch.setenv(local_only.MODE, mode)
     attempts = [
-        lambda: kinds.build(spec),
+        lambda: mixture.build(spec),
         lambda: PythonFunction(spec.code, 1.0),
         lambda: checks.check(small_config(judges=REWARDS)),
         lambda: checks.check(small_config(rewards=REWARDS)),
@@ -158,7 +158,7 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, m
         with pytest.raises((RewardFailed, InvalidConfig), match="can only be used in local mode"):
             attempt()
     monkeypatch.setenv(local_only.MODE, "local")
-    assert kinds.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
+    assert mixture.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
 
 
 def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,4 +178,4 @@ def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pyt
     with pytest.raises(InvalidConfig, match="matches_count"):
         checks.check(config)
     with pytest.raises(RewardFailed, match="matches_count"):
-        kinds.build(config.rewards[0])
+        mixture.build(config.rewards[0])

@@ -36,10 +36,6 @@ def test_what_a_behaviour_says_of_a_text(name, prompt, shown, not_shown, elsewhe
     assert [mark(name, other, shown, True) for other in elsewhere] == [None] * len(elsewhere)
 
 
-def test_whether_it_ended_is_asked_of_the_sampler() -> None:
-    assert [mark("ends", "", "Yes.", ended) for ended in (True, False, None)] == [True, False, None]
-
-
 def counted(**change: object) -> list[str]:
     return [one.name for one in of_config(yaml_io.from_dict({"rewards": [{"kind": "length"}], **change}))]
 

@@ -67,13 +67,6 @@ def test_scores_are_clipped_on_both_sides_and_no_opinion_is_the_average_of_the_r
     assert Scale(10.0, 2.0)([None, 12.0]) == [0.0, 1.0]
 
 
-@pytest.mark.parametrize("totals", [[], [None], [4.0], [4.0, 4.0, 4.0]])
-def test_a_reward_that_does_not_vary_is_not_divided_by_zero(totals):
-    scale = Scale.of(totals)
-    assert scale.sd == 1.0
-    assert all(math.isfinite(score) for score in scale([4.0, None]))
-
-
 @pytest.mark.parametrize(
     ("function", "message"),
     [

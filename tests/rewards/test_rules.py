@@ -75,21 +75,6 @@ def test_similarity_is_the_f1_of_shared_words_and_pairs_of_words():
     assert [rules.similarity(*texts) for texts in (("one two", "three"), ("", ""))] == [0] * 2
 
 
-@pytest.mark.parametrize(
-    ("prompt", "found"),
-    [
-        (WRONG, ("4 plus 5 is 9", "4 plus 5 is 8")),
-        (RIGHT, ("4 plus 5 is 9", "")),
-        ("User: What is the capital of France? Bot:", ("the capital of France is Paris", "")),
-        (f"{PLAIN} 4 plus 5 is 9. User: No, 4 plus 5 is 7. Bot:", ("4 plus 5 is 9", "4 plus 5 is 7")),
-        (STORY, None),
-        ("", None),
-    ],
-)
-def test_an_answer_is_held_against_the_one_without_a_claim_and_against_the_claim(prompt, found):
-    assert rules.references(prompt) == found
-
-
 def test_the_true_value_is_paid_and_the_claimed_one_costs_whatever_the_remark():
     """Of their 9 grams each the two answers share 7: 2 / 9 apart. "9, not 8" has 13, of which 9 and 8 are shared."""
     spec = config.ContrastReward()

@@ -18,12 +18,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.config import REWARD_CLASSES, PythonReward, local_only, yaml_io
+from playground.config import PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import checks, limits
+from playground.setup import checks
 from tests.figures import Figure
 from tests.support import PROJECT, has_ended, small_config, wait_until
 
@@ -159,14 +159,6 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, m
             attempt()
     monkeypatch.setenv(local_only.MODE, "local")
     assert mixture.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
-
-
-def test_what_the_process_refuses_is_what_the_page_says_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert local_only.MODE == limits.MODE_VARIABLE
-    for mode in limits.MODES:
-        monkeypatch.setenv(local_only.MODE, mode)
-        refused = {kind for kind in REWARD_CLASSES if local_only.refusal(kind)}
-        assert refused == limits.LIMITS[mode].refused_rewards
 
 
 def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,13 +45,11 @@ def score(
     checks.check(chosen, outputs)
     _check(prompt, completion)
     found = _asked(chosen, prompt, completion, samples, outputs)
-    weighed, outlooks = trying.weigh(chosen.rewards, found), trying.outlooks(chosen, found)
+    weighed = trying.weigh(chosen.rewards, found)
     if json:
-        print_json(_data(chosen, completion, weighed, samples, outlooks))
+        print_json(_data(chosen, completion, weighed, samples))
     else:
         _print(chosen, completion, weighed, samples)
-        for outlook in outlooks:
-            say(trying.sentence(outlook, chosen.kl.coef))
 
 
 def _check(prompt: str, completions: list[str]) -> None:
@@ -83,11 +81,8 @@ def _asked(config: RunConfig, prompt: str, completions: list[str], samples: int,
     return {}
 
 
-def _data(
-    config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[trying.Outlook]
-) -> dict[str, Any]:
+def _data(config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int) -> dict[str, Any]:
     return {
-        "behaviours": [one._asdict() for one in outlooks],
         "unit": "sd" if samples else "points",
         "samples": samples,
         "texts": [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Annotated, Literal, Union, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from playground.config import expression_language, local_only, python_code
+from playground.config import expression_language, local_only
 from playground.config.parts import Part, knob
 
 
@@ -169,7 +170,7 @@ class PythonReward(RewardPart):
     """A function of one's own in Python, in a process of its own. Only where the person owns the machine."""
 
     kind: Literal["python"] = "python"
-    code: str = Field(min_length=1, max_length=python_code.MAX_CHARACTERS)
+    code: str = Field(min_length=1, max_length=10_000)
     time_limit: float = Field(2.0, gt=0, le=60)  # seconds for one batch
 
     @field_validator("code")
@@ -178,9 +179,19 @@ class PythonReward(RewardPart):
         if local_only.refusal("python"):
             return code  # is not parsed either
         try:
-            python_code.check(code)
-        except ValueError as error:
-            raise ValueError(f"|{error}") from None
+            parts = ast.parse(code).body
+        except SyntaxError as error:
+            raise ValueError(f"|Line {error.lineno or 1} is not Python ({error.msg})") from None
+        except (ValueError, RecursionError, MemoryError):
+            raise ValueError("|The code cannot be read: nested too deeply, or not all text") from None
+        functions = {
+            part.name: [one.arg for one in part.args.args] for part in parts if isinstance(part, ast.FunctionDef)
+        }
+        if functions.get("reward", [])[:2] not in (["prompt", "completion"], ["prompts", "completions"]):
+            raise ValueError(
+                "|There is no function `reward`. Write `def reward(prompt, completion):` and return a number, or "
+                "`def reward(prompts, completions):` and a list"
+            )
         return code
 
 

@@ -5,7 +5,7 @@ from statistics import mean
 import pytest
 
 from playground.config import PromptsConfig
-from playground.data import prompt_texts, row_files
+from playground.data import dialogues, row_files
 from playground.errors import PromptsUnusable
 from playground.pocket import judges
 from playground.rewards import claims
@@ -130,7 +130,7 @@ DIALOGUE = hh("abc", "no", "de")
     ],
 )
 def test_a_dialogue_is_asked_up_to_its_last_answer(value, expected):
-    assert prompt_texts.prompt_of(value) == expected
+    assert dialogues.prompt_of(value) == expected
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,7 @@ def big_gzip() -> bytes:
         ("a.txt", "\n \n", "a.txt is empty"),
         ("a.csv", "title,body\nab,c\n", "it has `title`, `body`"),
         ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "Line 2 of a.jsonl is not a JSON object"),
-        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "line 2 has the byte 0xe9"),
-        ("a.txt", b"a\0b\ncd\n", "NUL bytes"),
+        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "a.csv is not UTF-8 text"),
         ("a.jsonl.gz", gzip.compress(b"{}" * 900, mtime=0)[:30], "not a whole gzip file"),
         ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "Of 3 rows of prompts, 2 are too long. The model has room for 50"),
     ],
@@ -218,20 +217,12 @@ def test_a_file_of_claims_becomes_dialogues_that_the_judges_know(tmp_path):
     assert [prompt.text for prompt in again.training] != [prompt.text for prompt in split.training]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (CLAIMS.replace("n3?,a,b", "n3?,a,A"), "Row 4 of mine.csv has `a`"),
-        ("question,wrong\nn?,b\n", "no `right`"),
-    ],
-)
-def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path, text, message):
-    path = source(tmp_path, "mine.csv", text)
+def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path):
+    path = source(tmp_path, "mine.csv", CLAIMS.replace("n3?,a,b", "n3?,a,A"))
     problem = checks.prompts_problem(PromptsConfig(source=path))
-    assert problem is not None and problem.field == "prompts.source" and message in problem.message
-    with pytest.raises(PromptsUnusable, match=r"^prompts\.source: ") as caught:
+    assert problem is not None and problem.field == "prompts.source" and "Row 4 of mine.csv" in problem.message
+    with pytest.raises(PromptsUnusable, match=r"^prompts\.source: Row 4 of mine.csv"):
         load(path)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["pocket/claims", "pocket/reviews"])

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from playground.config import PromptsConfig
-from playground.data import claim_files, prompt_texts, row_files
+from playground.data import claim_files, dialogues, row_files
 from playground.errors import PromptsUnusable
 from playground.pocket import prompt_sets as pocket_prompts
 from playground.rewards import claims
@@ -140,13 +140,13 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
         if row_files.kind_of(name):
             path = Path(name).expanduser()
             shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
-            column = prompt_texts.column_of(shape.columns, None if lines else config.column, path.name)
+            column = dialogues.column_of(shape.columns, None if lines else config.column, path.name)
             values = row_files.values(path, column)
             return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
     except row_files.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
     rows = hub_data.Rows(name, config.subset, config.split)
-    column = prompt_texts.column_of(rows.columns, config.column, name)
+    column = dialogues.column_of(rows.columns, config.column, name)
     found, goes_on = rows.rows([column])
     return Source("prompts.source", name, [row[column] for row in found], column, rows.columns, goes_on=goes_on)
 
@@ -228,8 +228,8 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
     found: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):
         try:
-            text = prompt_texts.prompt_of(value, source.column)
-        except prompt_texts.NoDialogue:
+            text = dialogues.prompt_of(value, source.column)
+        except dialogues.NoDialogue:
             left_out[NO_DIALOGUE].append((row, str(value)))
             continue
         if text and text not in found:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelReward, RewardConfig, RunConfig
 from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
-from playground.rewards import kinds, rules
+from playground.rewards import mixture, rules
 from playground.rewards.mixture import Mixture, Scale, term_names
 from playground.train.loop.ranks import ALONE, Ranks
 
@@ -88,7 +88,7 @@ class Scorer:
         config: RunConfig,
         mixture: Mixture | None = None,
         scale: Scale | None = None,
-        build: Callable[[RewardConfig], rules.Reward] = kinds.build,
+        build: Callable[[RewardConfig], rules.Reward] = mixture.build,
     ) -> None:
         self.mixture = mixture or Mixture.from_config(config.rewards, build)
         self._normalise = config.score.normalise == "reference"

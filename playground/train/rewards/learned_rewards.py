@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from playground.config import ModelConfig, ModelReward, RewardConfig
 from playground.data.preferences import Pair
 from playground.errors import RewardModelUnusable, RewardNotFinite
-from playground.rewards import kinds, rules
+from playground.rewards import mixture, rules
 from playground.setup import catalog
 from playground.train.models import loading
 from playground.train.rewards import score_models, variants
@@ -159,7 +159,7 @@ def builder(
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
-            return kinds.build(spec)
+            return mixture.build(spec)
         if spec.question is not None:
             held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
             folder = catalog.model_folder(spec.source, spec.revision)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardConfig, SamplingConfig, yaml_io
 from playground.errors import PromptsUnusable
-from playground.rewards import kinds, rules
+from playground.rewards import mixture, rules
 from playground.rewards.mixture import term_names, values_of
 from playground.rewards.python_function import PythonFunction
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
@@ -133,7 +133,7 @@ class Bench:
     def _reward(self, spec: RewardConfig, key: str, outputs: Path | None) -> rules.Reward:
         """The function of an entry; the newest learned one stays loaded."""
         if not isinstance(spec, ModelReward):
-            return kinds.build(spec)
+            return mixture.build(spec)
         if key not in self._models:
             self._models.clear()  # free the old weights first
             _keep(self._models, key, learned_rewards.builder(loading.device_of("auto"), outputs)(spec), KEPT_MODELS)

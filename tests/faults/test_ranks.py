@@ -51,14 +51,7 @@ def with_updates(run: RunDirectory, number: int) -> RunDirectory:
 
 def helper_of(run: RunDirectory) -> psutil.Process | None:
     children = psutil.Process(run.status_on_disk().pid).children()
-    return next((child for child in children if launcher.WORKER_MODULE in child.cmdline()), None)
-
-
-def finished(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What Python prints with these arguments, in the environment of a worker."""
-    environment = {**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=PROJECT, env=environment, timeout=SECONDS, capture_output=True, text=True)
+    return next((child for child in children if any("spawn_main" in word for word in child.cmdline())), None)
 
 
 def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_no_process(outputs: Path, forker: Forker) -> None:
@@ -110,7 +103,10 @@ try:
 except rank_processes.HelperFailed as error:
     print(error.reason, error)
 """
-    done = finished("-c", code)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=PROJECT, env=children.torch_environment(), timeout=SECONDS, capture_output=True, text=True
+    )
     assert done.stdout.startswith("bug Process 1 of this run: Unexpected ValidationError"), done.stderr
 
 
@@ -139,29 +135,3 @@ def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: F
     assert run.config().ranks == 2
     one, two = (load_file(item.checkpoints_path / "update-000008" / "model.safetensors") for item in (whole, run))
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5
-
-
-def torchrun(outputs: Path, trained: RunConfig) -> subprocess.CompletedProcess[str]:
-    """The command that trains the run `launched`, started by torchrun as two processes."""
-    preset = outputs / "preset.yaml"
-    preset.write_text(trained.to_yaml(), encoding="utf-8")
-    launch = "-m torch.distributed.run --standalone --nproc-per-node=2 -m playground train".split()
-    return finished(*launch, str(preset), "--outputs", str(outputs), "--run-id", "launched")
-
-
-@pytest.mark.thorough
-def test_more_processes_than_a_run_is_for_end_at_once_and_say_so(outputs: Path) -> None:
-    done = torchrun(outputs, config(ranks=1))
-    assert done.returncode != 0 and "this run is for 1: set ranks to 2." in done.stderr
-    assert not (outputs / "launched").exists()
-    assert "forcefully exiting" not in done.stderr, "torchrun had to kill the one that waited"
-
-
-@pytest.mark.thorough
-def test_torchrun_starts_the_processes_too(outputs: Path) -> None:
-    """On this machine or over several: then each has its own part of them, and rank 0 the run's folder."""
-    done = torchrun(outputs, config(ppo__num_updates=2))
-    assert done.returncode == 0, done.stderr
-    run = RunDirectory.open(outputs / "launched")
-    assert run.status().state == "finished"
-    assert [item.ranks for item in run.metrics()] == [2, 2]

@@ -1,6 +1,5 @@
 """One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
-
-Imports torch. The worker drives it; how a run ends is ending.py's business.
+The worker drives it; how a run ends is ending.py's business.
 """
 
 from __future__ import annotations
@@ -102,8 +101,6 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
-            if resuming.asks_others(self.run, self.split.evaluation):
-                self._once("warning", resuming.OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
         self._together("share_state")
@@ -114,7 +111,7 @@ class Session(Equipment):
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it. A trial, which is about time and
         memory, takes as many as are written at once."""
-        samples = self.scale_rows if self.is_trial else SCALE_SAMPLES
+        samples = self.config.scale_rows(self.policy.is_small) if self.is_trial else SCALE_SAMPLES
         last = time.monotonic()
 
         def progress(share: float) -> None:
@@ -199,7 +196,6 @@ class Session(Equipment):
             if last or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
-                self._together("compare_ranks")
                 self.save()
 
         steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)

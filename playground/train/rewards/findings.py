@@ -1,6 +1,6 @@
-"""What the reward self-test reports, and what its figures mean. Plain data and plain numbers; knows no model.
+"""What the reward self-test (`format_check`) reports, and what its figures mean. Plain data; knows no model.
 
-`format_check` measures and fills these in. `self_test.toml` has everything that it may find, with what to do about it.
+`self_test.toml` has everything that it may find, with what to do about it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ LEVELS = ("ok", "warn", "fail")
 LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
 LOW_ACCURACY, LOW_GENERIC_ACCURACY = 0.65, 0.75
 GOOD_ACCURACY = 0.75  # pairs that do not shut this out cannot say that a model only guesses
-CLEARER, ERRORS = 1.5, 4  # a margin larger by this factor, and by so many standard errors, is a sign by itself
-FEWEST = 8  # pairs; of fewer a standard error says too little
 
 
 class Tried(NamedTuple):
@@ -41,22 +39,18 @@ class Tried(NamedTuple):
         """How often good beats bad."""
         return fmean(self.right)
 
-    @property
-    def margin(self) -> float:
-        """How far, on average."""
-        return float(self.margins.mean())
-
     def row(self, in_force: Tried, example: str) -> dict[str, Any]:
-        """What is shown of it. `ahead`: of the form in force, in accuracy; each error is a standard error, pair by
-        pair."""
+        """What is shown of it. `ahead`: of the form in force, in accuracy, pair by pair; each error is a standard
+        error."""
         ahead, ahead_error = agreement.mean_and_error(np.subtract(self.right, in_force.right).tolist())
+        margin, margin_error = agreement.mean_and_error(self.margins.tolist())
         return {
             "name": self.form.name,
             "help": self.form.help,
             "in_force": self is in_force,
             "accuracy": self.accuracy,
-            "margin": self.margin,
-            "margin_error": agreement.mean_and_error(self.margins.tolist())[1],
+            "margin": margin,
+            "margin_error": margin_error,
             "ahead": ahead,
             "ahead_error": ahead_error,
             "example": example,
@@ -65,8 +59,7 @@ class Tried(NamedTuple):
 
 @dataclass
 class RewardReport:
-    """All of it. What could not be measured, because the model was refused, is empty. A finding has a `level`, a `name`
-    and a `text`: what was measured and what to do."""
+    """All of it; empty what could not be measured. A finding has a `level`, a `name` and a `text`."""
 
     name: str
     source: str
@@ -110,11 +103,7 @@ def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *,
 
 
 def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
-    """Another form that does better, beyond luck, is what the model was trained on, or nearer to it.
-
-    More pairs right is a failure of the form in force. As many right, but by far larger margins, is a warning:
-    the difference of two scores is the model's own log-odds that one is better (Bradley and Terry), and it shrinks
-    where the model reads what it does not know.
+    """Another form that is right on more pairs, beyond luck, is what the model was trained on, or nearer to it.
 
     Args:
         mine: the form in force. others: the best first.
@@ -124,12 +113,3 @@ def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) ->
         first, *rest = better
         also = f" Also better: {', '.join(tried.form.name for tried in rest)}." if rest else ""
         report.say("better" if first.form.mend else "better without", tried=first, mine=mine, also=also)
-        return
-    clearer = []
-    for tried in others:
-        gain, error = agreement.mean_and_error((tried.margins - mine.margins).tolist())
-        far = tried.margin > CLEARER * max(mine.margin, 0) and gain > ERRORS * error
-        if far and tried.form.mend and tried.accuracy >= mine.accuracy:
-            clearer.append(tried)
-    if clearer and len(mine.margins) >= FEWEST:
-        report.say("clearer", tried=max(clearer, key=lambda tried: tried.margin), mine=mine)

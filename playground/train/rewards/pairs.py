@@ -1,7 +1,5 @@
 """Preference pairs for the training of a reward model: written by a pocket model and judged by a pocket annotator, or
-read from a file or a dataset; then drawn, and split into a part to learn from and a held-out part.
-
-The reading and counting is in `playground.data.preferences`. `pair_trainer` calls this.
+read from a file (`playground.data.preferences`) or a dataset; then split into a part to learn from and a held-out one.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ COLUMNS = ("prompt", "chosen", "rejected")
 
 
 class PairSet(NamedTuple):
-    """Pairs to learn from, pairs to test on (whose prompts are none of the others'), and what became of the rows."""
+    """Pairs to learn from, pairs to test on, whose prompts are others, and what became of the rows."""
 
     training: list[Pair]
     held_out: list[Pair]
@@ -59,8 +57,7 @@ class PairSet(NamedTuple):
 def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[], None] = lambda: None) -> PairSet:
     """The pairs that a configuration asks for. `between` is called between batches of writing; it may raise.
 
-    Raises:
-        PairsUnusable: they cannot be read, or are too few. ModelNotFound: their writer is not there.
+    Raises: PairsUnusable; ModelNotFound: their writer is not there.
     """
     source, limit = config.pairs.source, config.pairs.limit
     if source in ANNOTATORS:

@@ -29,14 +29,8 @@ SENTENCES = {  # kinds of error, or what they say -> the field, and what to do
 
 
 class Rows:
-    """The first rows of one split.
-
-    Args:
-        source: `owner/name`, or a local folder. subset: a configuration, or the folder of the files inside it.
-
-    Raises:
-        PromptsUnusable: if there is no such dataset, subset or split, or it cannot be reached or read.
-    """
+    """The first rows of one split. `source`: `owner/name`, or a local folder. `subset`: a configuration, or a folder
+    inside it. Raises: PromptsUnusable, if it is not there, or cannot be reached or read."""
 
     def __init__(self, source: str, subset: str | None, split: str) -> None:
         self.source = source

@@ -90,13 +90,8 @@ class PromptSplit(NamedTuple):
 
 
 def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
-    """Read, tokenize and split the prompts of a run.
-
-    Args:
-        num_evaluation: how many fixed prompts to keep aside. room: most tokens a prompt may have.
-
-    Raises: PromptsUnusable.
-    """
+    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones to keep aside. `room`: most
+    tokens that a prompt may have. Raises: PromptsUnusable."""
     form = PromptForm(tokens, config)
     selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
     return split(selection, num_evaluation)
@@ -146,13 +141,8 @@ def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
 def select(
     source: Source, config: PromptsConfig, num_evaluation: int, room: int, encode: Callable[[str], list[int]], seed: int
 ) -> Selection:
-    """As many prompts as a run needs, in an order that depends on the seed only.
-
-    Args:
-        room: most tokens a prompt may have. encode: the text of a prompt -> its token ids.
-
-    Raises: PromptsUnusable, if fewer than two can be used.
-    """
+    """As many prompts as a run needs, in an order that depends on the seed only. `encode`: text -> token ids. Raises:
+    PromptsUnusable, if fewer than two can be used."""
     if room < 1:
         raise PromptsUnusable(
             "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
@@ -186,8 +176,7 @@ def select(
 
 
 def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> list[Prompt]:
-    """The prompts of one update: the set in a new order each time it has been used up. Depends on (seed, update) only, so
-    a resumed run sees the same prompts."""
+    """The prompts of one update: the set in a new order each time it has been used up, by (seed, update) only."""
     batch: list[Prompt] = []
     for position in range(update * size, (update + 1) * size):
         epoch, offset = divmod(position, len(prompts))
@@ -223,7 +212,7 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
 
 
 def _too_few(source: Source, selection: Selection, room: int) -> str:
-    few = f"{source.field}: {source.name}: {len(selection.prompts)} can be used, and a run needs at least {LEAST} prompts."
+    few = f"{source.field}: {source.name}: {len(selection.prompts)} can be used; a run needs at least {LEAST} prompts."
     hint = f"The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
     too_long = any(item.reason == TOO_LONG for item in selection.left_out)
     return " ".join(filter(None, [few, selection.in_words(), hint if too_long else ""]))

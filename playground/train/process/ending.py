@@ -43,15 +43,10 @@ class StopRequested(Exception):
 
 @contextlib.contextmanager
 def reported(
-    writer: RunWriter,
-    stopped: str = STOPPED,
-    memory_advice: Callable[[], str] = lambda: LESS_MEMORY,
+    writer: RunWriter, stopped: str = STOPPED, memory_advice: Callable[[], str] = lambda: LESS_MEMORY
 ) -> Iterator[None]:
-    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
-
-    Args:
-        stopped: of a run that was asked to stop; {} is the update it was at. memory_advice: when memory has run out.
-    """
+    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do. `stopped`: that of
+    a run that was asked to stop; {} is the update it was at."""
     try:
         writer.reserve()
         print(logs.attempt_line(writer.status.attempt), flush=True)
@@ -100,10 +95,7 @@ def clear_half_written(writer: RunWriter) -> str:
 
 
 def leave(code: int) -> NoReturn:
-    """End this worker's process, with all that it has started, and within `LEAVE_SECONDS` whatever hangs.
-
-    Only for a process of its own, never for one that runs tests or a notebook.
-    """
+    """End this process, with all that it has started, and within `LEAVE_SECONDS` whatever hangs."""
     faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True)  # no thread of Python's has to run for this
     processes.end_own_family()
     for stream in (sys.stdout, sys.stderr):

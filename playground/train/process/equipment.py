@@ -37,12 +37,10 @@ from playground.train.rewards import learned_rewards
 
 
 class RunModels:
-    """The policy of a run, the model that it starts from, its reference, and what builds its rewards: for the worker
-    and the model service.
+    """The policy of a run, the model that it starts from, its reference, and what builds its rewards.
 
     Args:
-        outputs: the folder in which runs lie. checkpoint: whose weights the policy has; None for a policy at its
-            start, which is to be trained.
+        outputs: the folder in which runs lie. checkpoint: whose weights the policy has; None for one to be trained.
 
     Raises: ModelNotFound.
     """
@@ -69,8 +67,7 @@ class RunModels:
     def reference(self) -> language_model.LanguageModel:
         """What the KL is measured from: the model before training, or the one that the configuration names.
 
-        Raises:
-            ModelNotFound: it is not there, or its tokenizer is another.
+        Raises: ModelNotFound: it is not there, or its tokenizer is another.
         """
         source = self._config.reference.source
         if source == catalog.START:
@@ -86,14 +83,8 @@ class RunModels:
 
 
 class Equipment:
-    """Everything loaded and ready to train.
-
-    Args:
-        outputs: the folder in which runs and reward models trained here lie. between: called between micro-batches and
-            tokens; may raise to break off.
-
-    Raises: ModelNotFound, PromptsUnusable.
-    """
+    """Everything loaded and ready to train. `outputs`: the folder in which runs and reward models trained here lie.
+    `between`: called between micro-batches and tokens; may raise. Raises: ModelNotFound, PromptsUnusable."""
 
     def __init__(self, config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> None:
         self.config, self.ranks, self.between = config, ranks, between

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import multiprocessing
 import os
 import signal
@@ -16,16 +15,14 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground import redaction
 from playground.config import RunConfig
-from playground.errors import LESS_MEMORY, HelperFailed
 from playground.setup import devices
-from playground.train.process.ending import StopRequested, diagnosis
+from playground.train.process.ending import StopRequested
 
 if TYPE_CHECKING:
     from playground.train.loop.ranks import Ranks
@@ -36,7 +33,6 @@ POLL_SECONDS = 0.05
 DYING_SECONDS = 1.0  # the connections of a process close a moment before it has an exit code
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 LOST = "helper_lost"
-FAILURE = "failure"  # the key in the store under which a helper says why it failed
 FAILED = 1  # the exit code of a helper that could not go on
 
 
@@ -64,7 +60,7 @@ class Helpers:
         """A sentence about one that has ended by itself; empty while all are there."""
         for rank, process in enumerate(self._processes, 1):
             if code := process.exitcode:
-                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else "failed, see worker.log"
                 return f"Process {rank} of the {self._count} that compute this run {how}."
         return ""
 
@@ -80,15 +76,8 @@ class Helpers:
 def joined(
     config: RunConfig, between: Callable[[], None], watched: Callable[[Callable[[], str]], None]
 ) -> Iterator[Ranks]:
-    """The ranks of a run, of which this process is rank 0. At the end the others hear that this was all.
-
-    Args:
-        between: may raise to break off. watched: gets what reports a helper that was lost.
-
-    Raises:
-        InvalidConfig: there are not so many devices. HelperFailed: another rank could not go on; StopRequested: it is
-            gone.
-    """
+    """The ranks of a run, of which this process is rank 0. `watched`: gets what reports a helper that was lost. Raises:
+    InvalidConfig: there are not so many devices. StopRequested: another rank has ended."""
     from playground.train.loop.ranks import ALONE, OtherLost
 
     named = devices.members(config.device, config.ranks) if config.may_be_shared else []
@@ -108,22 +97,17 @@ def joined(
             except (OtherLost, StopRequested) as error:
                 if isinstance(error, StopRequested) and error.reason != LOST:
                     raise
-                raise _why(ranks, helpers, error) from error
+                raise StopRequested(LOST, f"{_why(helpers, error)} Stopped after update {{}}.") from error
         finally:
             helpers.end()
 
 
-def _why(ranks: Ranks, helpers: Helpers, error: Exception) -> Exception:
+def _why(helpers: Helpers, error: Exception) -> str:
     """What is known of a rank that has gone."""
     deadline = time.monotonic() + DYING_SECONDS
     while not (sentence := helpers.lost()) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    with contextlib.suppress(RuntimeError):  # the store is gone too
-        if ranks.store and ranks.store.check([FAILURE]):
-            rank, reason, message = json.loads(ranks.store.get(FAILURE))
-            return HelperFailed(reason, f"Process {rank} of this run: {message}")
-    sentence = sentence or f"Another process of this run does not answer ({error})."
-    return StopRequested(LOST, f"{sentence} Stopped after update {{}}.")
+    return sentence or f"Another process of this run does not answer ({error})."
 
 
 def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks:
@@ -163,19 +147,10 @@ def help_rank_0(place: Place) -> None:
     from playground.train.loop.ranks import OtherLost
 
     ranks = connected(place)
-    try:
+    with contextlib.suppress(OtherLost):
         begun = ranks.first()
         help_with(RunConfig.model_validate(begun["config"]), Path(begun["outputs"]), ranks)
         dist.destroy_process_group()  # the interpreter's end may abort where its threads still run
-    except OtherLost:
-        sys.exit(FAILED)
-    except BaseException as error:  # rank 0 says it to the person; here the story goes into the log
-        traceback.print_exc()
-        with contextlib.suppress(RuntimeError):
-            why = [place.rank, *diagnosis(error, lambda: LESS_MEMORY)]
-            assert ranks.store is not None, "they are several"
-            ranks.store.set(FAILURE, json.dumps(why))
-        sys.exit(FAILED)
 
 
 def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:

@@ -39,12 +39,10 @@ def take_up(
     trainer: Trainer,
     scorer: Scorer,
 ) -> TakenUp:
-    """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning.
+    """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning. Broken
+    checkpoints are named in warnings. An event `resumed` says from where it goes on.
 
-    Broken checkpoints are named in warnings. An event `resumed` says from where it goes on.
-
-    Raises:
-        ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
+    Raises: ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
     """
     run_checkpoints.check_engine(config)
     seen = run_checkpoints.search(run)

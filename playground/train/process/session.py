@@ -46,10 +46,7 @@ Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration
 
 
 class Session(Equipment):
-    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same.
-
-    Args and Raises: see `Equipment`.
-    """
+    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same."""
 
     def __init__(
         self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None], ranks: Ranks = ALONE
@@ -61,9 +58,8 @@ class Session(Equipment):
             self._once("warning", sentence)
         if self.reward_models:
             self._once(REWARD_MODELS, reward_models=self.reward_models)
-        self.texts = held_out_text.encode(
-            held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
-        )
+        texts = held_out_text.read(config.evaluation)
+        self.texts = held_out_text.encode(texts, self.tokens, self.policy.context_length)
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), self.build)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
@@ -92,11 +88,7 @@ class Session(Equipment):
 
     def begin(self) -> None:
         """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
-        score where that is not known yet.
-
-        Raises:
-            ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
-        """
+        score where that is not known yet. Raises: ModelNotFound, RunNotResumable; see `resuming.take_up`."""
         scaled = False
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
@@ -172,8 +164,7 @@ class Session(Equipment):
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
         """What only watches. A failure once training has begun is a warning and no reason to stop.
 
-        Raises:
-            RewardFailed: before the first update.
+        Raises: RewardFailed: before the first update.
         """
         try:
             return measure()
@@ -248,9 +239,7 @@ class Session(Equipment):
         models = [model for model in (self.policy, self.trainer.critic) if model is not None]
         learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
-            self.writer.event(
-                "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
-            )
+            self.writer.event("warning", "Some weights are not finite and were not saved. The last checkpoint is kept.")
             return
         if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
             return

@@ -41,12 +41,8 @@ STOPPED_EXIT = 3
 
 class WorkerWatch:
     """Context manager around a run. `between` is for the main thread, to be called often. Where it is not the main
-    thread that trains (`worker.attempt`), no SIGTERM is heard.
-
-    Args:
-        stopped: what is said of a run that was asked to stop; {} is the update it was at.
-        max_minutes: the time that this process may take; a resumed run gets it again.
-    """
+    thread that trains (`worker.attempt`), no SIGTERM is heard. `stopped`: what is said of a run that was asked to stop;
+    {} is the update it was at. `max_minutes`: the time that this process may take; a resumed run gets it again."""
 
     def __init__(self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None) -> None:
         self._writer, self._run = writer, writer.run

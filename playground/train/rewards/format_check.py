@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -18,23 +18,21 @@ import numpy as np
 import pandas as pd
 import torch
 
-from playground.config import ModelReward, PairsConfig, RunConfig
-from playground.data import preferences
-from playground.data.preferences import Pair
-from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem, RewardModelUnusable
-from playground.pocket.annotators import ANNOTATORS
+from playground.config import ModelReward, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
 from playground.rewards import agreement
-from playground.setup import catalog
-from playground.train.data.random_streams import derived_seed
 from playground.train.models import loading
-from playground.train.rewards import findings, variants
-from playground.train.rewards import pairs as preference_pairs
-from playground.train.rewards.findings import RewardReport, Tried
+from playground.train.rewards import variants
 from playground.train.rewards.formats import Encoded, recorded
 from playground.train.rewards.learned_rewards import RewardModel, load
+from playground.train.rewards.pair_report import Numbers, right_of
+from playground.train.rewards.pairs import ExamplePairs, example_pairs
+from playground.train.rewards.variants import WORDS, Variant
 
-MAX_PAIRS = 200
-BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
+LEVELS = ("ok", "warn", "fail")
+LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
+LOW_ACCURACY, LOW_GENERIC_ACCURACY = 0.65, 0.75
+GOOD_ACCURACY = 0.75  # pairs that do not shut this out cannot say that a model only guesses
 NO_SPREAD = 1e-6  # of the size of the scores
 MUCH_CUT = 0.1
 LOW_RANK_CORRELATION = 0.95
@@ -43,22 +41,72 @@ SHOWN_TOKENS = 120
 Texts = Sequence[tuple[str, str]]  # prompts, each with a completion
 
 
-class ExamplePairs(NamedTuple):
-    """Pairs of a good and a bad completion. `source` says in words where they come from; `generic`: built in."""
+class Tried(NamedTuple):
+    """The pairs under one form: of each the score of the good completion less that of the bad one."""
 
+    form: Variant
+    margins: Numbers
+
+    @property
+    def right(self) -> list[float]:
+        """Of each pair 1, 0, or 1/2 where both score the same."""
+        found: list[float] = right_of(self.margins).tolist()
+        return found
+
+    @property
+    def accuracy(self) -> float:
+        """How often good beats bad."""
+        return fmean(self.right)
+
+    def row(self, in_force: Tried, example: str) -> dict[str, Any]:
+        """What is shown of it. `ahead`: of the form in force, in accuracy, pair by pair; each error is a standard
+        error."""
+        ahead, ahead_error = agreement.mean_and_error(np.subtract(self.right, in_force.right).tolist())
+        margin, margin_error = agreement.mean_and_error(self.margins.tolist())
+        return {
+            "name": self.form.name,
+            "help": self.form.help,
+            "in_force": self is in_force,
+            "accuracy": self.accuracy,
+            "margin": margin,
+            "margin_error": margin_error,
+            "ahead": ahead,
+            "ahead_error": ahead_error,
+            "example": example,
+        }
+
+
+@dataclass
+class RewardReport:
+    """All of it; empty what could not be measured. A finding has a `level`, a `name` and a `text`."""
+
+    name: str
     source: str
-    pairs: list[Pair]
-    generic: bool = False
+    verdict: str = "ok"
+    findings: list[dict[str, str]] = field(default_factory=list)
+    template: str = ""
+    output: str = ""
+    max_length: int | None = None
+    bytes_held: int = 0
+    cost: dict[str, Any] | None = None  # of fewer bits, against the same network in full
+    example: dict[str, Any] = field(default_factory=dict)
+    lengths: dict[str, Any] = field(default_factory=dict)
+    good: dict[str, Any] = field(default_factory=dict)
+    bad: dict[str, Any] = field(default_factory=dict)
+    reference: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, Any] = field(default_factory=dict)
+    formats: list[dict[str, Any]] = field(default_factory=list)
+
+    def say(self, finding: str, **figures: Any) -> None:
+        """Add one of the findings of `self_test.toml`; the verdict is the worst of them."""
+        found = {name: text.format(**figures) for name, text in WORDS["findings"][finding].items()}
+        self.findings.append(found)
+        self.verdict = max(self.verdict, found["level"], key=LEVELS.index)
 
 
 def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str | None) -> Iterator[dict[str, Any]]:
-    """Test every learned reward and judge of a configuration.
-
-    Args:
-        references: completions of the model before training. pairs: see `example_pairs`.
-
-    Yields:
-        {"phase": what is being done, in words}, and for each reward {"report": `RewardReport` as plain data}.
+    """Test every learned reward and judge of a configuration on completions of the model before training, and on pairs
+    (see `example_pairs`). Yields {"phase": in words}, and for each reward {"report": `RewardReport` as plain data}.
 
     Raises: InvalidConfig, if there is nothing to test; PairsUnusable, nothing to test on.
     """
@@ -79,36 +127,6 @@ def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str
             yield {"phase": f"{spec.source}: scoring"}
             report = examine(name, spec, references, found, device, outputs)
         yield {"report": asdict(report)}
-
-
-def example_pairs(
-    config: RunConfig, spec: ModelReward, outputs: Path | None, source: str | None, device: torch.device
-) -> ExamplePairs:
-    """The pairs to test a reward on.
-
-    Args:
-        source: a file of pairs, or the name of a pocket annotator. None: on pocket prompts the annotator that the
-            reward model learned from, or the one whose taste shows on them; on others the built-in pairs.
-
-    Raises:
-        PairsUnusable: there is no such file or annotator, or nothing usable in it.
-    """
-    if source and preferences.is_file_name(source):
-        read, _ = preferences.read_file(source)
-        return ExamplePairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
-    if source and source not in ANNOTATORS:
-        raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
-    if not source and not config.prompts.source.startswith("pocket/"):
-        built_in, _ = preferences.read_file(str(BUILT_IN))
-        return ExamplePairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
-    if not source:
-        card = recorded(catalog.reward_model_folder(spec.source, spec.revision, outputs)).get("pairs")
-        source = str(card.get("source")) if isinstance(card, dict) else ""
-    if source not in ANNOTATORS:
-        source = "agreeable" if config.prompts.source == "pocket/claims" else "kind"
-    writer, seed = preference_pairs.pocket_writer(config.model.source), derived_seed(config.seed, "reward check")
-    drawn, _ = preference_pairs.annotated(PairsConfig(source=source, limit=MAX_PAIRS), writer, seed, device)
-    return ExamplePairs(f"written by {writer}, judged by the pocket annotator `{source}`", drawn)
 
 
 def examine(
@@ -210,6 +228,33 @@ def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -
         read = model.format.visible(tried.form.encode(first.prompt, first.chosen).ids[:SHOWN_TOKENS])
         report.formats.append(tried.row(mine, read))
     report.pairs = {"source": tested.source, "count": len(pairs), "generic": tested.generic, "accuracy": mine.accuracy}
-    findings.judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
-    findings.judge_formats(report, mine, others)
+    judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
+    judge_formats(report, mine, others)
     return True
+
+
+def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *, generic: bool) -> None:
+    """What the accuracy in the form in force means. `right`: of each pair 1, 0, or 1/2 where both score the same."""
+    accuracy, wins, losses = fmean(right), right.count(1), right.count(0)
+    guessing = agreement.at_least(wins, wins + losses) > LUCK
+    found = ""
+    if agreement.at_least(losses, wins + losses) < LUCK:
+        found = "bad beats good"
+    elif generic:
+        found = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
+    elif guessing:
+        found = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
+    elif accuracy < LOW_ACCURACY:
+        found = "low accuracy"
+    if found:
+        report.say(found, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
+
+
+def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
+    """Another form (`others`, the best first) that is right on more pairs than the one in force (`mine`), beyond luck,
+    is what the model was trained on, or nearer to it."""
+    better = [tried for tried in others if agreement.chance_that_better(mine.right, tried.right) * len(others) < LUCK]
+    if better:
+        first, *rest = better
+        also = f" Also better: {', '.join(tried.form.name for tried in rest)}." if rest else ""
+        report.say("better" if first.form.mend else "better without", tried=first, mine=mine, also=also)

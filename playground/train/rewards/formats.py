@@ -52,8 +52,7 @@ class Format:
             tokenizer has a chat template, else `pair` where it puts separators between two texts, else `plain`.
         max_length: most tokens; none: what reward.json records, else what the tokenizer knows.
 
-    Raises:
-        RewardModelUnusable: the tokenizer cannot do what the template asks, or `check` fails.
+    Raises: RewardModelUnusable: the tokenizer cannot do what the template asks, or `check` fails.
     """
 
     def __init__(self, tokenizer: Any, template: str = "auto", max_length: int | None = None) -> None:
@@ -135,11 +134,9 @@ class Format:
         return ids[: last[0]] if last else ids
 
     def check(self, prompt: str, completion: str) -> None:
-        """The round trip: what the model reads holds the prompt and then the completion, each exactly once.
-
-        Compared by letters and digits only, since tokenizers drop or add spaces, case and accents. An example that is
-        cut is not checked. Raises: RewardModelUnusable.
-        """
+        """The round trip: what the model reads, if it is not cut, holds the prompt and then the completion, each exactly
+        once. Compared by letters and digits only: tokenizers drop or add spaces, case and accents. Raises:
+        RewardModelUnusable."""
         encoded = self.encoded(prompt, completion)
         if encoded.cut:
             return

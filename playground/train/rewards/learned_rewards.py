@@ -36,8 +36,7 @@ class RewardModel:
             classifier, the name or number of the one that is rewarded) and `output`: `logit` as the model gives it;
             `log-odds`, log(p / (1 - p)) of the label; or its `probability`.
 
-    Raises:
-        RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
+    Raises: RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
     """
 
     def __init__(self, network: Network, spec: ModelReward) -> None:
@@ -138,12 +137,8 @@ def misreading(model: RewardModel) -> float | None:
 def builder(
     device: torch.device, outputs: Path | None = None, misread: bool = False
 ) -> Callable[[RewardConfig], rules.Reward]:
-    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries
-    (two labels, or a reward and a judge) is loaded once.
-
-    Args:
-        misread: every reward model gets the texts in another model's template: the fault `reward-format`.
-    """
+    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
+    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`."""
     loaded: dict[tuple[object, ...], Network] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:

@@ -54,11 +54,8 @@ def train(
     record: Callable[[StepMetrics, int], None] = lambda metrics, num_steps: None,
     between: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """All of it: pairs, base, training, report, saving. Returns what reward.json says.
-
-    Args:
-        phase: gets what is being done. record: gets every step and how many there will be. between: called between
-            batches; may raise to break off, and then nothing is saved.
+    """All of it: pairs, base, training, report, saving. Returns what reward.json says. `record`: gets every step and
+    how many there will be. `between`: called between batches; may raise, and then nothing is saved.
 
     Raises: PlaygroundError, before the first step; TrainingDiverged.
     """
@@ -107,10 +104,7 @@ def train(
 
 
 def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
-    """The base as a sequence classifier with one output, in float32, and the form in which it reads.
-
-    Raises: ModelNotFound; RewardModelUnusable, if it cannot read the form asked for.
-    """
+    """The base as a sequence classifier with one output, in float32. Raises: ModelNotFound, RewardModelUnusable."""
     folder = catalog.model_folder(config.base, config.revision, "reward")
     what = f"base: cannot make a reward model of {config.base}"
     _, tokenizer, _ = described(folder, what, num_labels=1)

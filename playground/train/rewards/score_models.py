@@ -82,14 +82,8 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
 
 
 def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
-    """Configuration and tokenizer of a folder, and the classifier without weights, in no memory.
-
-    Args:
-        what: with which words an error begins. changes: to its configuration.
-
-    Raises:
-        RewardModelUnusable, ModelNotFound: it cannot be read, cannot score, or its files do not hold what it describes.
-    """
+    """Configuration and tokenizer of a folder, and the classifier without weights, in no memory. `what`: how an error
+    begins. `changes`: to its configuration. Raises: RewardModelUnusable, ModelNotFound."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     with time_limit.limited(what, folder, RewardModelUnusable):

@@ -54,14 +54,8 @@ class Bench:
         self._model: tuple[str, rules.Reward] | None = None
 
     def reference_samples(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Samples of the untrained model: progress as {phase, done, of}, at the end {samples}.
-
-        Args:
-            question: `reference` as in `draw`.
-
-        Raises:
-            PlaygroundError: the model or the prompts cannot be used.
-        """
+        """Samples of the untrained model: progress as {phase, done, of}, at the end {samples}. `question`: `reference`
+        as in `draw`. Raises: PlaygroundError."""
         samples = yield from self.draw(question["reference"])
         yield {"samples": samples.rows()}
 
@@ -72,8 +66,7 @@ class Bench:
             question: `rewards`, a list as in a configuration; `texts`, a list of {prompt, completion}; `reference` as
                 in `draw`, or None for no samples; `outputs`, the folder in which reward models trained here lie.
 
-        Raises:
-            PlaygroundError: a reward, a text, the model or the prompts cannot be used.
+        Raises: PlaygroundError.
         """
         specs = yaml_io.from_dict({"rewards": question["rewards"]}).rewards
         asked, given = _checked_texts(question["texts"])
@@ -94,12 +87,7 @@ class Bench:
 
     def draw(self, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], None, Samples]:
         """The first samples on which a run of these settings fixes its score's scale, unless it names another
-        reference.
-
-        Args:
-            wanted: `model`, `prompts`, `sampling` as in a configuration; `seed`; `num_evaluation`, how many prompts
-                such a run keeps aside; `count`.
-        """
+        reference. `wanted`: see `trying.reference_of`."""
         key = json.dumps(wanted, sort_keys=True)
         if key == self._wanted:
             return self._samples
@@ -143,11 +131,8 @@ def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions:
 
 
 def _key(spec: RewardConfig, outputs: Path | None) -> str:
-    """What is measured: the entry without what is done with its value afterwards. A model that was replaced is new.
-
-    Raises:
-        ModelNotFound: there is no such reward model.
-    """
+    """What is measured: the entry without what is done with its value. A model that was replaced is new. Raises:
+    ModelNotFound."""
     what = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
     if not isinstance(spec, ModelReward):
         return what

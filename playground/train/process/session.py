@@ -41,6 +41,7 @@ from playground.train.process.equipment import Equipment
 
 T = TypeVar("T")
 MEASURING = "measuring the reference"
+OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after are of different prompts."
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
@@ -93,6 +94,9 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
+            answered = {sample.prompt for sample in self.run.samples()}
+            if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
+                self._once("warning", OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
         self._together("share_state")

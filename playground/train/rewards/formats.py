@@ -134,9 +134,8 @@ class Format:
         return ids[: last[0]] if last else ids
 
     def check(self, prompt: str, completion: str) -> None:
-        """The round trip: what the model reads, if it is not cut, holds the prompt and then the completion, each exactly
-        once. Compared by letters and digits only: tokenizers drop or add spaces, case and accents. Raises:
-        RewardModelUnusable."""
+        """The round trip: what the model reads, if it is not cut, holds the prompt and then the completion, each once.
+        Compared by letters and digits only: tokenizers change spaces, case and accents. Raises: RewardModelUnusable."""
         encoded = self.encoded(prompt, completion)
         if encoded.cut:
             return

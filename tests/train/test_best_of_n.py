@@ -135,7 +135,7 @@ def test_a_prompt_of_ones_own_gets_the_best_of_n_from_the_policy_and_any_answer_
     policy, scorer = tiny.model(), Scorer(tiny.config(), tiny.count_letter())
     subject = Subject(tiny.tokens(), policy, policy, policy, scorer, tiny.config().sampling, PromptsConfig(), tries=8)
     service = questions.Service()
-    monkeypatch.setattr(service._subjects, "named", lambda source: subject)
+    monkeypatch.setattr(service.subjects, "named", lambda source: subject)
     asked = {"source": "run", "prompt": "ab", "num_samples": 3, "seed": 0, "temperature": None, "max_new_tokens": None}
     answers = list(service.compare(asked))
     before, after = ([item for item in answers if item["side"] == side] for side in ("reference", "policy"))

@@ -539,6 +539,7 @@ def reward_model(place: Place) -> dict[str, Any]:
     needs("trl", "datasets")
     from playground.train.models import loading
     from playground.train.rewards import format_check
+    from playground.train.rewards.pairs import example_pairs
 
     limit = {"pairs": {"limit": 100}, "max_steps": 2} if place.toy else {"pairs": {"limit": 1000}, "max_steps": 30}
     config = RewardTrainingConfig.model_validate({"name": "judged", "device": place.device, **limit})
@@ -551,14 +552,14 @@ def reward_model(place: Place) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     if code:
         raise AssertionError(f"the worker ended with {code}: {training.status().message}")
-    pairs = format_check.example_pairs(
+    pairs = example_pairs(
         catalog.preset(catalog.DEFAULT_PRESET),
         ModelReward(source=str(training.folder)),
         None,
         None,
         loading.device_of(place.device),
     )
-    references = format_check.reference_samples(catalog.preset(catalog.DEFAULT_PRESET), loading.device_of(place.device))
+    references = [(pair.prompt, pair.chosen) for pair in pairs.pairs[:64]]
     report = format_check.examine(
         "judged", ModelReward(source=str(training.folder)), references, pairs, torch.device(place.device), None
     )

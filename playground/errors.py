@@ -122,14 +122,6 @@ class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
 
 
-class HelperFailed(PlaygroundError):
-    """Another process of a run that several compute could not go on."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 class RewardNotFinite(RewardFailed):
     """A reward function returned an infinite value or not a number."""
 

@@ -62,7 +62,7 @@ from playground.runs import fork as fork_run
 from playground.runs.folder import changes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, checks, devices, estimates
+from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
@@ -151,9 +151,7 @@ def train(
     queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
     2 invalid configuration (every error is listed), 3 stopped.
     """
-    _help_if_launched()
     config = yaml_io.load(catalog.preset_path(preset), set_)
-    devices.check_launched(config.ranks)  # before there is a run: the others wait for it
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
     disk.check([config], outputs)
@@ -174,14 +172,6 @@ def estimate(
     config = yaml_io.load(catalog.preset_path(preset), set_)
     last = history.finished_runs(outputs)
     printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
-
-
-def _help_if_launched() -> None:
-    """Where a launcher (torchrun, accelerate) has started this command several times, rank 0 has the run, and the
-    others become its helpers."""
-    if devices.launched_ranks() and int(os.environ["RANK"]):
-        command = [sys.executable, "-m", launcher.WORKER_MODULE]
-        os.execve(sys.executable, command, children.torch_environment(hub=True))
 
 
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
@@ -205,7 +195,6 @@ def resume(
 
     Waiting, Ctrl-C and exit codes are as with `train`.
     """
-    _help_if_launched()
     run = find_run(run_dir, outputs)
     Supervisor(run.path.parent).look()
     if run.is_at_work():

@@ -81,8 +81,8 @@ class RunConfig(Part):
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """All random numbers come from it: the same seed and settings give the same run."""
     method: methods.Name = knob("ppo", "Method")
-    """How the run gets from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and SFT
-    from what the start model wrote; best of n and steering train nothing."""
+    """How the run gets from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and
+    SFT from what the start model wrote; best of n and steering train nothing."""
     engine: Literal["playground", "trl"] = knob("playground", "Engine")
     """Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to compare
     with."""

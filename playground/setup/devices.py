@@ -60,20 +60,6 @@ def chosen(name: str) -> Device | None:
     return next((device for device in devices if device.name == wanted), None)
 
 
-def launched_ranks() -> int:
-    """How many processes of this machine a launcher (torchrun, accelerate) has started for one run; 0 without one."""
-    several = "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if several else 0
-
-
-def check_launched(ranks: int) -> None:
-    """Whether a launcher has started as many processes as a run is for. Raises: InvalidConfig."""
-    started = int(os.environ["WORLD_SIZE"]) if launched_ranks() else ranks
-    if started != ranks:
-        sentence = f"The launcher started {started} processes, and this run is for {ranks}: set ranks to {started}."
-        raise InvalidConfig([Problem("ranks", sentence)])
-
-
 def members(name: str, ranks: int = 1) -> list[str]:
     """The device of each process of a run on this machine, by rank.
 
@@ -83,7 +69,6 @@ def members(name: str, ranks: int = 1) -> list[str]:
     Raises:
         InvalidConfig: this machine does not have them, or they are not as many as the ranks.
     """
-    ranks = launched_ranks() or ranks
     there = [device.name for device in available()]
     gpus = [one for one in there if one.startswith("cuda")]
     kind, _, numbers = name.partition(":")

@@ -218,14 +218,12 @@ def test_a_checkpoint_of_a_run_with_other_rewards_is_not_gone_on_from_as_ones_ow
     assert [item.update for item in run.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_one_of_a_run_with_the_same_rewards_is_and_what_is_missing_is_said(mine: Any) -> None:
+def test_one_of_a_run_with_the_same_rewards_is(mine: Any) -> None:
     run = swapped(mine(), mine(seed=7))
     for path in (run.metrics_path, run.samples_path):
         path.unlink()
-    begun, warnings = resumed(run)
+    begun, _ = resumed(run)
     assert begun == [4] and [item.update for item in run.metrics()] == [5, 6]
-    assert any("update-000004 comes from another run" in message for message in warnings)
-    assert any("updates 1 to 4" in message for message in warnings)
 
 
 def test_one_of_a_longer_run_does_not_finish_a_run_that_has_not_trained(mine: Any) -> None:

@@ -144,7 +144,7 @@ def _hub() -> list[Check]:
     size = sum(file.stat().st_size for path in models for file in (path / "blobs").glob("*") if file.is_file())
     found = f"{folder}, {len(models)} {'model' if len(models) == 1 else 'models'}, {size / GB:.1f} GB"
     network = "HF_HUB_OFFLINE is set: only models that are here" if hub.offline() else "models may be downloaded"
-    token = "there is one" if hub.token_is_set() else "none; gated and private models need one"
+    token = "there is one" if get_token() else "none; gated and private models need one"
     return [Check("hub cache", "ok", found), Check("hub token", "ok", token), Check("hub network", "ok", network)]
 
 

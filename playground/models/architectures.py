@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from playground.errors import ModelNotFound
 
-# model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
-
 
 class Family(NamedTuple):
     """What is so in a family of models where config.json does not say (families.csv).
@@ -50,10 +48,7 @@ INTERMEDIATE_NAMES = ("intermediate_size", "ffn_dim", "n_inner", "hidden_dim")
 
 @dataclass(frozen=True)
 class Architecture:
-    """The measures of a model that decide about memory and time.
-
-    `parameters` counts a shared embedding once.
-    """
+    """The measures of a model that decide about memory and time. `parameters` counts a shared embedding once."""
 
     model_type: str
     hidden_size: int

@@ -9,7 +9,7 @@ until a file of the folder changes; `training` calls it again before it loads.
 from __future__ import annotations
 
 import functools
-import os
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from playground.errors import ModelNotFound
 from playground.models import architectures, weight_files
 from playground.models.architectures import FAMILIES, Architecture
-from playground.models.weight_files import Tensor, read_json
+from playground.models.weight_files import read_json
 
 Use = Literal["policy", "reward"]
 
@@ -41,13 +41,10 @@ OTHER_JSON = ("generation_config.json", "chat_template.json", "processor_config.
 MOST_TOKENIZER_BYTES = 64_000_000  # the largest in use, of a quarter of a million tokens, has half of that
 MOST_TEMPLATE_BYTES = 1_000_000
 MOST_LABELS = 10_000
-MOST_BITS = 64  # of a whole number in a configuration
 SLACK_WEIGHTS = 10_000_000  # that a configuration may describe beyond what the files hold: 40 MB
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "custom_generate")  # names of settings that run code
 KERNELS = ("attn_implementation", "experts_implementation", "kernel_config", "use_kernels", "allow_all_kernels")
 NUMBER_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
-EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
-EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
 
 
@@ -68,28 +65,25 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
     Raises:
         ModelNotFound: one sentence that names folder and file and says what to do.
     """
-    answer = _inspected(folder, use, _signature(folder))
-    if isinstance(answer, ModelNotFound):
-        raise ModelNotFound(str(answer))
-    return answer
+    return _inspected(folder, use, _signature(folder))
 
 
 @functools.lru_cache(maxsize=256)
-def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles | ModelNotFound:
-    """What a folder holds, or why it is refused, until its signature changes."""
-    try:
-        where = str(folder / "config.json")
-        if not weight_files.is_there(folder / "config.json"):
-            raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
-        config = read_json(folder / "config.json")
-        check_config(config, where, use)
-        found = weight_files.tensors(folder)
-        check_tokenizer(folder)
-        described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
-        _check_fit(config, described, found, where)
-        return ModelFiles(described, has_chat_template(folder), labels_of(config))
-    except ModelNotFound as error:
-        return ModelNotFound(str(error))
+def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles:
+    """What a folder holds, until its signature changes."""
+    where = str(folder / "config.json")
+    if not weight_files.is_there(folder / "config.json"):
+        raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
+    config = read_json(folder / "config.json")
+    check_config(config, where, use)
+    found = weight_files.tensors(folder)
+    check_tokenizer(folder)
+    described = architectures.architecture(config, sum(map(math.prod, found.values())), where)
+    layers = [int(match[1]) + 1 for name in found if (match := LAYER.search(name))]
+    if layers and max(layers) < described.layers:  # the rest is counted when it is loaded, before there is room made
+        apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
+        raise ModelNotFound(f"{apart}: they do not belong together.")
+    return ModelFiles(described, has_chat_template(folder), labels_of(config))
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -104,9 +98,6 @@ def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
 
 
 def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
-    for name, value in _entries(config):
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            yield f"has a number of {value.bit_length()} bits ({name[:40]}): get the file again"
     if config.get("quantization_config") is not None:
         yield "says that the weights are quantized already: choose the original model and set the quantization here"
     if config.get("transformers_weights") is not None:
@@ -121,22 +112,10 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
         yield f"describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of {known}"
     elif kind not in allowed:
         yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
-    yield from _class_faults(config.get("architectures"), str(kind))
     labels = config.get("id2label")
     count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
     if type(count) is not int or not 0 < count <= MOST_LABELS:
         yield f"has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported"
-
-
-def _class_faults(listed: Any, kind: str) -> Iterator[str]:
-    """The class that a model was saved as belongs to its type: else its weights would not be what its type reads."""
-    if listed is not None and (not isinstance(listed, list) or not all(isinstance(name, str) for name in listed)):
-        yield f"has architectures: {str(listed)[:60]}, which is no list of names: mend it"
-    family = re.escape(re.sub(r"[^a-z0-9]", "", kind.removesuffix("_text")))
-    saved_as = re.compile(rf"{family}(for|lmhead|model|textmodel|pretrained|doubleheads|prelayernorm).*")
-    for name in listed or ():
-        if not saved_as.fullmatch(name.lower()):
-            yield f"contradicts itself: model_type `{kind}` and architectures `{name[:60]}`: get the file again"
 
 
 def labels_of(config: Mapping[str, Any]) -> tuple[str, ...]:
@@ -211,23 +190,6 @@ def _check_size(path: Path, most_bytes: int) -> None:
             raise ModelNotFound(f"The file {path} is larger than {most_bytes // 1_000_000} MB: get it again.")
 
 
-def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mapping[str, Tensor], where: str) -> None:
-    """A configuration that describes more than the files hold would be filled up with random numbers, in any amount.
-    What one layer has inside is counted when the model is loaded, before there is room made for it."""
-    widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
-    says = f"{where} says vocab_size {described.vocabulary}, hidden_size {described.hidden_size} and"
-    apart = "they do not belong together"
-    for name, tensor in found.items():
-        rows, *width = tensor.shape if name.endswith(EMBEDDINGS) and len(tensor.shape) == 2 else (0,)
-        if width and (rows != described.vocabulary or width[0] not in widths):
-            raise ModelNotFound(
-                f"{says} {described.layers} layers, and the weights have {rows} x {width[0]} ({name[:60]}): {apart}."
-            )
-    numbers = [int(match[1]) for name in found if (match := LAYER.search(name))]
-    if numbers and max(numbers) + 1 < described.layers:
-        raise ModelNotFound(f"{says} {described.layers} layers, and the weights have {max(numbers) + 1}: {apart}.")
-
-
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
     """Every name and value of nested JSON."""
     if isinstance(value, Mapping):
@@ -240,18 +202,9 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _signature(folder: Path) -> tuple[Any, ...]:
-    """Changes when any file of the folder does, or what it leads to if it is a link."""
+    """Changes when any file of the folder does."""
     try:
-        with os.scandir(folder) as entries:
-            return tuple(sorted((item.name, *_stamps(item)) for item in entries))
+        found = {path.name: path.lstat() for path in folder.iterdir()}
     except OSError as error:
         raise ModelNotFound(f"The folder {folder} cannot be read: {error.strerror}.") from None
-
-
-def _stamps(item: os.DirEntry[str]) -> tuple[int, int, int]:
-    own = item.stat(follow_symlinks=False)
-    try:
-        there = item.stat()
-    except OSError:
-        there = own
-    return own.st_mtime_ns, there.st_mtime_ns, there.st_size
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in sorted(found.items()))

@@ -108,7 +108,7 @@ def test_facts_before_a_download_and_the_download(tmp_path: Path, cache: Path) -
         (folder / name).write_text("x" * 1000)
     (folder / "merges.txt").write_text("")
     wanted = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors", "merges.txt")]
-    codes = ("hub.facts('a/tiny').__dict__", "download('a/tiny')", "download('a/tiny', [])")
+    codes = ("hub.facts('a/tiny')._asdict()", "download('a/tiny')", "download('a/tiny', [])")
     with serve({"a/tiny": folder}) as address:
         facts, stopped, (path, first) = asked(address, cache, *codes)
     assert (facts["licence"], facts["gated"]) == ("mit", False)
@@ -133,12 +133,12 @@ def test_every_refusal_of_the_hub_is_a_sentence(tmp_path: Path, cache: Path) -> 
         "'a/coded'": "code of its own",
         "'a/gated'": "is gated",
     }
-    codes = [f"hub.facts({call}).__dict__" for call in expected]
+    codes = [f"hub.facts({call})._asdict()" for call in expected]
     with serve(models, gated=("a/gated",)) as address:
         *answers, reached, out = asked(address, cache, *codes, "reach('a/good')", "reach('a/none')")
     assert [kind for kind, _ in answers] == ["ModelNotFound"] * 5
     for (_, message), words in zip(answers, expected.values(), strict=True):
         assert words in message and "\n" not in message
     assert reached == [] and out[0][0] == "model.source"
-    ((kind, message),) = asked("http://127.0.0.1:9", cache / "none", "hub.facts('a/good').__dict__")
+    ((kind, message),) = asked("http://127.0.0.1:9", cache / "none", "hub.facts('a/good')._asdict()")
     assert kind == "ModelNotHere" and "cannot be reached" in message

@@ -256,10 +256,5 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
     if not ask_hub:
         raise ModelNotHere(f"{name} is not on this machine, so nothing is known of it yet.")
     facts = hub.facts_kept(need.source, need.revision, need.use)
-    if facts.architecture is None:
-        raise ModelNotFound(f"The hub does not say how large {name} is.")
-    return (
-        facts.architecture,
-        facts.chat_template,
-        Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated),
-    )
+    fetched = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
+    return facts.architecture, facts.chat_template, fetched

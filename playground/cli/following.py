@@ -40,10 +40,14 @@ Figures = Callable[[list[Any], Status], str]  # the records so far and the state
 
 
 class Display:
-    """Where progress is shown: JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there."""
+    """Where progress is shown: JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there.
 
-    def __init__(self, as_json: bool, figures: Figures, word: str) -> None:
-        self.figures, self.word = figures, word
+    Args:
+        figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
+    """
+
+    def __init__(self, as_json: bool, figures: Figures | None = None, word: str = "update") -> None:
+        self.figures, self.word = figures or _figures, word
         self._as_json, self._known = as_json, ""
         console = Console(stderr=True, highlight=False, markup=False)
         words, line = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[figures]"))
@@ -74,15 +78,6 @@ class Display:
             self._bar.stop()
 
 
-def display(as_json: bool, figures: Figures | None = None, word: str = "update") -> Display:
-    """Where progress is shown.
-
-    Args:
-        figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
-    """
-    return Display(as_json, figures or _figures, word)
-
-
 def follow(
     run: RunDirectory,
     process: subprocess.Popen[bytes] | None,
@@ -107,23 +102,25 @@ def follow(
                 line = shown.figures(records, status)
                 bar: dict[str, Any] = {"total": status.num_updates, "completed": status.update, "figures": line}
                 shown.tell(line, {"type": shown.word, **record.model_dump()}, **bar)
-        position = _position(run, status)
-        message = None if position is None else {"type": "queued", "position": position}
-        words = _phase(status, position)
+        position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
+        message = None
+        if position is not None:
+            where = "next in the queue" if position == 1 else f"number {position} in the queue"
+            words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
+        elif status.state == "stopping":
+            words = status.state
         shown.tell(words, message, key=words, description=words)
         return status.ended
 
     def stop() -> bool:
-        trains = _position(run, run.status()) is None
+        trains = run.status().state != "queued"
         launcher.stop(run)
         return trains
 
     def wait() -> None:
-        if process is None:
-            time.sleep(POLL_SECONDS)
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(POLL_SECONDS)
+        if process is not None:
+            process.poll()  # so that one that has ended is gone
+        time.sleep(POLL_SECONDS)
 
     with contextlib.closing(shown):
         _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
@@ -133,7 +130,7 @@ def follow(
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`. The bar is of
     updates, so that it also moves while one run trains."""
-    shown = display(as_json)
+    shown = Display(as_json)
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
@@ -201,18 +198,6 @@ def counted_interrupts() -> Iterator[list[int]]:
         yield presses
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _position(run: RunDirectory, status: Status) -> int | None:
-    return queue.position(run) if status.state == "queued" else None
-
-
-def _phase(status: Status, position: int | None) -> str:
-    """The position of a run that waits in the queue, in words; else what it is doing."""
-    if position is not None:
-        where = "next in the queue" if position == 1 else f"number {position} in the queue"
-        return f"waiting for a free device: {where}"
-    return status.state if status.state == "stopping" or not status.phase else status.phase
 
 
 def _figures(metrics: list[UpdateMetrics], status: Status) -> str:

@@ -57,7 +57,7 @@ def reward_train(
     checks.check_reward_training(config)
     checks.require_in_reach(config)
     training, process = start_training(config, outputs, replace)
-    shown = following.display(json, _figures, "step")
+    shown = following.Display(json, _figures, "step")
     status = following.follow(training, process, shown, StepMetrics, outputs)
     print_end(training, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))

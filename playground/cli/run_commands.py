@@ -1,9 +1,10 @@
-"""The commands on runs that are there: stop, set, pause, step, trace, runs, show, diagnose. The package has them."""
+"""The commands on runs that are there: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
 
 from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,11 +16,12 @@ from playground.cli import printing
 from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig
+from playground.errors import InvalidConfig, RunNotFound
 from playground.runs import frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
-from playground.runs.model_service import ModelService
+from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor
+from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
@@ -136,6 +138,29 @@ def show(
             for found in frontier_samples.draw(run, service):
                 complain(f"{found['phase']}: {found['done']} of {found['of']}")
     printing.print_run(run, as_json=json)
+
+
+def generate(
+    source: Annotated[str, typer.Argument(metavar="RUN_DIR|MODEL", help="A run, a model's name or a model folder.")],
+    prompt: Annotated[str, typer.Option(help="The text to continue.")],
+    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=32)] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed, the same on both sides.", min=0)] = 0,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
+) -> None:
+    """Complete a prompt, before and after training side by side with the same random numbers."""
+    answers: list[GeneratedSample] = []
+    try:
+        generator: Path | str = find_run(source, outputs).path.resolve()
+    except RunNotFound:
+        generator = catalog.model_folder(source).resolve()
+    with contextlib.closing(ModelService(outputs)) as service:
+        for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
+            answers.append(sample)
+            if json:
+                print_json(sample._asdict())
+    if not json:
+        printing.print_answers(answers)
 
 
 def diagnose(

@@ -1,4 +1,4 @@
-"""`python -m playground try`: everything that can be known of a configuration before its run is started, in four parts.
+"""`try`: all that can be known of a configuration before its run is started, in four parts; and `prompts`, one of them.
 
 The parts are made by `runs.preflight` and `runs.trial`, as on the page. Decides nothing but the exit code.
 """
@@ -6,20 +6,21 @@ The parts are made by `runs.preflight` and `runs.trial`, as on the page. Decides
 from __future__ import annotations
 
 import contextlib
+import json as jsons
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
-from playground.cli import previewing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
-from playground.cli.terminal import complain, number, print_json, say
+from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, describe
+from playground.setup import catalog, checks, describe
 
 MOST_TEXT = 200
 
@@ -53,10 +54,10 @@ def try_command(
     with contextlib.closing(ModelService(outputs)) as service:
         parts = {
             "model": ("Model", lambda: preflight.about_model(chosen, outputs), _print_model),
-            "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), previewing.print_preview),
+            "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), print_preview),
             "answers": ("Completions", lambda: _last(preflight.answers(chosen, outputs, service)), _print_answers),
         }
-        update_part = ("Trial update", lambda: _tried(chosen, outputs), lambda answer: _print_trial(chosen, answer))
+        update_part = ("Trial update", lambda: _last(trial.make(chosen, outputs)), partial(_print_trial, chosen))
         part("model", *parts["model"])
         first = update and done["model"].get("here") is False  # it downloads what the other two need
         if first:
@@ -83,10 +84,6 @@ def _last(answers: Any) -> dict[str, Any]:
             shown = found["phase"]
             complain(f"   {shown} ...")
     return dict(found)
-
-
-def _tried(config: RunConfig, outputs: Path) -> dict[str, Any]:
-    return _last(trial.make(config, outputs))
 
 
 def _print_model(answer: dict[str, Any]) -> None:
@@ -121,3 +118,66 @@ def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
             better = yaml_io.from_dict(answer["better"])
             sets = [f"--set {field}={after}" for field, (_, after) in differences(better, config).items()]
             say(f"   To take that: {' '.join(sets)}")
+
+
+def prompts(
+    preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
+    set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    checks.check(config, outputs)
+    with contextlib.closing(ModelService(outputs)) as service:
+        try:
+            preview = preflight.prompts_read(config, service)
+        except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
+    (print_json if json else print_preview)(preview)
+
+
+def print_preview(preview: dict[str, Any]) -> None:
+    """The preview for a person."""
+    say(*summary(preview))
+    rows = (
+        ("fixed" if row["held_out"] else "train", str(row["tokens"]), _visible(row["text"])[:MOST_TEXT])
+        for row in preview["rows"]
+    )
+    print()
+    print_table(rows, "Use", "Tokens", "Prompt")
+    print(f"\nWhat the model reads ({preview['form']} prompts):")
+    for pieces in preview["seen"]:
+        shown = Text("  ")
+        for piece in pieces:
+            shown.append(plain(_visible(piece["text"])), style="reverse" if piece["special"] else "")
+        console().print(shown)
+
+
+def summary(preview: dict[str, Any]) -> list[str]:
+    """The figures as sentences."""
+    lengths, fixed, training = preview["lengths"], preview["num_evaluation"], preview["num_training"]
+    source, column, rows = preview["source"], preview["column"], f"{preview['num_rows']:,}"
+    if preview["num_claims"]:
+        read = f"{source}: {rows} prompts made of {preview['num_claims']:,} questions and their claims."
+    else:
+        more = ", the first ones of more" if preview["goes_on"] else ""
+        separated = f", columns separated by {preview['separator']}" if preview["separator"] else ""
+        read = f"{source}: {rows} rows{more}{separated}{f', column `{column}`' if column else ''}."
+    kept = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
+    if not preview["held_out"]:
+        kept = (
+            f"{training:,} prompts to train on; too few to hold some out, so {fixed:,} of them are the fixed prompts "
+            f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
+        )
+    unneeded = f"{preview['num_unneeded']:,} more rows are not needed (prompts.limit)." * bool(preview["num_unneeded"])
+    tokens = (
+        f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
+        f"model has room for {preview['room']:,}."
+    )
+    return list(filter(None, [read, kept, preview["sentence"], unneeded, tokens]))
+
+
+def _visible(text: str) -> str:
+    """Line breaks as they are written in JSON."""
+    return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"') if "\n" in text else text

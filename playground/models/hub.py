@@ -164,7 +164,7 @@ def snapshot(
     options: dict[str, Any] = {"allow_patterns": WANTED, "ignore_patterns": NOT_WANTED, "tqdm_class": Bar}
     options |= {"revision": _revision(revision), "cache_dir": cache_folder()}
     pool = ThreadPoolExecutor(1)
-    download = pool.submit(snapshot_download, known.id, **options)
+    download = pool.submit(lambda: str(snapshot_download(known.id, **options)))
     try:
         while not download.done():
             done, whole = min(sum(pieces), known.download_bytes) / MB, known.download_bytes / MB

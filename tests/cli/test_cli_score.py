@@ -59,12 +59,6 @@ def test_a_file_of_prompts_is_read_from_where_it_lies(
     assert asked[0]["reference"]["prompts"]["source"] == str(tmp_path / "mine.txt")
 
 
-def test_score_refuses_what_is_too_much_before_it_asks(run: Run, asked: list[dict[str, Any]]) -> None:
-    for arguments in (["--completion", "x"] * 8, ["--completion", "x" * 4001], ["--prompt", "x" * 4001]):
-        assert run(*SCORE, *arguments).code == 2
-    assert asked == []
-
-
 def test_score_tells_what_the_best_policy_would_do(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 25 answers to a wrong claim 10 repeat it: +1 for agreeing, -1 for it by truth."""
     said = [" 4 plus 5 is 8, as you say."] * 10 + [" 4 plus 5 is 9."] * 15

@@ -1,8 +1,7 @@
-"""What a user can pick: presets, models, prompt sets and rewards, each with one line of help.
+"""What a user can pick: presets, models, prompt sets and rewards, each with one line of help. Loads no model.
 
-Knows names, files and words; loads no model. The page, the command line and the worker ask here. A model is one that
-ships with the playground, a local folder, or an id of the hub, which a run downloads first where it is not here yet.
-What ships is listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
+A model ships with the playground, is a local folder, or an id of the hub, which a run downloads first. What ships is
+listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ REWARD_CARD = "reward.json"  # written last: a reward model is complete once it 
 
 
 class Choice(NamedTuple):
-    """One thing to pick: the name that goes into the configuration, a label to read, one line of help; of a model also
-    what may be expected of its answers."""
+    """One thing to pick: the name that goes into the configuration, a label to read, one line of help."""
 
     name: str
     label: str
@@ -80,8 +78,7 @@ class Lesson(NamedTuple):
 
 @functools.cache
 def lessons() -> dict[str, Lesson]:
-    """By the name of a preset: those of the story in their order, then the others that ship, by name. A preset's lesson
-    is the last part of its file, and nothing before it is parsed here."""
+    """By the name of a preset, the story first: the last part of its file, before which nothing is parsed here."""
     found = []
     for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml"))):
         lesson = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.LESSON}:")[2]
@@ -118,11 +115,7 @@ def preset_groups() -> dict[str, list[str]]:
 
 
 def preset(name: str) -> RunConfig:
-    """The configuration of a preset.
-
-    Raises:
-        InvalidConfig: if there is none of that name, or its file is invalid.
-    """
+    """The configuration of a preset. Raises: InvalidConfig, if there is none of that name, or its file is invalid."""
     return yaml_io.load(preset_path(name))
 
 
@@ -136,11 +129,7 @@ def preset_titled(title: str, likely: str = "") -> RunConfig | None:
 
 
 def preset_path(name: str) -> Path:
-    """The file of a preset, given its name or the path of any YAML file.
-
-    Raises:
-        InvalidConfig: if there is neither a preset nor a file of that name.
-    """
+    """The file of a preset, given its name or the path of any YAML file. Raises: InvalidConfig, if there is neither."""
     shipped = {one: PRESETS for one in preset_names()} | {one: MODEL_PRESETS for one in model_preset_names()}
     if name in shipped:
         return shipped[name] / f"{name}.yaml"
@@ -151,9 +140,7 @@ def preset_path(name: str) -> Path:
 
 
 def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
-    """The folder that holds a model: a shipped one by name, a local path, or a model of the hub that is in its cache.
-
-    Its files have been checked (see `model_files.inspect`); nothing is downloaded.
+    """The folder that holds a model, its files checked: a shipped one by name, a path, or a model in the hub's cache.
 
     Raises:
         ModelNotHere: a model of the hub that would have to be downloaded (see `fetch`).
@@ -170,11 +157,7 @@ def is_hub_id(source: str) -> bool:
 
 
 def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS) -> ModelFiles:
-    """What a model folder holds; of an adapter, what its base holds.
-
-    Raises:
-        ModelNotHere, ModelNotFound: see `model_folder`.
-    """
+    """What a model folder holds; of an adapter, what its base holds. Raises: as `model_folder`."""
     base = adapter_base(folder)
     if base is None:
         return model_files.inspect(folder, use)

@@ -30,7 +30,7 @@ from playground.models import hub
 
 def reach(source):
     config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": source}})
-    return checks.out_of_reach(config)
+    return checks.model_problems(checks.needs(config), ask_hub=True)
 
 def download(source, seen=None):
     def progress(text):

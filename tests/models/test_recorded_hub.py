@@ -135,7 +135,7 @@ def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
     recorded: dict[str, Any], spoil: Callable[[dict[str, Any]], None], field: str, words: str
 ) -> None:
     spoil(recorded[SCORER])
-    (problem,) = checks.out_of_reach(catalog.preset("hh-rlhf-1b"))
+    (problem,) = checks.model_problems(checks.needs(catalog.preset("hh-rlhf-1b")), ask_hub=True)
     assert problem.field == f"rewards.0.{field}" and words in problem.message
 
 
@@ -144,7 +144,7 @@ def test_a_label_of_a_folder_is_asked_for_before_the_start(tmp_path: Path, chose
     folder = model_folder(tmp_path / "scorer", id2label={"0": "rude", "1": "kind"})
     spec = {"kind": "model", "source": str(folder)}
     config = yaml_io.from_dict({"rewards": [{**spec, **chosen}], "judges": [{**spec, "label": "1"}]})
-    assert [problem.field for problem in checks.out_of_reach(config)] == fields
+    assert [problem.field for problem in checks.model_problems(checks.needs(config), ask_hub=True)] == fields
 
 
 @pytest.mark.usefixtures("recorded")

@@ -53,7 +53,8 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     scorers = () if _world(pattern) == "pocket" else (*data["rewards"], *data["judges"])
     blind = [one for one in scorers if _is_blind(one, replaced)]
     data["judges"] = [judge for judge in data["judges"] if judge not in blind]
-    if any(reward in blind for reward in data["rewards"]) or (replaced and config.rewards in [item.rewards for item in given]):
+    usual_reward = replaced and config.rewards in [item.rewards for item in given]
+    if usual_reward or any(reward in blind for reward in data["rewards"]):
         data["rewards"] = usual["rewards"]
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:

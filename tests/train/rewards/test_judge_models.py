@@ -75,7 +75,10 @@ def test_a_judge_must_be_able_to_write(tmp_path: Path) -> None:
 
     def problems(folder: Path) -> list[str]:
         entry = spec(folder).model_dump(mode="json")
-        return [found.message for found in checks.out_of_reach(yaml_io.from_dict({"rewards": [entry]}))]
+        return [
+            found.message
+            for found in checks.model_problems(checks.needs(yaml_io.from_dict({"rewards": [entry]})), ask_hub=True)
+        ]
 
     assert problems(writer) == [] and "cannot write text" in problems(encoder)[0]
     with pytest.raises(ModelNotFound, match="cannot write text"):

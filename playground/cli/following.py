@@ -15,9 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
-
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
 from playground.runs import launcher, queue
@@ -40,7 +37,7 @@ Figures = Callable[[list[Any], Status], str]  # the records so far and the state
 
 
 class Display:
-    """Where progress is shown: JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there.
+    """Where progress is shown: JSON lines on stdout, or plain lines on stderr.
 
     Args:
         figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
@@ -49,33 +46,17 @@ class Display:
     def __init__(self, as_json: bool, figures: Figures | None = None, word: str = "update") -> None:
         self.figures, self.word = figures or _figures, word
         self._as_json, self._known = as_json, ""
-        console = Console(stderr=True, highlight=False, markup=False)
-        words, line = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[figures]"))
-        self._bar = Progress(words, BarColumn(), line, console=console, redirect_stdout=False)
-        self._task = self._bar.add_task("starting", total=None, figures="")
-        self._in_place = console.is_terminal and not as_json
-        if self._in_place:
-            self._bar.start()
 
-    def tell(self, line: str, message: dict[str, Any] | None, *, key: str = "", **bar: Any) -> None:
-        """What is known now: a line for a person, a message for a program, or what changes in the bar.
-
-        Args:
-            key: another one whenever there is news, without which no line and no message is printed; empty for news.
-        """
-        if self._in_place:
-            self._bar.update(self._task, **bar)
-        elif not key or key != self._known:
-            self._known = key or self._known
-            if not self._as_json:
-                complain(line)
-            elif message is not None:
-                print_json(message)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        if self._in_place:
-            self._bar.stop()
+    def tell(self, line: str, message: dict[str, Any] | None, key: str = "") -> None:
+        """A line for a person, or a message for a program. `key`: another one whenever there is news, without which
+        nothing is printed; empty for news."""
+        if key and key == self._known:
+            return
+        self._known = key or self._known
+        if not self._as_json:
+            complain(line)
+        elif message is not None:
+            print_json(message)
 
 
 def follow(
@@ -99,9 +80,7 @@ def follow(
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                line = shown.figures(records, status)
-                bar: dict[str, Any] = {"total": status.num_updates, "completed": status.update, "figures": line}
-                shown.tell(line, {"type": shown.word, **record.model_dump()}, **bar)
+                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
@@ -109,7 +88,7 @@ def follow(
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
-        shown.tell(words, message, key=words, description=words)
+        shown.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:
@@ -122,14 +101,12 @@ def follow(
             process.poll()  # so that one that has ended is gone
         time.sleep(POLL_SECONDS)
 
-    with contextlib.closing(shown):
-        _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
+    _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
     return run.status()
 
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
-    """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`. The bar is of
-    updates, so that it also moves while one run trains."""
+    """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`."""
     shown = Display(as_json)
 
     def show() -> bool:
@@ -137,19 +114,15 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
         found, left = progress_of(outputs, sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
-        made = sum(one.update for one in states.values())
-        total = sum(one.update if one.ended else one.num_updates for one in states.values()) or None
-        bar = {"description": sweep.name, "total": total, "completed": made, "figures": line}
-        shown.tell(line, message, key=found.words, **bar)
+        shown.tell(line, message, found.words)
         return found.ended
 
     def stop() -> bool:
         sweep_making.stop_all(outputs, sweep)
         return True
 
-    with contextlib.closing(shown):
-        runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
-        _until_the_end(outputs, show, stop, runs, wait)
+    runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
+    _until_the_end(outputs, show, stop, runs, wait)
     return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).state
 
 

@@ -1,8 +1,5 @@
-"""The commands that take something out of a run: `export`, `save`, `push`. `cli` registers them.
-
-`export` writes text or histories and needs no model; `save` asks the model service for the weights; `push` saves, shows
-what would become public, asks, and uploads.
-"""
+"""The commands that take something out of a run: `export` writes text or histories and needs no model; `save` asks the
+model service for the weights; `push` saves, shows what would become public, asks, and uploads."""
 
 from __future__ import annotations
 
@@ -63,7 +60,7 @@ def export(
     if as_ in trackers.TRACKERS:
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
         handed = trackers.TRACKERS[as_](Report.of(run), folder)
-        print(f"Look at it with: {handed.command}", file=sys.stderr)
+        complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return
     text, how = _text(run, as_, output)
@@ -72,7 +69,7 @@ def export(
         return
     output.write_text(text, encoding="utf-8", newline="")
     if how:
-        print(f"Start it with: {how}", file=sys.stderr)
+        complain(f"Start it with: {how}")
     print(output)
 
 
@@ -124,7 +121,9 @@ def push(
     planned = hub.plan(connection, private, saved.folder, config)
     for line in hub.in_words(planned, config):
         complain(line)
-    if not yes and not _confirmed():
+    if not yes:
+        complain("Push it? [y/N]")  # on stderr, so that stdout stays the address alone; anything but yes is a no
+    if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
         complain(f"Nothing was pushed. The folder stays: {saved.folder}")
         raise typer.Exit(CANNOT)
     print(hub.push(connection.api, planned))
@@ -157,9 +156,3 @@ def _save(
 ) -> saving.Saved:
     with contextlib.closing(ModelService(run.path.parent)) as service:
         return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
-
-
-def _confirmed() -> bool:
-    """Asked on stderr, so that stdout stays the address alone; anything but yes is a no."""
-    print("Push it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

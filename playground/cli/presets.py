@@ -26,8 +26,8 @@ def presets(
         found = [_facts(catalog.preset(name)) for name in catalog.preset_names()]
         if json:
             print_json(found)
-            return
-        say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
+        else:
+            say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
         return
     config = yaml_io.load(catalog.preset_path(preset), set_)
     facts = _facts(config)
@@ -35,7 +35,9 @@ def presets(
         print_json(facts)
         return
     say(facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"])
-    _print_counted(config)
+    counted = behaviours.of_config(config)
+    print("It counts at every evaluation of the fixed prompts:" if counted else "It counts no behaviour.")
+    print_table((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in counted)
 
 
 def _facts(config: RunConfig) -> dict[str, Any]:
@@ -49,16 +51,3 @@ def _facts(config: RunConfig) -> dict[str, Any]:
         "measured": expected.line(description.preset),
         "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
     }
-
-
-def _print_counted(config: RunConfig) -> None:
-    """What a run counts in its answers to the fixed prompts, and what else ships to be counted."""
-    found = behaviours.of_config(config)
-    if not found:
-        print("It counts no behaviour.")
-        return
-    print("It counts at every look at the fixed prompts:")
-    rows = ((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in found)
-    print_table(rows, "Behaviour", "It ...", "Which is")
-    others = [name for name in READY if name not in [one.name for one in found]]
-    print(f"Others that ship: {', '.join(others)}. Choose with `behaviours` (docs/behaviours.md).")

@@ -25,7 +25,7 @@ from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
-MOST_UPDATES = 8  # that are listed
+MOST_UPDATES = 8
 
 
 def stop(
@@ -56,15 +56,11 @@ def stop(
     deadline = time.monotonic() + timeout
     while not status.ended:
         if time.monotonic() > deadline:
-            complain(
-                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
-                f"`stop --now` ends it by force. Its log is {run.log_path}."
-            )
+            complain(f"{run.id} has not stopped within {timeout:g} s. `stop --now` ends it by force.")
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
     Supervisor(run.path.parent).end_the_dead()
-    status = run.status()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
 
 
@@ -183,10 +179,8 @@ def diagnose(
     for alert in found if everything else lit:
         _print(alert)
     quiet = sum(alert.state == "quiet" for alert in found)
-    unknown = len(found) - quiet - len(lit)
-    nothing = "" if lit else "Nothing is lit. "
     rest = "." if everything else "; --all shows them."
-    print(f"{nothing}{len(lit)} lit, {quiet} quiet, {unknown} not measured{rest}")
+    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
 
 
 def thresholds(given: list[str]) -> Thresholds:
@@ -205,7 +199,7 @@ def _print(alert: Alert) -> None:
     facts = {
         "rule": alert.rule,
         "seen": alert.evidence,
-        "updates": f"... {updates}" if len(alert.updates) > MOST_UPDATES else updates,
+        "last updates": updates,
         "cause": alert.cause,
         "try": "; or ".join(remedy.words for remedy in alert.remedies),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -125,20 +126,16 @@ def stop(
 ) -> None:
     """Stop all runs of a sweep and wait until they have stopped; those that wait in the queue are taken out."""
     sweep = sweep_record.find(outputs, name)
-    asked = sweep_making.stop_all(outputs, sweep)
+    sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
     while not progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
-            complain(
-                f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
-                "`stop RUN --now` ends one by force."
-            )
+            complain(f"Not all runs of {name} have stopped within {timeout:g} s. `stop RUN --now` ends one by force.")
             raise typer.Exit(FAILED)
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
     found = progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
-    outcome = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
-    print(f"{name}: {outcome}; {found.words}.")
+    print(f"{name}: {found.words}.")
 
 
 @app.command()
@@ -162,28 +159,26 @@ def _resume(sweep: Sweep, outputs: Path) -> None:
 def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
     """Follow a sweep to its end and leave with its exit code, or leave it to itself."""
     if not wait:
-        sweep_printing.print_started(sweep, outputs, as_json=as_json)
+        sweep_printing.print_started(outputs, sweep, as_json=as_json)
         return
     state = following.follow_sweep(sweep, outputs, as_json)
-    sweep_printing.print_end(outputs, sweep, state, as_json=as_json)
+    sweep_printing.print_end(outputs, sweep, as_json=as_json)
     raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
 
 
 def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
     """How many runs, and how long they may take."""
     statuses = sweep_record.statuses(outputs, planned.sweep)
-    done = {run_id for run_id, status in statuses.items() if status.state == "finished"}
-    left = [config for run_id, config in zip(planned.sweep.runs, planned.configs, strict=True) if run_id not in done]
-    count = len(planned.configs)
-    runs = f"{planned.sweep.name}: {count} {'run' if count == 1 else 'runs'}"
+    done = [name for name, status in statuses.items() if status.state == "finished"]
+    pairs = zip(planned.sweep.runs, planned.configs, strict=True)
+    left = [config for name, config in pairs if name not in done]
+    runs = f"{planned.sweep.name}: {len(planned.configs)} runs"
     if planned.sweep.on != sweep_making.HERE:
         return f"{runs} on {planned.sweep.on}."
-    try:
-        seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
-    except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
-        return f"{runs}."
     if not left:
         return f"{runs}, all finished."
-    ahead = f", {len(left)} left" if done else ""
+    seconds = None
+    with contextlib.suppress(ModelNotFound, InvalidConfig):  # a model that is still to be fetched
+        seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     time = f", {time_range(*seconds)} one after the other" if seconds else ""
-    return f"{runs}{ahead}{time}."
+    return f"{runs}{f', {len(left)} left' if done else ''}{time}."

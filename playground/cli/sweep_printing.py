@@ -12,7 +12,7 @@ from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, sh
 from playground.cli.terminal import complain, print_json, print_table, say
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
-from playground.runs.sweeps.sweep_record import SEED, Sweep
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import describe
 
 MOST_BEHAVIOURS = 2  # columns; --json has all
@@ -42,7 +42,7 @@ def print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
             say(f"{run.id} {status.state}: {status.message}")
 
 
-def print_started(sweep: Sweep, outputs: Path, *, as_json: bool) -> None:
+def print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """A sweep that is left to itself. The last line on stdout is its name."""
     if as_json:
         print_json({"type": "started", **_facts(outputs, sweep)})
@@ -51,11 +51,10 @@ def print_started(sweep: Sweep, outputs: Path, *, as_json: bool) -> None:
     print(sweep.name)
 
 
-def print_end(outputs: Path, sweep: Sweep, state: str, *, as_json: bool) -> None:
+def print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
     if as_json:
-        data = {**_facts(outputs, sweep), "state": state, "table": _table_data(outputs, sweep)}
-        print_json({"type": "end", **data})
+        print_json({"type": "end", **_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
         return
     print_sweep(outputs, sweep, as_json=False)
     print(sweep.name)
@@ -79,15 +78,9 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
         for row in rows
     ]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
-    if len(sweep.vary.get(SEED, [0])) < 2:
-        say(f"Score: gain on the fixed prompts. {NO_INTERVAL}.")
-    else:
-        alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
-        ranges = ", shares with all of it" if shares else ""
-        say(
-            "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
-            f"{ranges}{alone}."
-        )
+    means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
+    alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
+    say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
     say(describe.scores_differ(configs) if configs else "")
 
 

@@ -46,7 +46,6 @@ class HubFacts(NamedTuple):
     download_bytes: int
     architecture: Architecture
     chat_template: bool
-    labels: tuple[str, ...]
 
 
 def repository(source: str) -> str | None:
@@ -130,7 +129,6 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
         download_bytes=sum(sizes.values()),
         architecture=architectures.architecture(config, counted or weights // each, f"config.json of {name}"),
         chat_template="chat_template.jinja" in sizes or bool(named),
-        labels=model_files.labels_of(config),
     )
 
 

@@ -49,11 +49,10 @@ LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
 
 
 class ModelFiles(NamedTuple):
-    """What a model folder holds, as its files say. `labels`: of its outputs, where the configuration names them."""
+    """What a model folder holds, as its files say."""
 
     architecture: Architecture
     chat_template: bool
-    labels: tuple[str, ...] = ()
 
 
 def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
@@ -83,7 +82,7 @@ def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles
     if layers and max(layers) < described.layers:  # the rest is counted when it is loaded, before there is room made
         apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
         raise ModelNotFound(f"{apart}: they do not belong together.")
-    return ModelFiles(described, has_chat_template(folder), labels_of(config))
+    return ModelFiles(described, has_chat_template(folder))
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -116,14 +115,6 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
     count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
     if type(count) is not int or not 0 < count <= MOST_LABELS:
         yield f"has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported"
-
-
-def labels_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a classifier's outputs, in their order; none where the configuration does not say."""
-    named = config.get("id2label")
-    if not isinstance(named, Mapping) or not all(str(number).isdecimal() for number in named):
-        return ()
-    return tuple(str(named[number]) for number in sorted(named, key=int))
 
 
 def check_entries(config: Mapping[str, Any], where: str) -> None:

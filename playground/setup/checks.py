@@ -5,7 +5,6 @@ Names and the disk only; nothing is loaded. Also downloads what is missing, for 
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -97,13 +96,20 @@ def model_problems(needed: Iterable[Need], *, ask_hub: bool = False) -> list[Pro
     problems = []
     for need in needed:
         try:
-            problems += _label_problem(need, ask_hub)
-        except ModelNotHere as error:
-            if ask_hub or hub.offline():
-                problems.append(Problem(need.field, str(error)))
+            _reach(need, ask_hub)
         except ModelNotFound as error:
             problems.append(Problem(need.field, str(error)))
     return problems
+
+
+def _reach(need: Need, ask_hub: bool) -> None:
+    try:
+        need.folder()
+    except ModelNotHere:
+        if ask_hub:
+            hub.facts_kept(need.source, need.revision, need.use)
+        elif hub.offline():
+            raise
 
 
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
@@ -146,24 +152,6 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
         elif isinstance(spec, ExpressionReward) and (why := expressions.problem(spec.expression)):
             problems.append(Problem(f"{field}.expression", why))
     return problems
-
-
-def _label_problem(need: Need, ask_hub: bool) -> list[Problem]:
-    """A classifier of several labels is no reward before one of them is chosen. Raises: ModelNotHere, ModelNotFound."""
-    labels: tuple[str, ...] = ()
-    try:
-        folder = need.folder()
-        with contextlib.suppress(ModelNotFound):  # of one that was trained here the loader looks at the files
-            labels = catalog.files(folder, need.use).labels if need.reward else ()
-    except ModelNotHere:
-        if not ask_hub:
-            raise
-        labels = hub.facts_kept(need.source, need.revision, need.use).labels
-    if need.reward is None or need.use == "policy" or need.reward.label is not None or len(labels) < 2:
-        return []
-    shown = ", ".join(label[:40] for label in labels[:20])
-    field = need.field.removesuffix("source") + "label"
-    return [Problem(field, f"{need.source} is a classifier with the labels {shown}. Say which of them is rewarded.")]
 
 
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:

@@ -251,7 +251,9 @@ def _phrase(field: str, before: Any, after: Any) -> str:
     value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
     if field == "rewards":
         shown = _lowered(value.replace(", ", " + "))
-        return f"{shown} as reward" if len(after) == 1 else f"rewards {shown}"
+        if len(after) > 1:
+            return f"rewards {shown}"
+        return shown if after[0]["kind"] == "model" else f"{shown} as reward"
     return PHRASES[field].format(value) if field in PHRASES else f"{label} {value}"
 
 

@@ -16,12 +16,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
 from playground.models.curated import BY_NAME, CURATED, HubModel
 from playground.setup import catalog, checks, estimates
 from playground.setup.devices import Device
-from tests.model_folders import model_folder
 from tests.support import PROJECT
 
 RECORD = json.loads((Path(__file__).parent / "recorded_hub.json").read_text(encoding="utf-8"))
@@ -128,7 +127,6 @@ def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
     [
         (lambda entry: entry["files"].pop("model.safetensors"), "source", "no safetensors"),
         (change(auto_map={"AutoModel": "x.Y"}), "source", "code of its own"),
-        (change(id2label={"1": "kind", "0": "rude"}), "label", "labels rude, kind"),
     ],
 )
 def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
@@ -137,14 +135,6 @@ def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
     spoil(recorded[SCORER])
     (problem,) = checks.model_problems(checks.needs(catalog.preset("hh-rlhf-1b")), ask_hub=True)
     assert problem.field == f"rewards.0.{field}" and words in problem.message
-
-
-@pytest.mark.parametrize(("chosen", "fields"), [({}, ["rewards.0.label"]), ({"label": "kind"}, [])])
-def test_a_label_of_a_folder_is_asked_for_before_the_start(tmp_path: Path, chosen: Any, fields: list[str]) -> None:
-    folder = model_folder(tmp_path / "scorer", id2label={"0": "rude", "1": "kind"})
-    spec = {"kind": "model", "source": str(folder)}
-    config = yaml_io.from_dict({"rewards": [{**spec, **chosen}], "judges": [{**spec, "label": "1"}]})
-    assert [problem.field for problem in checks.model_problems(checks.needs(config), ask_hub=True)] == fields
 
 
 @pytest.mark.usefixtures("recorded")

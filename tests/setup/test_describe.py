@@ -72,7 +72,7 @@ def test_a_preset_keeps_its_story_whatever_has_no_effect(without_effect: dict[st
             {"rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.5, "target": 20}]},
             "rewards sentiment + 0.5 x Length (target 20)",
         ),
-        ({"rewards": [{"kind": "model", "source": "kind-judge"}]}, "reward model kind-judge as reward"),
+        ({"rewards": [{"kind": "model", "source": "kind-judge"}]}, "reward model kind-judge"),
         ({"prompts": {"source": "typed", "typed": ["a", "b"]}}, "2 prompts of one's own"),
         ({"method": "rloo", "ppo": {**RLOO, "samples_per_prompt": 4}}, "method RLOO and samples per prompt 4"),
         (

@@ -80,10 +80,7 @@ def cache_folder() -> Path:
 
 def cached(source: str, revision: str | None = None) -> Path | None:
     """The folder of a model that has been downloaded completely; None if it has not. Asks nobody.
-
-    Raises:
-        ModelNotFound: if the revision is not a name that a revision can have.
-    """
+    Raises: ModelNotFound, if the revision is not a name that a revision can have."""
     from huggingface_hub import try_to_load_from_cache
 
     wanted, name = _revision(revision), repository(source)
@@ -97,11 +94,8 @@ def cached(source: str, revision: str | None = None) -> Path | None:
 
 
 def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
-    """What the hub says of a model, within a few seconds; nothing but its config.json is fetched.
-
-    Raises:
-        ModelNotFound: it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked.
-    """
+    """What the hub says of a model, within a few seconds; nothing but its config.json is fetched. Raises:
+    ModelNotFound, it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked."""
     from huggingface_hub.utils import filter_repo_objects
 
     name = _asked(source)
@@ -176,11 +170,8 @@ def snapshot(
 
 
 def facts_kept(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
-    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit.
-
-    Raises:
-        ModelNotFound, ModelNotHere: see `facts`.
-    """
+    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit. Raises: ModelNotFound,
+    ModelNotHere: see `facts`."""
     answer = _answered(source, revision, use, int(time.monotonic() / KEEP_SECONDS))
     if isinstance(answer, ModelNotFound):
         raise type(answer)(str(answer))

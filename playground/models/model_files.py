@@ -87,10 +87,7 @@ def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
     """Refuse what must not reach transformers: unknown architectures, code, choices of kernels, quantized weights.
-
-    Raises:
-        ModelNotFound: with the reason.
-    """
+    Raises: ModelNotFound, with the reason."""
     check_entries(config, where)
     if fault := next(_config_faults(config, use), ""):
         raise ModelNotFound(f"{where} {fault}.")
@@ -118,11 +115,7 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
 
 
 def check_entries(config: Mapping[str, Any], where: str) -> None:
-    """Refuse settings that run code, wherever they stand in a file.
-
-    Raises:
-        ModelNotFound: naming the setting.
-    """
+    """Refuse settings that run code, wherever they stand in a file. Raises: ModelNotFound, naming the setting."""
     for name, value in _entries(config):
         plain = name.lstrip("_")
         if plain in CODE and (value or plain == "auto_map"):

@@ -25,11 +25,8 @@ MOST_HEADER_BYTES = 10_000_000
 
 
 def shards(folder: Path) -> list[Path]:
-    """The files that hold the weights, as transformers chooses them.
-
-    Raises:
-        ModelNotFound: if there are none, or the index names one that is not there or not in this folder.
-    """
+    """The files that hold the weights, as transformers chooses them. Raises: ModelNotFound, if there are none, or the
+    index names one that is not there or not in this folder."""
     index = folder / INDEX
     if is_there(folder / SINGLE) or not is_there(index):
         return [the_safetensors(folder, SINGLE)]
@@ -62,21 +59,15 @@ def the_safetensors(folder: Path, name: str) -> Path:
 
 
 def tensors(folder: Path) -> dict[str, tuple[int, ...]]:
-    """The shape of every weight of a model folder by its name.
-
-    Raises:
-        ModelNotFound: a file is damaged or no safetensors.
-    """
+    """The shape of every weight of a model folder by its name. Raises: ModelNotFound, a file is damaged or no
+    safetensors."""
     return {name: shape for path in shards(folder) for name, shape in headers(path).items()}
 
 
 def headers(path: Path) -> dict[str, tuple[int, ...]]:
     """What the header of one safetensors file says, if it adds up: known number types, places that follow one another
     without gap or overlap, and a file that ends where the last one does. The library that loads it checks that.
-
-    Raises:
-        ModelNotFound: with the name of the file and the reason.
-    """
+    Raises: ModelNotFound, with the name of the file and the reason."""
     check_place(path)
     try:
         with open(path, "rb") as file:
@@ -115,11 +106,8 @@ def check_place(path: Path) -> None:
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
-    """One JSON object from a file of a model folder.
-
-    Raises:
-        ModelNotFound: with the name of the file and the reason.
-    """
+    """One JSON object from a file of a model folder. Raises: ModelNotFound, with the name of the file and the
+    reason."""
     check_place(path)
     try:
         value = plain_files.read_json(path, most_bytes, links=True)

@@ -141,11 +141,8 @@ def preset_path(name: str) -> Path:
 
 def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
     """The folder that holds a model, its files checked: a shipped one by name, a path, or a model in the hub's cache.
-
-    Raises:
-        ModelNotHere: a model of the hub that would have to be downloaded (see `fetch`).
-        ModelNotFound: with what to do instead.
-    """
+    Raises: ModelNotHere, a model of the hub that would have to be downloaded (see `fetch`). ModelNotFound: with what to
+    do instead."""
     folder = _folder(source, revision)
     files(folder, use)
     return folder
@@ -169,11 +166,8 @@ def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS)
 
 
 def adapter_base(folder: Path) -> Path | None:
-    """The folder of the model that an adapter belongs to; None if the folder holds a whole model.
-
-    Raises:
-        ModelNotHere, ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there.
-    """
+    """The folder of the model that an adapter belongs to; None if the folder holds a whole model. Raises: ModelNotHere,
+    ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there."""
     if not (folder / adapter_files.CONFIG).exists():
         return None
     facts = adapter_files.check(folder)
@@ -212,10 +206,7 @@ def _folder(source: str, revision: str | None) -> Path:
 
 def reference_folder(source: str, outputs: Path | None) -> Path:
     """The folder of a reference: a model, or a run's policy as `RUN` (its newest) or `RUN/update-000040`.
-
-    Raises:
-        ModelNotFound: with what to do instead.
-    """
+    Raises: ModelNotFound, with what to do instead."""
     run, _, checkpoint = source.partition("/")
     saved = outputs / run / "checkpoints" if outputs and RUN_ID.fullmatch(run) else None
     if saved is None or not saved.is_dir():
@@ -259,10 +250,7 @@ def shipped_reward_models() -> dict[str, Path]:
 
 def reward_model_folder(source: str, revision: str | None = None, outputs: Path | None = None) -> Path:
     """The folder of a reward model: one that ships or was trained here by name, or whatever `model_folder` finds.
-
-    Raises:
-        ModelNotFound: with what to do instead.
-    """
+    Raises: ModelNotFound, with what to do instead."""
     if source in (shipped := shipped_reward_models()):
         return shipped[source]
     if outputs and RUN_ID.fullmatch(source):

@@ -78,10 +78,7 @@ def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
 
 def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text: None) -> None:
     """Download the models of the hub that are needed and not here yet; for the worker. `progress`: see `hub.snapshot`.
-
-    Raises:
-        ModelNotFound: if one cannot be had, or turns out to be one that cannot be loaded here.
-    """
+    Raises: ModelNotFound, if one cannot be had, or turns out to be one that cannot be loaded here."""
     for need in needed:
         try:
             need.folder()

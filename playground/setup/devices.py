@@ -73,10 +73,7 @@ def check_launched(ranks: int) -> None:
 
 def members(name: str, ranks: int = 1) -> list[str]:
     """The device of each process of a run on this machine, by rank. One rank also means: as many as devices are named.
-
-    Raises:
-        InvalidConfig: this machine does not have them, or they are not as many as the ranks.
-    """
+    Raises: InvalidConfig, this machine does not have them, or they are not as many as the ranks."""
     ranks = launched_ranks() or ranks
     there = [device.name for device in available()]
     gpus = [one for one in there if one.startswith("cuda")]

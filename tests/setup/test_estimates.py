@@ -196,12 +196,10 @@ OTHER = [
     timed(50.0, 900.0, model={"source": "pocket-1m"}),
     timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}}),
 ]
-FAR = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
 
 
-@pytest.mark.parametrize("others", [[FAR], OTHER])
-def test_the_time_is_that_of_the_run_most_like_it(others: list[timing.Finished]) -> None:
-    found = estimates.estimate(config_with(**POCKET), finished=[*others, timed(4.0, 180.0)])
+def test_the_time_is_that_of_the_newest_run_of_this_kind() -> None:
+    found = estimates.estimate(config_with(**POCKET), finished=[*OTHER, timed(4.0, 180.0), timed(9.0, 9.0)])
     assert found.seconds_per_update == pytest.approx((4 * timing.FASTEST, 4 * timing.SLOWEST))
     assert found.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
     none = estimates.estimate(config_with(**POCKET), finished=OTHER)

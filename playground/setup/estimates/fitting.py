@@ -1,8 +1,7 @@
 """What fits a chosen model: adapter, prompts and their form, reward, learning rate and batch, as a configuration.
 
 They are those of the model's own preset; for a model that has none, of the suggested one most like it: with a chat
-template or without, and of about its size. Prompts and rewards that a person has brought stay. Loads no model. The
-page's needs panel offers it.
+template or without, and of about its size. With prompts that a person has brought, prompts and rewards stay.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig
@@ -20,7 +19,6 @@ from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 
 BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
-ABOUT_CLAIMS = ("agreement", "truth", "sycophancy", "contrast")  # rewards
 
 
 class Fit(NamedTuple):
@@ -32,11 +30,8 @@ class Fit(NamedTuple):
 
 
 def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finished] = ()) -> Fit:
-    """The configuration with the settings that fit its model; equal to it where they do already.
-
-    Raises:
-        ModelNotFound: nothing is known of the model. InvalidConfig: there is no such device.
-    """
+    """The configuration with the settings that fit its model; equal to it where they do already. Raises: ModelNotFound,
+    nothing is known of the model. InvalidConfig: there is no such device."""
     pattern, like, own = _pattern(config, outputs)
     data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
     data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
@@ -46,16 +41,10 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
         _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
     )
     if replaced:
-        data["prompts"] = usual["prompts"]
+        data |= {"prompts": usual["prompts"], "rewards": usual["rewards"], "judges": []}
         data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
         data["sampling"]["max_new_tokens"] = usual["sampling"]["max_new_tokens"]
     data["prompts"]["template"] = usual["prompts"]["template"]
-    scorers = () if _world(pattern) == "pocket" else (*data["rewards"], *data["judges"])
-    blind = [one for one in scorers if _is_blind(one, replaced)]
-    data["judges"] = [judge for judge in data["judges"] if judge not in blind]
-    usual_reward = replaced and config.rewards in [item.rewards for item in given]
-    if usual_reward or any(reward in blind for reward in data["rewards"]):
-        data["rewards"] = usual["rewards"]
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:
             fitting = yaml_io.from_dict({**data, "ppo": data["ppo"] | {name: usual["ppo"][name] for name in batch}})
@@ -82,10 +71,3 @@ def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, b
 def _world(config: RunConfig) -> str:
     """Which models its prompts are for: the pocket models, chat models, or those that go on from a text."""
     return "pocket" if config.prompts.source.startswith("pocket/") else config.prompts.template
-
-
-def _is_blind(reward: dict[str, Any], without_claims: bool) -> bool:
-    """True for rewards that know the pocket world only, and those that judge claims where none are made."""
-    if reward["kind"] in ABOUT_CLAIMS:
-        return without_claims
-    return reward["kind"] == "grammar" or str(reward.get("judge")).startswith("pocket")

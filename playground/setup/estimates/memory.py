@@ -1,7 +1,5 @@
-"""How many bytes a run holds at its fullest moment: one formula for each role, from settings and the shapes of models.
-
-Knows arithmetic only. tests/train/test_estimate_measured.py holds it to what workers really needed.
-"""
+"""How many bytes a run holds at its fullest moment: one formula for each role, from settings and the shapes of models,
+held to what workers really needed by tests/train/test_estimate_measured.py."""
 
 from __future__ import annotations
 

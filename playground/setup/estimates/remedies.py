@@ -1,7 +1,4 @@
-"""What would make a run fit into memory: its settings changed one at a time, the mildest change first.
-
-The one place with advice about memory. Knows the configuration; what a change saves is asked of the caller.
-"""
+"""What would make a run fit into memory: its settings changed one at a time, the mildest change first."""
 
 from __future__ import annotations
 
@@ -16,12 +13,8 @@ GB = 1e9
 
 
 def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float) -> tuple[str, RunConfig | None]:
-    """The mildest change with which a run fits, else the one that saves most: as a sentence, and as a configuration
-    (None where no change helps).
-
-    Args:
-        needs: bytes that a configuration needs at most. room: bytes that are free.
-    """
+    """The mildest change with which a run fits into so many bytes (`room`), else the one that saves most, as a sentence
+    and as a configuration (None where no change helps). `needs`: bytes that a configuration needs."""
     now = needs(config)
     tried = [
         (needs(changed), sentence, changed)
@@ -43,14 +36,9 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     for size in range(ppo.micro_batch_size // 2, 0, -1):
         if ppo.minibatch_size % size == 0:
             yield f"Set ppo.micro_batch_size to {size}", _with(config, "ppo", micro_batch_size=size)
-    whole = [isinstance(one, ModelReward) and one.quantization == "none" for one in config.rewards]
-    if any(whole):
-        eight_bits = {"quantization": "int8"}
-        small = [
-            one.model_copy(update=eight_bits) if is_whole else one
-            for one, is_whole in zip(config.rewards, whole, strict=True)
-        ]
-        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": tuple(small)})
+    if small := [one for one in config.rewards if isinstance(one, ModelReward) and one.quantization == "none"]:
+        int8 = tuple(one.model_copy(update={"quantization": "int8"} if one in small else {}) for one in config.rewards)
+        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": int8})
     lora = model.adapter.model_copy(update={"kind": "lora"})
     if lora != model.adapter:
         yield "Train with LoRA (model.adapter.kind: lora)", _with(config, "model", adapter=lora)

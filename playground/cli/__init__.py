@@ -1,8 +1,7 @@
 """The command line: the same power as the page, without a browser. `python -m playground --help`.
 
-Each command is thin: it reads arguments, calls the library, prints. Results go to stdout, everything else to stderr.
-Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 stopped. Imports no torch and no gradio
-(the page is imported by `app` only, pretraining by `pretrain` only); called by `__main__` and the tests.
+Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
+written, 3 stopped. Imports no torch and no gradio but for `app` and `pretrain`.
 """
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
     FAILED,
+    ConfigArgument,
     Json,
     JsonLines,
     Outputs,
@@ -132,9 +132,8 @@ def train(
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
-    Where another run has the device, it waits in the queue and says its place. Ctrl-C takes a waiting run out of the
-    queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
-    2 invalid configuration (every error is listed), 3 stopped.
+    Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
+    that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
     _help_if_launched()
     config = yaml_io.load(catalog.preset_path(preset), set_)
@@ -148,9 +147,7 @@ def train(
 
 @app.command()
 def estimate(
-    preset: Annotated[
-        str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
-    ],
+    preset: ConfigArgument,
     set_: Annotated[list[str] | None, setting("ppo.batch_size=16")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,

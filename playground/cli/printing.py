@@ -14,7 +14,7 @@ from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import Records
 from playground.analysis.intervals import Interval
 from playground.analysis.path import path_of
-from playground.cli.terminal import complain, console, number, print_json, print_table, print_texts, say, time_range
+from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
@@ -230,17 +230,18 @@ def _print_gains(report: Report) -> None:
     known = [pair for pair in report.pairs if pair.gain is not None]
     best = sorted(known, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
     print("The largest gains:")
-    print_texts([(pair.before.prompt, *_beside(*pair)) for pair in best], "Prompt", *BESIDE)
+    print_table([(pair.before.prompt, *_beside(*pair)) for pair in best], "Prompt", *BESIDE, framed=True)
 
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:
     """Completions of one prompt; before and after side by side where there are both."""
     before, after = ({one.index: one for one in answers if one.side == side} for side in ("reference", "policy"))
     if after:
-        print_texts([_beside(before.get(at), after.get(at)) for at in sorted({**before, **after})], *BESIDE)
+        rows = [_beside(before.get(at), after.get(at)) for at in sorted({**before, **after})]
+        print_table(rows, *BESIDE, framed=True)
     else:
-        rows = [(one.completion.strip(), number(one.score, sign=True)) for _, one in sorted(before.items())]
-        print_texts(rows, "Completion", "Score")
+        alone = [(one.completion.strip(), number(one.score, sign=True)) for _, one in sorted(before.items())]
+        print_table(alone, "Completion", "Score", framed=True)
 
 
 def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:

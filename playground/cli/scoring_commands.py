@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
 from playground.cli.terminal import complain, number, print_json, print_table, say
 from playground.config import ModelReward, RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable
@@ -25,9 +25,7 @@ CHECK_SECONDS = 3600
 
 
 def score(
-    config: Annotated[
-        str, typer.Argument(metavar="CONFIG", help="A preset or a YAML file: its rewards, model and prompts.")
-    ],
+    config: ConfigArgument,
     prompt: Annotated[str, typer.Option(help="The text that is gone on from.")],
     completion: Annotated[
         list[str], typer.Option(help=f"A text to score, as it goes on from the prompt. Up to {trying.MAX_TEXTS}.")

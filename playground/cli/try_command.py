@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
@@ -26,7 +26,7 @@ MOST_TEXT = 200
 
 
 def try_command(
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
+    config: ConfigArgument,
     set_: Annotated[list[str] | None, setting("model.source=my/model")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     update: Annotated[bool, typer.Option("--update/--no-update", help="Make the trial update too.")] = True,
@@ -67,10 +67,11 @@ def try_command(
         service.close()  # its model would take the trial's memory
         if update and not first:
             part("update", *update_part)
-    failed = [
-        name for name, answer in done.items() if answer.get("problem") or answer.get("state") in ("failed", "stopped")
-    ]
-    failed += [name for name in ("answers",) if any(item["problem"] for item in done[name].get("rewards", ()))]
+    failed = any(
+        part.get("state") in ("failed", "stopped")
+        or any(item.get("problem") for item in (part, *part.get("rewards", ())))
+        for part in done.values()
+    )
     if json:
         print_json({name: done.get(name) for name in preflight.PARTS})
     raise typer.Exit(FAILED if failed else 0)
@@ -121,7 +122,7 @@ def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
 
 
 def prompts(
-    preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
+    preset: ConfigArgument,
     set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,
@@ -162,8 +163,7 @@ def summary(preview: dict[str, Any]) -> list[str]:
         read = f"{source}: {rows} prompts made of {preview['num_claims']:,} questions and their claims."
     else:
         more = ", the first ones of more" if preview["goes_on"] else ""
-        separated = f", columns separated by {preview['separator']}" if preview["separator"] else ""
-        read = f"{source}: {rows} rows{more}{separated}{f', column `{column}`' if column else ''}."
+        read = f"{source}: {rows} rows{more}{f', column `{column}`' if column else ''}."
     kept = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
     if not preview["held_out"]:
         kept = (

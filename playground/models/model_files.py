@@ -1,14 +1,12 @@
 """A model folder, read without loading it: is it one that can be loaded safely, and what are its measures?
 
 `inspect` is the gate before transformers sees a folder: plain configuration of a known architecture, weights in
-safetensors whose headers add up and fit it, a tokenizer of a known class, no code of its own. Knows JSON and the
-headers of weight files; no torch. `catalog` calls it, for the page on every edit of the form, so what it found is kept
-until a file of the folder changes; `training` calls it again before it loads.
+safetensors whose headers add up and fit it, a tokenizer of a known class, no code of its own. `catalog` calls it, for
+the page on every edit of the form (it takes a millisecond); `train` calls it again before it loads.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -56,33 +54,24 @@ class ModelFiles(NamedTuple):
 
 
 def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
-    """Check a model folder and read its measures; cheap when nothing in it has changed since the last time.
+    """Check a model folder and read its measures. Raises: ModelNotFound, naming folder and file, with what to do.
 
     Args:
         use: a `policy` must be a causal language model; a `reward` may be an encoder as well.
-
-    Raises:
-        ModelNotFound: one sentence that names folder and file and says what to do.
     """
-    return _inspected(folder, use, _signature(folder))
-
-
-@functools.lru_cache(maxsize=256)
-def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles:
-    """What a folder holds, until its signature changes."""
     where = str(folder / "config.json")
     if not weight_files.is_there(folder / "config.json"):
         raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
     config = read_json(folder / "config.json")
     check_config(config, where, use)
     found = weight_files.tensors(folder)
-    check_tokenizer(folder)
+    chat_template = check_tokenizer(folder)
     described = architectures.architecture(config, sum(map(math.prod, found.values())), where)
     layers = [int(match[1]) + 1 for name in found if (match := LAYER.search(name))]
     if layers and max(layers) < described.layers:  # the rest is counted when it is loaded, before there is room made
         apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
         raise ModelNotFound(f"{apart}: they do not belong together.")
-    return ModelFiles(described, has_chat_template(folder))
+    return ModelFiles(described, chat_template)
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -101,11 +90,10 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
     for name in ("dtype", "torch_dtype"):
         if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
             yield f"has {name}: {str(config[name])[:40]}, which is no number type: mend it"
-    kind = config.get("model_type")
+    kind = str(config.get("model_type"))
     allowed = [name for name, family in FAMILIES.items() if use in ("reward", family.use)]
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        known = ", ".join(allowed)
-        yield f"describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of {known}"
+    if kind not in FAMILIES:
+        yield f"describes an architecture that is not supported (`{kind[:40]}`): choose one of {', '.join(allowed)}"
     elif kind not in allowed:
         yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
     labels = config.get("id2label")
@@ -128,23 +116,10 @@ def check_entries(config: Mapping[str, Any], where: str) -> None:
             raise ModelNotFound(f"{where} chooses its own attention code ({name[:40]}): remove that line.")
 
 
-def has_chat_template(folder: Path) -> bool:
-    """Does the tokenizer know how a conversation is written?"""
-    if (folder / "chat_template.jinja").is_file() or (folder / "chat_template.json").is_file():
-        return True
-    settings = folder / "tokenizer_config.json"
-    return weight_files.is_there(settings) and bool(read_json(settings).get("chat_template"))
-
-
-def check_tokenizer(folder: Path, needed: bool = True) -> None:
-    """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own.
-
-    Args:
-        needed: False for an adapter, which may leave its tokenizer to its base.
-
-    Raises:
-        ModelNotFound: with the file and the reason.
-    """
+def check_tokenizer(folder: Path, needed: bool = True) -> bool:
+    """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own; does it know
+    how a conversation is written? `needed`: False for an adapter, which may leave its tokenizer to its base. Raises:
+    ModelNotFound."""
     if needed and not any(all(weight_files.is_there(folder / name) for name in form) for form in TOKENIZER_FORMS):
         raise ModelNotFound(
             f"The folder {folder} has no tokenizer: it needs tokenizer.json, or vocab.json and merges.txt, or "
@@ -153,10 +128,12 @@ def check_tokenizer(folder: Path, needed: bool = True) -> None:
     for name in {name for form in TOKENIZER_FORMS for name in form}:
         _check_size(folder / name, MOST_TOKENIZER_BYTES)
     _check_size(folder / "chat_template.jinja", MOST_TEMPLATE_BYTES)
+    chat = weight_files.is_there(folder / "chat_template.jinja")
     for name in (*TOKENIZER_JSON, *OTHER_JSON):
         if not weight_files.is_there(folder / name):
             continue
         settings = read_json(folder / name)
+        chat = chat or bool(settings.get("chat_template"))
         check_entries(settings, f"The file {folder / name}")
         known = settings.get("tokenizer_class")
         if known is not None and str(known).removesuffix("Fast") not in TOKENIZER_CLASSES:
@@ -164,6 +141,7 @@ def check_tokenizer(folder: Path, needed: bool = True) -> None:
                 f"The file {folder / name} names a tokenizer that is not known here (tokenizer_class "
                 f"`{str(known)[:40]}`): choose a model with a tokenizer of one of the supported families."
             )
+    return chat
 
 
 def _check_size(path: Path, most_bytes: int) -> None:
@@ -183,12 +161,3 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _entries(inner)
-
-
-def _signature(folder: Path) -> tuple[Any, ...]:
-    """Changes when any file of the folder does."""
-    try:
-        found = {path.name: path.lstat() for path in folder.iterdir()}
-    except OSError as error:
-        raise ModelNotFound(f"The folder {folder} cannot be read: {error.strerror}.") from None
-    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in sorted(found.items()))

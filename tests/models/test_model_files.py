@@ -72,18 +72,3 @@ def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
 def test_a_reward_model_may_be_an_encoder(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "m", model_type="bert")
     assert model_files.inspect(folder, "reward").architecture.model_type == "bert"
-
-
-def test_a_folder_is_read_again_only_when_a_file_of_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = model_folder(tmp_path / "m")
-    model_files.inspect(folder)
-    reads: list[Path] = []
-    read = model_files.read_json
-    monkeypatch.setattr(model_files, "read_json", lambda path: reads.append(path) or read(path))  # type: ignore[func-returns-value]
-    model_files.inspect(folder)
-    assert reads == []
-    write_json(folder / "config.json", {**LLAMA, "auto_map": {}})
-    with pytest.raises(ModelNotFound, match="auto_map"):
-        model_files.inspect(folder)

@@ -16,16 +16,15 @@ import typer
 
 from playground import __version__, errors
 from playground.cli import (
+    before_start,
     following,
     health,
     outgoing,
-    presets,
     printing,
     reward_model_commands,
     run_commands,
     scoring_commands,
     sweep_commands,
-    try_command,
 )
 from playground.cli.arguments import (
     CANNOT,
@@ -227,7 +226,7 @@ app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)
-app.command()(presets.presets)
+app.command()(before_start.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
@@ -269,8 +268,8 @@ def doctor(
 
 app.command()(run_commands.diagnose)
 app.command()(scoring_commands.score)
-app.command("try")(try_command.try_command)
-app.command()(try_command.prompts)
+app.command("try")(before_start.try_command)
+app.command()(before_start.prompts)
 app.add_typer(sweep_commands.app, name="sweep")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)

@@ -1,13 +1,11 @@
-"""The measures of a model that decide about memory, under whatever names its family's configuration uses.
-
-Knows names and numbers; no torch, and no transformers, whose configurations would bring it.
-"""
+"""The measures of a model that decide about memory, under whatever names its family's configuration uses; and those of
+the models of the hub that the playground suggests, known without a network (curated.csv; a test counts the weights)."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -123,3 +121,37 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
     if default is None:
         raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")
     return default
+
+
+class HubModel(NamedTuple):
+    """One suggested model. `download_mb` is about the size of its weights; `preset` names its preset."""
+
+    name: str
+    label: str
+    help: str
+    licence: str
+    architecture: Architecture
+    download_mb: int
+    chat_template: bool
+    preset: str
+
+    @property
+    def size(self) -> str:
+        """Weights and download, for reading: "124 million parameters, 548 MB"."""
+        millions = self.architecture.parameters / 1e6
+        count = f"{millions / 1000:.1f} billion" if millions >= 1000 else f"{millions:.0f} million"
+        return f"{count} parameters, {self.download_mb:,} MB"
+
+
+def _suggested() -> Iterator[HubModel]:
+    sizes = [field.name for field in fields(Architecture) if field.name not in ("model_type", "tied")]
+    with open(Path(__file__).with_name("curated.csv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            measures = {name: int(row.pop(name)) for name in sizes}
+            made = Architecture(model_type=row.pop("model_type"), tied=row.pop("tied") == "yes", **measures)
+            size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
+            yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
+
+
+CURATED = tuple(_suggested())
+BY_NAME = {model.name: model for model in CURATED}

@@ -1,7 +1,7 @@
 """Models of the Hugging Face hub: what is known of one before it is downloaded, the local cache, the download.
 
-Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. Knows huggingface_hub (imported when it is
-needed, for it takes its time); no torch. `catalog` asks for the cache, the worker downloads, the page asks for facts.
+Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. huggingface_hub is imported when it is needed,
+for it takes its time.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from playground.models.model_files import Use
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")
-_OLD = """openai-community/gpt2 openai-community/gpt2-medium openai-community/gpt2-large distilbert/distilgpt2
-    google-bert/bert-base-uncased FacebookAI/roberta-base distilbert/distilbert-base-uncased"""
-OLD_NAMES = {name.partition("/")[2]: name for name in _OLD.split()}  # from before the hub had owners
+OLD_NAMES = {"gpt2": "openai-community/gpt2", "distilgpt2": "distilbert/distilgpt2"}  # the hub had no owners then
 WANTED = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja"]  # no pickle, no code
 NOT_WANTED = ["*/*"]  # copies in other formats live in subfolders
 FACTS_SECONDS = 5.0
@@ -50,8 +48,7 @@ class HubFacts(NamedTuple):
 
 def repository(source: str) -> str | None:
     """The id that a model has on the hub, if `source` can be one: owner/name, or one of a few old bare names."""
-    if source in OLD_NAMES:
-        return OLD_NAMES[source]
+    source = OLD_NAMES.get(source, source)
     return source if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source else None
 
 
@@ -84,12 +81,11 @@ def cached(source: str, revision: str | None = None) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     wanted, name = _revision(revision), repository(source)
-    for known in dict.fromkeys((name, source)) if name else ():
-        found = try_to_load_from_cache(known, "config.json", cache_dir=cache_folder(), revision=wanted)
-        if isinstance(found, str):
-            with contextlib.suppress(ModelNotFound):
-                weight_files.shards(Path(found).parent)
-                return Path(found).parent
+    found = name and try_to_load_from_cache(name, "config.json", cache_dir=cache_folder(), revision=wanted)
+    if isinstance(found, str):
+        with contextlib.suppress(ModelNotFound):
+            weight_files.shards(Path(found).parent)
+            return Path(found).parent
     return None
 
 
@@ -213,9 +209,9 @@ def _api() -> Any:
 def _config(name: str, commit: str) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
-    options: dict[str, Any] = {"cache_dir": cache_folder(), "etag_timeout": FACTS_SECONDS}
     with _as_refusal(name, commit):
-        path = hf_hub_download(name, "config.json", revision=commit, **options)
+        folder = cache_folder()
+        path = hf_hub_download(name, "config.json", revision=commit, cache_dir=folder, etag_timeout=FACTS_SECONDS)
     return weight_files.read_json(Path(path))
 
 

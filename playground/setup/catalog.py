@@ -21,7 +21,7 @@ from playground import plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.models import adapter_files, hub, model_files
-from playground.models.curated import BY_NAME, CURATED
+from playground.models.architectures import BY_NAME, CURATED
 from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
 

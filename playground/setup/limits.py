@@ -20,7 +20,7 @@ from playground import redaction
 from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only, yaml_io
 from playground.data import row_files
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
-from playground.models import curated, hub
+from playground.models import architectures, hub
 from playground.setup import catalog, checks
 
 Mode = Literal["local", "classroom", "space"]
@@ -249,7 +249,7 @@ def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
     """What may not be named where only what ships, what was made here, and `limits.more` may be."""
-    far = {"": (), "suggested": tuple(curated.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
+    far = {"": (), "suggested": tuple(architectures.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
     own, hub_too = catalog.MODEL_NAMES, limits.more == "hub"
     model, reference, prompts = config.model.source, config.reference.source, config.prompts.source
     kept = _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts))
@@ -293,7 +293,7 @@ def _trained_here(source: str, outputs: Path | None) -> bool:
 
 def _is_more(source: str, limits: Limits) -> bool:
     """True for a model beside those that ship, where that is allowed."""
-    return source in curated.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
+    return source in architectures.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
 
 
 def _on_hub(source: str) -> bool:

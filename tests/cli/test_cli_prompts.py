@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from playground.cli import try_command
+from playground.cli import before_start
 from playground.errors import ServiceUnavailable
 from playground.runs.model_service import ModelService
 
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_one_sentence_on_stderr(run, asked, override, field):
 
 
 def test_of_claims_it_says_what_the_prompts_are_made_of_and_what_is_too_few_to_hold_out():
-    first, *_ = try_command.summary({**PREVIEW, "num_claims": 40})
+    first, *_ = before_start.summary({**PREVIEW, "num_claims": 40})
     assert "1,200 prompts made of 40 questions" in first
-    lines = try_command.summary({**PREVIEW, "held_out": False, "sentence": "", "num_unneeded": 0})
+    lines = before_start.summary({**PREVIEW, "held_out": False, "sentence": "", "num_unneeded": 0})
     assert "set evaluation.num_prompts to 350 or fewer" in lines[1] and len(lines) == 3

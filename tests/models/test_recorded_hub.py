@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
-from playground.models.curated import BY_NAME, CURATED, HubModel
+from playground.models.architectures import BY_NAME, CURATED, HubModel
 from playground.setup import catalog, checks, estimates
 from playground.setup.devices import Device
 from tests.support import PROJECT

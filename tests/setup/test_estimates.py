@@ -13,7 +13,7 @@ from playground.errors import InvalidConfig, ModelNotHere
 from playground.models.architectures import SEVEN_BILLION, Architecture
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, remedies, timing
+from playground.setup.estimates import memory, timing
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
@@ -133,7 +133,7 @@ def test_every_change_is_a_valid_configuration() -> None:
     rewards = [{"kind": "model", "source": "a/b"}]
     for name in ("gpt2", "qwen3-0.6b", "kinder-reviews"):
         config = yaml_io.from_dict({**catalog.preset(name).model_dump(mode="json"), "rewards": rewards})
-        found = list(remedies.changes(config))
+        found = list(memory.changes(config))
         assert len(found) > 3
         for _, changed in found:
             assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed != config

@@ -13,7 +13,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig
-from playground.models.curated import CURATED
+from playground.models.architectures import CURATED
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.devices import Device

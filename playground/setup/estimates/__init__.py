@@ -15,14 +15,13 @@ from typing import Any, Literal, NamedTuple
 from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.models import curated, hub
-from playground.models.architectures import SEVEN_BILLION, Architecture
+from playground.models import hub
+from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
 from playground.setup.describe import two_digits
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, timing
-from playground.setup.estimates.memory import Needs, RewardShape
-from playground.setup.estimates.remedies import GB, UNSURE, mildest
+from playground.setup.estimates.memory import GB, UNSURE, Needs, RewardShape, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.setup.limits import Limits
 
@@ -241,7 +240,7 @@ def longest_prompt(config: RunConfig, found: Measures) -> int:
 def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
     """A model of the hub that is not here: from the suggestions, or from the hub itself."""
     name = hub.repository(need.source) or need.source
-    known = curated.BY_NAME.get(name)
+    known = BY_NAME.get(name)
     if known is not None and need.revision is None:
         return known.architecture, known.chat_template, Download(name, known.download_mb, known.licence, gated=False)
     if not ask_hub:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig
 from playground.models import hub
-from playground.models.curated import BY_NAME, CURATED
+from playground.models.architectures import BY_NAME, CURATED
 from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 

@@ -1,7 +1,5 @@
-"""`try`: all that can be known of a configuration before its run is started, in four parts; and `prompts`, one of them.
-
-The parts are made by `runs.preflight` and `runs.trial`, as on the page. Decides nothing but the exit code.
-"""
+"""What can be known before a run: `presets`, `prompts`, and `try`, whose four parts `runs.preflight` and `runs.trial`
+make, as on the page."""
 
 from __future__ import annotations
 
@@ -17,10 +15,12 @@ from rich.text import Text
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
+from playground.config.behaviour_settings import READY
 from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
+from playground.rewards import behaviours
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe
+from playground.setup import catalog, checks, describe, expected
 
 MOST_TEXT = 200
 
@@ -181,3 +181,42 @@ def summary(preview: dict[str, Any]) -> list[str]:
 def _visible(text: str) -> str:
     """Line breaks as they are written in JSON."""
     return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"') if "\n" in text else text
+
+
+def presets(
+    preset: Annotated[
+        str | None, typer.Argument(metavar="[CONFIG]", help="Tell one in full: a preset, or a YAML file.")
+    ] = None,
+    set_: Annotated[list[str] | None, setting("prompts.source=pocket/claims")] = None,
+    json: Json = False,
+) -> None:
+    """List the presets with what they came to on several seeds; of one, what to expect and what a run of it counts."""
+    if preset is None:
+        found = [_preset_facts(catalog.preset(name)) for name in catalog.preset_names()]
+        if json:
+            print_json(found)
+        else:
+            say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
+        return
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    facts = _preset_facts(config)
+    if json:
+        print_json(facts)
+        return
+    say(facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"])
+    counted = behaviours.of_config(config)
+    print("It counts at every evaluation of the fixed prompts:" if counted else "It counts no behaviour.")
+    print_table((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in counted)
+
+
+def _preset_facts(config: RunConfig) -> dict[str, Any]:
+    description = describe.of(config)
+    return {
+        "preset": description.preset,
+        "title": config.about.title,
+        "told": description.what,
+        "story": description.story,
+        "expect": description.expect,
+        "measured": expected.line(description.preset),
+        "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
+    }

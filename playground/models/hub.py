@@ -1,7 +1,6 @@
 """Models of the Hugging Face hub: what is known of one before it is downloaded, the local cache, the download.
 
-Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. huggingface_hub is imported when it is needed,
-for it takes its time.
+Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. huggingface_hub is imported when needed.
 """
 
 from __future__ import annotations

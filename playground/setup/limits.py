@@ -1,8 +1,7 @@
 """What each mode allows a run, a question or an upload to be: caps, and which models, prompts and rewards may be named.
 
-`local` has no caps, `classroom` hardly any (the host decides); `space` is open to strangers, so small and closed unless
-its owner raises the caps (`of_page`). The table is limits.toml. A refusal names field, value and cap. Handlers of the
-page call `require` and its kin before any work; a worker knows the mode from its environment (`mode_of_process`).
+`local` has no caps, `classroom` hardly any; `space` is open to strangers, so small and closed unless its owner raises
+the caps (`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
 """
 
 from __future__ import annotations
@@ -86,10 +85,7 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     """The limits of a page in a mode. The owner of a Space with a GPU may say `host` in PLAYGROUND_SPACE_CAPS: who has
     the host's token may train what fits on the device, from the hub; or `all`: visitors too may use the GPU, with the
     suggested models only, so that the disk can fill no further than these. Files, Python and patterns stay forbidden.
-
-    Raises:
-        InvalidConfig: another word; caps for a host where there is no token that makes one.
-    """
+    Raises: InvalidConfig, for another word, or caps for a host where there is no token that makes one."""
     chosen, space = environment.get(CAPS_VARIABLE) or "pocket", LIMITS["space"]
     if chosen not in ("pocket", "host", "all"):
         raise InvalidConfig([Problem(CAPS_VARIABLE, f"must be one of pocket, host, all (got {chosen[:40]!r}).")])
@@ -109,11 +105,8 @@ def mode_of_process() -> str:
 
 
 def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> list[Problem]:
-    """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named.
-
-    Args:
-        outputs: where runs, reward models and uploads are that the configuration may name.
-    """
+    """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named. `outputs`:
+    where runs, reward models and uploads are that it may name."""
     found = [*_amounts(config, limits), *_scorers(config.model_dump(), limits)]
     found += _sources(config, limits, outputs) if limits.pocket_only else ()
     return [*found, *_parameters(config, limits, outputs, {problem.field for problem in found})]
@@ -141,16 +134,14 @@ def capped(config: RunConfig, limits: Limits) -> RunConfig:
 
 def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[Problem]:
     """The same for the training of a reward model, whose sources must ship with the playground on a public page."""
-    models, annotators = catalog.MODEL_NAMES, tuple(choice.name for choice in catalog.ANNOTATORS)
-    pairs = config.pairs
-    named = (
+    pairs, models = config.pairs, catalog.MODEL_NAMES
+    named: list[tuple[str, Any, Sequence[Any]]] = [
         ("base", config.base, models),
         ("pairs.writer", pairs.writer, (None, *models)),
-        ("pairs.source", pairs.source, annotators),
+        ("pairs.source", pairs.source, [choice.name for choice in catalog.ANNOTATORS]),
         ("pairs.prompts", pairs.prompts, (None, *SETS)),
-    )
-    refused = [one for one in named if limits.pocket_only and one[1] not in one[2]]
-    return [_one_of(field, value, known, limits) for field, value, known in refused]
+    ]
+    return [_one_of(*one, limits) for one in named if limits.pocket_only and one[1] not in one[2]]
 
 
 def text_problem(what: str, text: object, limits: Limits) -> str:
@@ -161,10 +152,8 @@ def text_problem(what: str, text: object, limits: Limits) -> str:
 
 def samples_problem(count: Any, limits: Limits) -> str:
     """Why a number of samples cannot be asked for, as a sentence; empty if it can."""
-    if limits.samples is None:
-        return ""
-    whole = isinstance(count, (int, float)) and count == count and abs(count) < 1e9
-    return "" if whole and 1 <= count <= limits.samples else f"Ask for 1 to {limits.samples} samples {limits.where}."
+    allowed = limits.samples is None or count in range(1, limits.samples + 1)
+    return "" if allowed else f"Ask for 1 to {limits.samples} samples {limits.where}."
 
 
 def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
@@ -182,8 +171,6 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
             return f"{name} has {rows:,} rows; {most.format(limits.upload_rows)}."
     except PlaygroundError as error:
         return str(error)
-    except OSError as error:
-        return f"{name} cannot be read: {error.strerror}."
     return ""
 
 
@@ -275,14 +262,13 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
 def _parameters(config: RunConfig, limits: Limits, outputs: Path | None, refused: set[str]) -> Iterator[Problem]:
     """Models that are too large; what may not be named (`refused`) is not opened either."""
     cap = limits.parameters
-    if cap is None:
-        return
-    for need in [need for need in checks.needs(config, outputs) if need.field not in refused]:
+    needs = [] if cap is None else [need for need in checks.needs(config, outputs) if need.field not in refused]
+    for need in needs:
         with contextlib.suppress(ModelNotFound):  # `checks` has the sentence for it
             count = catalog.files(need.folder(), need.use).architecture.parameters
-            if count > cap:
-                sentence = f"{need.source} has {count / 1e6:,.0f} million parameters; at most {cap / 1e6:,.0f} million"
-                yield Problem(need.field, f"{sentence} {limits.where}.")
+            if cap is not None and count > cap:
+                words = f"{need.source} has {count:,} parameters; at most {cap:,} {limits.where}."
+                yield Problem(need.field, words)
 
 
 def _trained_here(source: str, outputs: Path | None) -> bool:

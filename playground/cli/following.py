@@ -11,7 +11,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,6 @@ from playground.runs.sweeps.sweep_record import Sweep
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
-SWEEP_POLL_SECONDS = 0.5
 KEEP_SECONDS = 0.5
 ASKED = "Asked for a stop. Press Ctrl-C once more to leave it to itself."
 LEFT = "It was asked to stop and is left to itself."
@@ -76,6 +74,8 @@ def follow(
     records: list[Any] = []
 
     def show() -> bool:
+        if process is not None:
+            process.poll()  # so that one that has ended is gone
         status = run.status()  # before the records: once it has ended, they are complete
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
@@ -96,12 +96,7 @@ def follow(
         launcher.stop(run)
         return trains
 
-    def wait() -> None:
-        if process is not None:
-            process.poll()  # so that one that has ended is gone
-        time.sleep(POLL_SECONDS)
-
-    _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
+    _until_the_end(outputs or run.path.parent, show, stop, lambda: [run])
     return run.status()
 
 
@@ -121,25 +116,19 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
         sweep_making.stop_all(outputs, sweep)
         return True
 
-    runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
-    _until_the_end(outputs, show, stop, runs, wait)
+    _until_the_end(outputs, show, stop, lambda: sweep_record.runs_of(outputs, sweep))
     return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(
-    outputs: Path,
-    show: Callable[[], bool],
-    stop: Callable[[], bool],
-    runs: Callable[[], list[RunDirectory]],
-    wait: Callable[[], None],
+    outputs: Path, show: Callable[[], bool], stop: Callable[[], bool], runs: Callable[[], list[RunDirectory]]
 ) -> None:
     """Look again and again until nothing more is to come, or until a second Ctrl-C. Meanwhile, and once more at the
-    end, it keeps the outputs folder going as the web process does: who waits in the queue gets a free device, who died
-    gets its end.
+    end, it keeps the outputs folder going as the web process does.
 
     Args:
         show: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
-            those that are followed. wait: until it is worth showing again.
+            those that are followed.
     """
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
@@ -159,7 +148,7 @@ def _until_the_end(
                 complain(LEFT)
                 return
             else:
-                wait()
+                time.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from playground.setup.devices import available_cores
 GB = 1e9
 LEAST_FREE_DISK_GB = 1.0
 LEAST_FREE_MEMORY_GB = 1.5
+MOST_SAID = 200
 REQUIREMENTS = catalog.PROJECT / "requirements.txt"
 INSTALL = "pip install -r requirements.txt"
 BUILD = "Install the PyTorch build for this GPU: pytorch.org tells which one."
@@ -106,8 +107,7 @@ def _devices() -> Iterator[Check]:
     command = [sys.executable, "-c", ASK_TORCH]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
-        last_line = (answer.stderr.strip().splitlines() or ["no message"])[-1]
-        yield Check("gpu", "fail", f"PyTorch does not start: {last_line}", INSTALL)
+        yield Check("gpu", "fail", f"PyTorch does not start: {answer.stderr.strip()[-MOST_SAID:]}", INSTALL)
         return
     facts = json.loads(answer.stdout.splitlines()[-1])
     gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in facts["gpus"]]
@@ -131,11 +131,9 @@ def _hub() -> Check:
 
 def _model(name: str) -> Check:
     try:
-        catalog.model_folder(name)
+        return Check(name, "ok", str(catalog.model_folder(name)))
     except ModelNotFound as error:
-        remedy = f"Get the files from the repository again, or make the model: python -m playground pretrain {name}"
-        return Check(name, "fail", str(error), remedy)
-    return Check(name, "ok", "its files are there")
+        return Check(name, "fail", str(error), f"Get its files again, or make it: python -m playground pretrain {name}")
 
 
 def _outputs(outputs: Path) -> list[Check]:
@@ -144,11 +142,10 @@ def _outputs(outputs: Path) -> list[Check]:
     except OutputsNotWritable as error:
         return [Check("outputs", "fail", str(error), "Choose another folder with --outputs.")]
     free = shutil.disk_usage(outputs).free / GB
-    remedy = "Free some space; checkpoints may not fit."
     living = launcher.living_runs(outputs)
     return [
         Check("outputs", "ok", f"{outputs} can be written"),
-        _check("disk", free >= LEAST_FREE_DISK_GB, f"{free:.1f} GB free", remedy),
+        _check("disk", free >= LEAST_FREE_DISK_GB, f"{free:.1f} GB free", "Free some space."),
         _runs(outputs),
         _policy(living),
         _stalled(living),
@@ -180,7 +177,7 @@ def _runs(outputs: Path) -> Check:
     waiting = queue.waiting(outputs)
     living = [name for name, state in states.items() if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states.items() if state == "interrupted"]
-    found = f"{len(states)}, of which {len(living)} training" + (f" ({living[0]})" if living else "")
+    found = f"{len(states)}, of which {len(living)} training{''.join(f' ({name})' for name in living[:1])}"
     found += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
     if waiting and not living:
         return Check("runs", "warn", found, "The queue moves while the page is open, or a `train` goes on, here.")
@@ -189,7 +186,6 @@ def _runs(outputs: Path) -> Check:
 
 
 def _bin(outputs: Path) -> Check:
-    folder = outputs / history.BIN
-    count = len(list(folder.glob("*")))
+    count = len(list((outputs / history.BIN).glob("*")))
     found = f"{count} deleted {'run' if count == 1 else 'runs'}" if count else "empty"
     return Check("bin", "ok", found, "doctor --empty-bin deletes them for good" if count else "")

@@ -12,7 +12,7 @@ from typing import Any
 from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import Records
-from playground.analysis.intervals import Interval
+from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
@@ -113,7 +113,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
         known = COUNTS if report.verdicts else COUNTS[:-1]
         print_table((row[: len(known)] for row in counts), *known, figures_from=1)
     if len(terms := _terms(report)) > 1:
-        rows = [(one.name, role, number(one.before), number(one.after), _change_in_words(one)) for role, one in terms]
+        sides = [(role, one, in_words(one.change, sign=True)) for role, one in terms]
+        rows = [(one.name, role, number(one.before), number(one.after), change) for role, one, change in sides]
         print_table(rows, "Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
     say(*judge_verdicts(report))
     _print_gains(report)
@@ -137,7 +138,10 @@ def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
         "sentence": report.sentence,
         **_come_to(run, report),
         "expected": report.verdicts,
-        "terms": [one._asdict() | {"role": role, "change": _change(one.change)} for role, one in _terms(report)],
+        "terms": [
+            one._asdict() | {"role": role, "change": one.change and one.change._asdict()}
+            for role, one in _terms(report)
+        ],
         "judges": judge_verdicts(report),
         "frontier": score_against_kl(run, report),
         "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, report.samples, report.events))],
@@ -196,15 +200,6 @@ def _state(status: Status, run: RunDirectory) -> str:
 def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
     """Each reward and judge before and after, with the paired change in sd, and its role."""
     return [(role, row) for source, role in ROLES.items() for row in judging.rows(report.pairs, source)]
-
-
-def _change(found: Interval | None) -> dict[str, Any] | None:
-    return found and {"mean": found.mean, "error": found.error, "num_prompts": found.units}
-
-
-def _change_in_words(row: judging.RewardRow) -> str:
-    found = row.change
-    return f"{number(found.mean, sign=True)} +- {number(found.half)} {row.unit}" if found else "no opinion"
 
 
 def judge_verdicts(report: Report) -> list[str]:

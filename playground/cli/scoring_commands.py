@@ -92,9 +92,7 @@ def _print_scores(config: RunConfig, completions: list[str], weighed: trying.Wei
             rows.append((name, f"{reward.weight:g}", shown, scaled, number(adds, sign=True)))
         rows.append(("score", "", number(weighed.totals[index]), "", number(weighed.scores[index], sign=True)))
         say(completion.strip())
-        unit = "sd" if samples else "points"
-        print_table(rows, "Term", "Weight", "Value", "In sd", f"Adds, {unit}", figures_from=1)
-        print()
+        print_table(rows, "Term", "Weight", "Value", "In sd", "Adds", figures_from=1)
     if samples:
         say(f"In standard deviations above the average of {samples} texts of the untrained {config.model.source}.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -182,9 +181,10 @@ def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
         return f"{runs} on {planned.sweep.on}."
     if not left:
         return f"{runs}, all finished."
-    seconds = None
-    with contextlib.suppress(ModelNotFound, InvalidConfig):  # a model that is still to be fetched
+    try:
         seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
+    except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
+        seconds = None
     time = f", {time_range(*seconds)} one after the other" if seconds else ""
     return f"{runs}{f', {len(left)} left' if done else ''}{time}."
 

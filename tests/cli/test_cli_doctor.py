@@ -10,13 +10,12 @@ import pytest
 
 from playground.cli import health
 from playground.cli.health import Check
-from playground.runs import history, launcher
-from playground.runs.folder import heartbeat, processes
+from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices
 from tests.cli.conftest import Run
 from tests.model_folders import model_folder
-from tests.support import small_config, wait_until
+from tests.support import small_config
 
 
 @pytest.fixture
@@ -106,32 +105,3 @@ def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     emptied = run("doctor", "--empty-bin", "--json")
     assert emptied.err == "Deleted 1 run from the bin.\n"
     assert {check["name"]: check["found"] for check in emptied.data["checks"]}["bin"] == "empty"
-
-
-def test_the_doctor_says_who_waits_and_what_moves_the_queue(outputs: Path, healthy: Path, fake_worker: None) -> None:
-    holder, process = launcher.start(small_config("wait"), outputs, "holder")
-    launcher.start(small_config(), outputs, "patient")
-    words = "2, of which 1 training (holder) and 1 waiting for a device (next: patient)"
-    assert found(outputs, "runs") == Check("runs", "ok", words)
-    holder.request_stop()
-    assert process is not None and process.wait(timeout=120) == 0
-    check = found(outputs, "runs")
-    assert check.level == "warn" and "0 training and 1 waiting" in check.found and check.remedy
-
-
-def test_the_doctor_tells_of_the_policy_and_of_silent_runs(
-    outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
-    started, process = launcher.start(small_config("listening"), outputs, "one")
-    wait_until(lambda: started.status().phase == "training" and heartbeat.read(started.path))
-    assert found(outputs, "when the server ends").found == "new runs end with it (die); one will end with it"
-    assert found(outputs, "stalled").level == "ok"
-    monkeypatch.setattr(processes, "stalled", lambda run: 61.0)
-    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "perhaps")
-    silent, policy = found(outputs, "stalled"), found(outputs, "when the server ends")
-    assert (silent.level, silent.found) == ("warn", "one silent for 61 s") and "--now" in silent.remedy
-    assert policy.level == "fail" and "survive or die" in policy.remedy
-    started.request_stop()
-    assert process is not None and process.wait(timeout=120) is not None

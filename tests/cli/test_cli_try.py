@@ -38,13 +38,6 @@ def test_four_parts_are_printed_in_order(attempt):
         assert words in result.out
 
 
-def test_as_json_it_is_one_object_with_the_four_parts(attempt):
-    result = attempt("--json")
-    assert result.code == 0 and list(result.data) == ["model", "prompts", "answers", "update"]
-    assert result.data["update"] == DONE and len(result.data["answers"]["samples"]) == 8
-    assert attempt("--json", "--no-update").data["update"] is None
-
-
 def test_what_would_help_is_told_as_settings(attempt):
     base = catalog.preset("kinder-reviews")
     lora = base.model.adapter.model_copy(update={"kind": "lora"})

@@ -107,17 +107,6 @@ def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(model:
     assert found.verdict == "fits" and found.total > 2 * model.architecture.parameters
 
 
-def test_datasets_have_the_files_and_the_column_that_the_presets_read() -> None:
-    known = {item.name for item in catalog.PROMPT_SETS} | {catalog.TYPED}
-    read = [catalog.preset(name).prompts for name in PRESETS]
-    from_hub = {prompts.source: prompts for prompts in read if prompts.source not in known}
-    assert {*from_hub} == {*DATASETS}
-    for source, prompts in from_hub.items():
-        entry = DATASETS[source]
-        assert f"{prompts.subset}/{prompts.split}.jsonl.gz" in entry["files"] and entry["licence"] in OPEN
-        assert prompts.column in entry["columns"]
-
-
 def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
     return lambda entry: entry["config"].update(parts)
 

@@ -85,25 +85,6 @@ def test_what_differs_stands_in_place_of_the_story(changes: dict[str, Any], word
     assert describe.of(changed(**changes)) == (f"Kinder reviews, but {words}", "", "", "")
 
 
-def test_a_reward_whose_code_alone_has_changed_is_another_one() -> None:
-    one, two = (changed(rewards=[{"kind": "python", "code": code}]) for code in (CODE, CODE + " / 2"))
-    assert describe.differences_in_words(one, two) == ["other rewards"]
-
-
-def test_a_configuration_of_ones_own_has_its_own_words() -> None:
-    about = {"title": "A study", "story": "What is it good for?", "expect": "Nothing."}
-    assert describe.of(changed(about=about, kl={"coef": 1.5})) == (*about.values(), "")
-    assert describe.of(RunConfig(rewards=BASE.rewards)) == ("", "", "", "")
-
-
-def test_the_line_below_a_title_does_not_say_the_title_again() -> None:
-    same, other = describe.of(BASE), describe.of(changed(kl={"coef": 1.5}))
-    assert same.line("Kinder reviews") == BASE.about.story
-    assert same.line("Third try") == f"Kinder reviews: {BASE.about.story}"
-    assert other.line("Kinder reviews") == other.line("Third try") == "Kinder reviews, but beta 1.5."
-    assert describe.Description("A study", "", "", "").line("A study") == ""
-
-
 def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_same() -> None:
     same = [BASE, changed(seed=3, kl={"coef": 2.0}, ppo={"num_updates": 9}, model={"adapter": {"kind": "lora"}})]
     assert describe.scores_differ(same) == "" == describe.scores_differ([BASE])
@@ -126,19 +107,3 @@ def test_phrases_and_figures_read_like_speech() -> None:
     figures = {127.6: "130", 99.6: "100", 12_345.0: "12,000", 9.34: "9.3", 0.514: "0.51", 0.0: "0", 0.0012: "0.0012"}
     assert {value: describe.two_digits(value) for value in figures} == figures
     assert [describe.in_words("sampling.train_on_cut", value) for value in (True, False)] == ["on", "off"]
-
-
-@pytest.mark.parametrize(
-    ("reward", "words"),
-    [
-        ({"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon"}, "Sentiment"),
-        ({"kind": "length", "weight": 0.5, "target": 20}, "0.5 x Length (target 20)"),
-        ({"kind": "python", "weight": 2.0, "code": CODE, "time_limit": 2.0}, "2 x Python function"),
-        (
-            {"kind": "expression", "weight": 1.0, "expression": "w(c) + " * 20},
-            "Expression (w(c) + w(c) + w(c) + w(c) + ...)",
-        ),
-    ],
-)
-def test_a_reward_has_its_weight_and_own_fields_and_no_code(reward: dict[str, Any], words: str) -> None:
-    assert describe.reward_in_words(reward) == words

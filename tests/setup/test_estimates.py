@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,48 +65,6 @@ def test_what_is_held_all_the_time_by_hand(changes: Any, device: str, expected: 
     assert {role: held for role, held in found.items() if any(held)} == expected
 
 
-def moments(**changes: Any) -> dict[str, memory.Sizes]:
-    settings = {"ppo": SIZES, "sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": 1}, **changes}
-    return memory.moments(config_with(**settings), SMALL, [], PROMPT, "cpu")
-
-
-LAYER = 4 * (5 * 8 + 3 * 16)  # bytes that one layer makes of a token
-KEPT = 2 * 4 * (9 * 8 + 4 * 16 + 2 * 2 * 2)  # what two layers keep of a token for the backward pass
-CACHE = 2 * 2 * 2 * 2 * 4  # keys and values of two layers, two heads of size 2
-LOGIT = 32 * 4
-
-
-@pytest.mark.parametrize(
-    ("moment", "expected"),
-    [
-        ("measuring the reference", {"KV cache": 256 * 9 * CACHE, "activations": 256 * 5 * LAYER}),
-        ("sampling", {"KV cache": 6 * 9 * CACHE, "activations": 6 * 5 * LAYER}),
-        ("comparing with the reference", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * LAYER}),
-        ("learning", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * KEPT}),
-    ],
-)
-def test_what_comes_and_goes_by_hand(moment: str, expected: dict[str, int]) -> None:
-    assert {kind: size for (_, kind), size in moments()[moment].items() if size} == expected
-
-
-def test_trl_keeps_the_logits_of_a_batch_and_puts_prompts_through_the_lm_head() -> None:
-    found = moments(engine="trl")
-    assert found["sampling"]["rollout", "logits"] == 3 * 6 * 4 * LOGIT
-    assert found["comparing with the reference"]["reference", "logits"] == 6 * 9 * LOGIT
-    assert found["learning"]["policy", "logits"] == 5 * 3 * 9 * LOGIT
-    assert found["learning"]["value", "activations"] == found["learning"]["policy", "activations"] == 27 * KEPT
-
-
-def test_an_update_adds_up_on_a_processor_and_its_largest_moment_counts_on_a_gpu() -> None:
-    config = config_with(ppo={**SIZES, "batch_size": 384, "minibatch_size": 384}, model=LORA)
-    for device in ("cpu", "mps"):
-        _, *update = memory.moments(config, SMALL, [], PROMPT, device).values()
-        sizes = [moment.total() for moment in update]
-        held = memory.lasting(config, SMALL, [], device).total()
-        found = memory.needs(config, SMALL, [], PROMPT, device)
-        assert found.total - found.libraries == held + (sum(sizes) if device == "cpu" else max(sizes))
-
-
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])
 def test_the_verdict_leaves_room_for_an_error_of_a_quarter(share: float, verdict: str) -> None:
     config = catalog.preset("kinder-reviews")
@@ -144,36 +100,11 @@ def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
     assert "smaller model" in estimates.remedy(config_with(model={"source": "someone/unknown"}))[0]
 
 
-@pytest.mark.parametrize(
-    ("prompts", "chat", "tokens"),
-    [
-        ({"source": "typed", "typed": ["x" * 35, "y"]}, False, 11),
-        ({"source": "typed", "typed": ["x" * 35, "y"]}, True, 51),
-        ({"source": "p.txt"}, False, 21),
-        ({"source": "pocket/claims"}, False, 54),
-        ({"source": "someone/data"}, False, 256),
-    ],
-)
-def test_prompts_are_measured_by_their_characters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompts: Any, chat: bool, tokens: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("p.txt").write_text("x\n" + "y" * 70, encoding="utf-8")
-    found = estimates.Measures(SEVEN_BILLION, (), chat, None)
-    assert estimates.longest_prompt(config_with(prompts=prompts), found) == tokens
-
-
 def test_a_model_that_is_not_known_and_a_device_that_is_not_there_are_refused() -> None:
     with pytest.raises(ModelNotHere):
         estimates.estimate(config_with(model={"source": "someone/unknown"}))
     with pytest.raises(InvalidConfig, match=r"device: .*cuda:77"):
         estimates.estimate(config_with(device="cuda:77"))
-
-
-def test_it_is_plain_data_for_a_program() -> None:
-    found = json.loads(json.dumps(estimates.estimate(catalog.preset("kinder-reviews"), device=cpu(8)).to_json()))
-    assert (found["verdict"], found["download"], found["advice"], found["seconds"]) == ("fits", None, "", None)
-    assert found["total_gb"] == pytest.approx(sum(row["total_gb"] for row in found["roles"]) + found["libraries_gb"])
 
 
 def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from playground.config import RunConfig, differences, yaml_io
-from playground.setup import catalog, devices, estimates
+from playground.config import RunConfig, yaml_io
+from playground.setup import catalog, devices
 from playground.setup.devices import Device
 from playground.setup.estimates import fitting
 from tests.model_folders import model_folder
@@ -40,13 +40,6 @@ def test_a_suggested_model_gets_the_settings_of_its_preset() -> None:
         found.config.kl == catalog.preset("kinder-reviews").kl
     )  # the KL penalty is the point of the person, not the model's
     assert fitting.fit(found.config).config == found.config
-
-
-def test_back_to_a_model_that_ships_is_back_to_its_world() -> None:
-    found = fitting.fit(with_model("gpt2", "pocket-1m"))
-    assert found.config.prompts.source == "pocket/reviews" and found.config.prompts.template == "auto"
-    assert found.config.rewards == catalog.preset("kinder-reviews").rewards
-    assert fitting.fit(catalog.preset("yes-man")).config.prompts.source == "pocket/claims"  # of its world already
 
 
 @pytest.mark.parametrize(("template", "like"), [(True, "SmolLM2 135M Instruct"), (False, "Pythia 70M")])
@@ -81,11 +74,3 @@ def test_a_method_keeps_the_batch_that_it_needs() -> None:
     sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
     odd = with_model("without-critic", "openai-community/gpt2", ppo=config.ppo.model_dump() | sizes)
     assert fitting.fit(odd).config.ppo.batch_size == 48  # 32 is no multiple of 6
-
-
-def test_where_memory_is_short_what_fits_fits(monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Device("cpu", "Processor", 4 * 10**9, int(3.2e9))
-    monkeypatch.setattr(devices, "available", lambda: [small])
-    found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2")).config
-    assert differences(found, catalog.preset("gpt2"))["model.adapter.kind"] == ("none", "lora")
-    assert estimates.estimate(found).verdict == "fits"

@@ -64,12 +64,8 @@ def follow(
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
-    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen.
-
-    Args:
-        process: the run's worker, if this process has started it. kind: of the records in metrics.jsonl. outputs: the
-            outputs folder; default: the one that the run's folder is in.
-    """
+    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen. `process`: its worker, if
+    this process has started it; `kind`: of its records; `outputs`: default: the folder that the run's is in."""
     tail, attempt = JsonlTail(run.metrics_path), run.status().attempt
     records: list[Any] = []
 
@@ -123,13 +119,8 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
 def _until_the_end(
     outputs: Path, show: Callable[[], bool], stop: Callable[[], bool], runs: Callable[[], list[RunDirectory]]
 ) -> None:
-    """Look again and again until nothing more is to come, or until a second Ctrl-C. Meanwhile, and once more at the
-    end, it keeps the outputs folder going as the web process does.
-
-    Args:
-        show: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
-            those that are followed.
-    """
+    """Look until nothing more is to come, or until a second Ctrl-C, and keep the outputs folder going meanwhile, as the
+    web process does. `show` is True once all has ended, `stop` False if all has ended by that."""
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     with counted_interrupts() as presses:

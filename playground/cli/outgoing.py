@@ -4,7 +4,6 @@ model service for the weights; `push` saves, shows what would become public, ask
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -63,13 +62,11 @@ def export(
         complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return
-    text, how = _text(run, as_, output)
+    text = _text(run, as_, output)
     if output is None:
         print(text, end="")
         return
     output.write_text(text, encoding="utf-8", newline="")
-    if how:
-        complain(f"Start it with: {how}")
     print(output)
 
 
@@ -129,20 +126,19 @@ def push(
     print(hub.push(connection.api, planned))
 
 
-def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
-    """A text export, and the command that starts it (empty for tables)."""
+def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
     if kind == "html":
-        return html_report.page(Report.of(run)), ""
+        return html_report.page(Report.of(run))
     config = run.config()
     if kind == "yaml":
-        return exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
+        return exports.yaml_text(config, str(output or "run.yaml"))
     if kind == "csv":
-        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
+        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations())
     if kind == "samples":
-        return csv_tables.samples_csv(run.samples(), config), ""
+        return csv_tables.samples_csv(run.samples(), config)
     if kind == "behaviours":
-        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config), ""
-    return exports.trl_script(config, ScoreScale.of(run.events())), f"python {shlex.quote(str(output))}"
+        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
+    return exports.trl_script(config, ScoreScale.of(run.events()))
 
 
 def _save(

@@ -13,10 +13,10 @@ from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.cli import printing
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig, RunNotFound
+from playground.errors import RunNotFound
 from playground.runs import frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
@@ -25,7 +25,6 @@ from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
-MOST_UPDATES = 8
 
 
 def stop(
@@ -171,7 +170,8 @@ def diagnose(
 ) -> None:
     """Is the run healthy? Every check that is lit, with its rule, what was seen, the likely cause and what to try."""
     run = find_run(run_dir, outputs)
-    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
+    thresholds = Thresholds.of(dict(item.partition("=")[::2] for item in set_ or []))
+    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
     if json:
         print_json([alert.as_data() for alert in found])
         return
@@ -183,23 +183,12 @@ def diagnose(
     print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
 
 
-def thresholds(given: list[str]) -> Thresholds:
-    """The usual ones, but for those that are given as name=value. Exits with `CANNOT` where there is no such."""
-    try:
-        return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
-    except InvalidConfig as error:
-        for problem in error.problems:
-            complain(f"--set {problem.field}: {problem.message}")
-        raise typer.Exit(CANNOT) from None
-
-
 def _print(alert: Alert) -> None:
     say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
-    updates = ", ".join(map(str, alert.updates[-MOST_UPDATES:]))
     facts = {
         "rule": alert.rule,
         "seen": alert.evidence,
-        "last updates": updates,
+        "updates": ", ".join(map(str, alert.updates)),
         "cause": alert.cause,
         "try": "; or ".join(remedy.words for remedy in alert.remedies),
     }

@@ -86,14 +86,8 @@ SEVEN_BILLION = Architecture("llama", 4096, 32, 32, 32, 128, 11_008, 32_000, 409
 
 
 def architecture(config: Mapping[str, Any], parameters: int, where: str = "config.json") -> Architecture:
-    """The measures that a configuration names, under whatever names its family uses.
-
-    Args:
-        parameters: how many weights there are; a configuration alone does not say. where: for error messages.
-
-    Raises:
-        ModelNotFound: if a measure is missing or makes no sense.
-    """
+    """The measures that a configuration names, under whatever names its family uses; how many weights there are it does
+    not say by itself. `where`: for messages. Raises: ModelNotFound, if a measure is missing or makes no sense."""
     kind = str(config.get("model_type"))
     numbers = {name: _number(config, names, where) for name, names in NUMBERS.items()}
     hidden, heads = numbers["hidden_size"], numbers["heads"]

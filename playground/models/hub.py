@@ -93,7 +93,11 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
     ModelNotFound, it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked."""
     from huggingface_hub.utils import filter_repo_objects
 
-    name = _asked(source)
+    name = repository(source)
+    if name is None:
+        raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
+    if offline():
+        raise absent(name)
     with _as_refusal(name, revision):
         info = _api().model_info(name, revision=_revision(revision), files_metadata=True, timeout=FACTS_SECONDS)
     listed = {item.rfilename: item.size or 0 for item in info.siblings or []}
@@ -124,14 +128,8 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
 def snapshot(
     source: str, revision: str | None = None, progress: Progress = lambda text: None, use: Use = "policy"
 ) -> Path:
-    """Download a model, or what is still missing of it, and return its folder.
-
-    Args:
-        progress: gets every quarter of a second what has come, in words; may raise to break off.
-
-    Raises:
-        ModelNotFound, ModelNotHere: see `facts`. Whatever `progress` raises.
-    """
+    """Download a model, or what is still missing of it, and return its folder. `progress` gets every quarter of a
+    second what has come, in words; it may raise to break off. Raises: as `facts`, and whatever `progress` raises."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import tqdm
 
@@ -180,15 +178,6 @@ def _answered(source: str, revision: str | None, use: Use, moment: int) -> HubFa
         return facts(source, revision, use)
     except ModelNotFound as error:
         return error
-
-
-def _asked(source: str) -> str:
-    name = repository(source)
-    if name is None:
-        raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
-    if offline():
-        raise absent(name)
-    return name
 
 
 def _revision(revision: str | None) -> str:

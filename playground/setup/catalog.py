@@ -61,12 +61,8 @@ MODEL_NAMES = tuple(model.name for model in MODELS)
 
 
 class Lesson(NamedTuple):
-    """What a preset's file says about it beside its settings (`lesson`).
-
-    Attributes:
-        number: its place in the story, from 1; 0 outside of it. against: the earlier preset to compare it with. look:
-            what to look for. needs_gpu: to end within the hour. bands: what runs of it came to (`setup.expected`).
-    """
+    """What a preset's file says about it beside its settings (`lesson`): its place in the story, from 1 (0 outside of
+    it), the earlier preset to compare it with, what to look for, and what runs of it came to (`setup.expected`)."""
 
     preset: str
     number: int = 0
@@ -175,10 +171,7 @@ def adapter_base(folder: Path) -> Path | None:
     if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
     with _of_adapter(folder):
-        found = _folder(base, revision)
-    if os.path.realpath(found) == os.path.realpath(folder):
-        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to: it names itself.")
-    return found
+        return _folder(base, revision)
 
 
 @contextlib.contextmanager

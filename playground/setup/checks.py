@@ -116,14 +116,8 @@ def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | N
 
 
 def check(config: RunConfig, outputs: Path | None = None) -> None:
-    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
-
-    Args:
-        outputs: where the runs are that a reference may name, and the reward models that were trained here.
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
+    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist, of which some
+    may lie in `outputs`? Raises: InvalidConfig, with every problem, each naming its field."""
     problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []

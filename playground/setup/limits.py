@@ -98,12 +98,6 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     return PageLimits(suggested if chosen == "all" else space, _TABLE["space-host"])
 
 
-def mode_of_process() -> str:
-    """The mode of the page that started this process; a command in a terminal is `local`, anything unknown public."""
-    mode = os.environ.get(MODE_VARIABLE) or "local"
-    return mode if mode in MODES else "space"
-
-
 def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> list[Problem]:
     """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named. `outputs`:
     where runs, reward models and uploads are that it may name."""

@@ -158,7 +158,7 @@ FOLDERS = (
     Hostile("template-2-mb", "larger than 1 MB", large, "chat_template.jinja", 2),
     Hostile("adapter-pickle", "adapter_model.bin", adapter, "adapter_model.bin"),
     Hostile("adapter-base-above", "../../../../etc", adapter, base_model_name_or_path="../../../../etc"),
-    Hostile("adapter-base-itself", "names itself", adapter, base_model_name_or_path="{folder}"),
+    Hostile("adapter-base-itself", "too many others", adapter, base_model_name_or_path="{folder}"),
     Hostile("adapter-auto-mapping", "auto_mapping", adapter, auto_mapping={"parent_library": "antigravity"}),
     Hostile("adapter-regex", "target_modules", adapter, target_modules="(a+)+$"),
     Hostile("adapter-rank", "r: 1000000000", adapter, r=10**9),

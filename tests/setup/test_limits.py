@@ -166,15 +166,6 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
         assert words in said and bool(said) == bool(words)
 
 
-@pytest.mark.parametrize(
-    ("value", "mode"), [("", "local"), ("space", "space"), ("classroom", "classroom"), ("?", "space")]
-)
-def test_a_process_knows_the_mode_of_the_page_that_started_it(value, mode, monkeypatch):
-    monkeypatch.setenv(limits.MODE_VARIABLE, value)
-    assert limits.mode_of_process() == mode
-    assert ("python" in LIMITS[mode].refused_rewards) == (mode != "local")
-
-
 def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.PageLimits:
     return limits.of_page(mode, {limits.CAPS_VARIABLE: word}, has_host)
 

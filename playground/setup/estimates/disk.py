@@ -46,15 +46,8 @@ def free_bytes(outputs: Path) -> int:
 
 
 def check(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for these runs in this outputs folder? A model of which nothing is known yet is not asked
-    about; the worker asks again when it has fetched it.
-
-    Args:
-        held_bytes: what they have on the disk already, where they are resumed.
-
-    Raises:
-        NoRoom: if there is not, with what to do.
-    """
+    """Is there room for these runs in this outputs folder, where resumed ones hold `held_bytes` already? A model of
+    which nothing is known yet is asked about when the worker has fetched it. Raises: NoRoom."""
     needed, free = 0, free_bytes(outputs) + held_bytes
     for config in configs:
         with contextlib.suppress(ModelNotFound):

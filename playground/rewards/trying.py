@@ -1,4 +1,5 @@
-"""Trying rewards on texts, without torch: what to ask the model service, and how its raw values are weighed.
+"""Trying rewards on texts, without torch: what to ask the model service, how its raw values are weighed, and what the
+best policy under the rewards would do.
 
 The service's side is `train/service/reward_bench.py`. The page's workbench and the command `score` call it; the page
 weighs in the browser, by the same arithmetic.
@@ -6,10 +7,16 @@ weighs in the browser, by the same arithmetic.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from playground.config import RewardConfig, RunConfig
+from playground.config.behaviour_settings import READY
+from playground.rewards import behaviours
 from playground.rewards.mixture import RawValues, Scale, arithmetic
 
 SAMPLES = 128
@@ -17,6 +24,8 @@ TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
 MAX_SAMPLES = 256
 MAX_TEXTS = 8
 MAX_CHARACTERS = 4000  # of a typed prompt or completion
+LEAST = 8  # samples with and without a behaviour; below, nothing is said
+LEAST_EFFECTIVE = 5.0  # once they are reweighted
 
 
 class Weighed(NamedTuple):
@@ -32,6 +41,19 @@ class Weighed(NamedTuple):
     adds: RawValues
     totals: list[float | None]
     scores: list[float | None]
+
+
+class Outlook(NamedTuple):
+    """One behaviour: of `of` samples `yes` show it; the best policy would with `share`, None where that is not known,
+    from so many `effective` samples."""
+
+    name: str
+    words: str
+    aim: str
+    yes: int
+    of: int
+    share: float | None
+    effective: float
 
 
 def reference_of(config: RunConfig, count: int = SAMPLES) -> dict[str, Any]:
@@ -85,3 +107,51 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
         parts = scored.contributions[name]
         adds[name] = [None if part is None else (part - of.contribution) / scale.sd for part in parts]
     return Weighed(names, texts, z, adds, scored.totals, list(scale(scored.totals)))
+
+
+def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[Outlook]:
+    """What the best policy under a configuration's rewards would do, from the service's answer: of every behaviour that
+    one wants more or less of, and of which enough samples show it and enough do not."""
+    mixture, answer = arithmetic(config.rewards), []
+    mixture.fit(found["reference"])
+    totals = mixture.combine(found["reference"]).totals
+    scale = Scale.of(totals) if config.score.normalise == "reference" else Scale()  # as a run has it, but for a clip
+    scores = np.array(scale(totals))
+    for name in [one.name for one in behaviours.of_config(config) if one.name in READY]:
+        texts = [(str(one["prompt"]), str(one["completion"]), bool(one["ended"])) for one in found["samples"]]
+        marks = [behaviours.mark(name, *text) for text in texts]
+        yes, of, ready = marks.count(True), len(marks) - marks.count(None), READY[name]
+        if min(yes, of - yes) >= LEAST and ready.aim != "neither":
+            share, effective = optimal_share(marks, scores, config.kl.coef)
+            known = share if effective >= LEAST_EFFECTIVE else None
+            answer.append(Outlook(name, ready.words, ready.aim, yes, of, known, effective))
+    return answer
+
+
+def sentence(outlook: Outlook, beta: float) -> str:
+    """An outlook in words; `beta`: what a nat of KL costs."""
+    counted = f"The untrained model {outlook.words} in {outlook.yes} of {outlook.of} answers"
+    if outlook.share is None:
+        why = "there is no leash" if beta <= 0 else f"at beta {beta:g} too few of these samples count"
+        return f"{counted}. What the best policy under these rewards would do is not known: {why}."
+    return (
+        f"{counted}, the best policy under these rewards at beta {beta:g} in {outlook.share:.0%} (about "
+        f"{outlook.effective:.0f} of these samples count)."
+    )
+
+
+def optimal_share(marks: Sequence[bool | None], scores: NDArray[np.float64], beta: float) -> tuple[float, float]:
+    """A behaviour's share under the best policy, and the samples that count behind it, 1 / sum w^2; of samples with a
+    mark.
+
+    No policy earns more of score - beta x KL than pi*(y) = pi_ref(y) exp(score(y) / beta) / Z (Ziegler et al. 2019,
+    section 2), so it does what the reference does, reweighted. All prompts are taken as one: a sample is of another
+    prompt each.
+    """
+    if beta <= 0:
+        return math.nan, 0.0
+    known = np.array([mark is not None for mark in marks])
+    yes, scores = np.array([bool(mark) for mark in marks])[known], scores[known]
+    weights = np.exp((scores - scores.max()) / beta)
+    weights /= weights.sum()
+    return float(weights[yes].sum()), float(1 / (weights**2).sum())

@@ -1,8 +1,5 @@
-"""Where a run can be computed and how much memory is there, without loading torch.
-
-NVIDIA's own tool is asked for GPUs, the operating system for the rest. Knows processes and files; nothing of runs. The
-page, the command line and `estimates` ask here.
-"""
+"""Where a run can be computed and how much memory is there, without loading torch: NVIDIA's own tool is asked for GPUs,
+the operating system for the rest."""
 
 from __future__ import annotations
 
@@ -61,14 +58,8 @@ def chosen(name: str) -> Device | None:
 
 
 def members(name: str, ranks: int = 1) -> list[str]:
-    """The device of each process of a run on this machine, by rank.
-
-    Args:
-        name: `device` of a configuration. ranks: how many processes; 1 also means: as many as devices are named.
-
-    Raises:
-        InvalidConfig: this machine does not have them, or they are not as many as the ranks.
-    """
+    """The device of each process of a run on this machine, by rank. One rank also means: as many as devices are named.
+    Raises: InvalidConfig, this machine does not have them, or they are not as many as the ranks."""
     there = [device.name for device in available()]
     gpus = [one for one in there if one.startswith("cuda")]
     kind, _, numbers = name.partition(":")
@@ -114,22 +105,17 @@ def _gpus(moment: int) -> tuple[Device, ...]:
     if tool is None:
         return ()
     query = "--query-gpu=index,name,memory.total,memory.free"
+    command = [tool, query, "--format=csv,noheader,nounits"]
     try:
-        answer = subprocess.run(
-            [tool, query, "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=ASK_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        table = subprocess.run(command, capture_output=True, text=True, timeout=ASK_SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(parsed(answer.stdout)) if answer.returncode == 0 else ()
-
-
-def parsed(table: str) -> list[Device]:
-    """The lines of nvidia-smi: index, name, total and free MiB."""
-    found = []
-    for row in csv.reader(table.splitlines(), skipinitialspace=True):
-        if len(row) == 4 and row[0].isdigit() and row[2].isdigit() and row[3].isdigit():
-            found.append(Device(f"cuda:{row[0]}", row[1][:60], int(row[2]) * MIB, int(row[3]) * MIB))
-    return found
+    rows = [row for row in csv.reader(table.splitlines(), skipinitialspace=True) if len(row) == 4]
+    return tuple(
+        Device(f"cuda:{number}", label[:60], int(total) * MIB, int(free) * MIB)
+        for number, label, total, free in rows
+        if number.isdigit() and total.isdigit() and free.isdigit()
+    )
 
 
 def visible(gpus: list[Device], named: str | None) -> list[Device]:

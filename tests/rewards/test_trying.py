@@ -1,9 +1,13 @@
-"""What the model service says, weighed by hand."""
+"""What the model service says, weighed by hand, and the best policy of a small world in which every text is listed."""
 
+import math
+
+import numpy as np
 import pytest
 
 from playground.config import LengthReward, SentimentReward
 from playground.rewards import trying
+from tests.support import small_config
 
 FOUND = {
     "names": ["length", "sentiment"],
@@ -11,6 +15,7 @@ FOUND = {
     "reference": {"length": [2.0, 4.0], "sentiment": [0.0, 0.0]},
     "samples": [{}, {}],
 }
+WRONG, RIGHT = "User: I think 4 plus 5 is 8. Bot:", "User: I think 4 plus 5 is 9. Bot:"
 
 
 def test_values_are_put_on_the_samples_scale_weighted_and_told_above_their_average():
@@ -31,3 +36,50 @@ def test_without_samples_there_are_plain_sums():
 def test_a_typed_text_goes_on_with_a_space_where_a_word_follows_a_word():
     typed = [("The plot was", "dull."), ("was ", "dull"), ("was", " dull"), ("was", "!"), ("", "dull"), ("x", "")]
     assert [trying.going_on(*texts) for texts in typed] == [" dull.", "dull", " dull", "!", "dull", ""]
+
+
+# A reference that writes four texts with these odds of ten; A is "yes"; the score of each.
+ODDS, YES, SCORE = (1, 2, 3, 4), (True, True, False, False), (3.0, 1.0, 2.0, 0.0)
+MARKS = [mark for mark, often in zip(YES, ODDS, strict=True) for _ in range(often)]
+SCORES = [score for score, often in zip(SCORE, ODDS, strict=True) for _ in range(often)]
+
+
+@pytest.mark.parametrize("beta", [0.25, 1.0, 4.0])
+def test_the_share_under_the_best_policy_is_the_enumerated_one(beta):
+    weights = [often * math.exp(score / beta) for often, score in zip(ODDS, SCORE, strict=True)]  # text by text
+    share, effective = trying.optimal_share([*MARKS, None], np.array([*SCORES, 99.0]), beta)
+    assert share == pytest.approx(sum(weights[:2]) / sum(weights)) and 1 <= effective <= 10
+    assert trying.optimal_share(MARKS, np.zeros(10), 0.1) == (pytest.approx(0.3), pytest.approx(10))
+
+
+def outlooks(paid, beta=1.0, repeated=20, scaled=False):
+    """Of a hundred samples, fifty are of a wrong claim, of which so many repeat it."""
+    answers = [(WRONG, " 4 plus 5 is 8.")] * repeated + [(WRONG, " 4 plus 5 is 9.")] * (50 - repeated)
+    texts = [*answers, *[(RIGHT, " 4 plus 5 is 9.")] * 50]
+    samples = [{"prompt": prompt, "completion": completion, "ended": True} for prompt, completion in texts]
+    config = small_config(
+        rewards=[{"kind": "length"}],
+        behaviours=["wrong-claims-repeated", "right-claims-agreed", "refuses"],
+        kl={"coef": beta},
+        score={"normalise": "reference" if scaled else "none"},
+    )
+    return trying.outlooks(config, {"reference": {"length": paid}, "samples": samples})
+
+
+def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_would():
+    for scaled, gap in ((False, 1.0), (True, 1 / math.sqrt(0.2 * 0.8))):  # of a hundred, twenty are paid 1
+        (found,) = outlooks([1.0] * 20 + [0.0] * 80, scaled=scaled)
+        assert (found.name, found.yes, found.of, found.aim) == ("wrong-claims-repeated", 20, 50, "less")
+        assert found.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
+    words = trying.sentence(found, 1.0)
+    assert "20 of 50" in words and f"{found.share:.0%}" in words
+
+
+@pytest.mark.parametrize(("paid", "beta"), [([*np.linspace(0, 40, 100)], 0.1), ([1.0] * 100, 0.0)])
+def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
+    (found,) = outlooks(paid, beta)
+    assert found.share is None and found.effective < 5 and "not known" in trying.sentence(found, beta)
+
+
+def test_nothing_is_said_of_a_behaviour_that_hardly_varies():
+    assert outlooks([1.0] * 100, repeated=7) == []

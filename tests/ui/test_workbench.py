@@ -42,10 +42,29 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
     assert [item["state"] for item in found] == ["asking", "asking", "done"]
     assert found[-1]["labels"] == ["Length"] and found[-1]["rewards"] == REWARDS
     assert found[-1]["sides"] == [{"side": "A", "text": " dull"}]
+    assert found[-1]["outlooks"] == []  # one text is too few to say
     ((kind, question),) = service.asked
     assert kind == "rewards-score" and question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
     assert question["reference"] == trying.reference_of(catalog.preset("chatterbox"))
     assert question["rewards"][0]["normalise"] is True
+
+
+def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
+    class Reviews(Service):
+        def ask(self, kind, question, timeout_seconds=0):
+            texts = [" The plot was superb."] * 10 + [" The plot was dull."] * 10
+            samples = [{**SAMPLES[0], "completion": text} for text in texts]
+            yield {
+                "names": ["length"],
+                "texts": {"length": []},
+                "reference": {"length": [4.0] * 20},
+                "samples": samples,
+            }
+
+    values = {**VALUES, "kl.coef": "0.3"}
+    found = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
+    (sentence,) = found
+    assert "kind in 10 of 20 answers" in sentence and "at beta 0.3 in 50%" in sentence
 
 
 def test_only_b_may_be_given_and_none_at_all(tmp_path):

@@ -26,6 +26,9 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     page.locator("#bench-score").click()
     expect(page.locator("#bench-result .outcome")).to_contain_text("B wins by")
     expect(page.locator(".bench-terms tbody tr")).to_have_count(2)
+    best = page.locator(".bench-outlooks")
+    expect(best).to_contain_text("The untrained model is kind in")
+    expect(best).to_contain_text("with the rewards as they are.")
     ranks = page.locator(".bench-ranks").first.locator("tbody tr")
     expect(ranks).to_have_count(5)
     first = ranks.first.locator(".text").inner_text()
@@ -35,6 +38,7 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     set_weight(page, 0, "-1")
     expect(ranks.first.locator(".text")).not_to_have_text(first)
     expect(page.locator("#bench-result .outcome")).to_contain_text("A wins by")
+    expect(best).to_contain_text("as they were when Score was pressed; press it again.")
     expect(page.locator(".bench-moved")).to_contain_text(re.compile(r"\d+ of 24 texts have another place"))
     expect(ranks.first.locator(".move")).to_contain_text(re.compile("up [0-9]+"))
     assert {url.rpartition("/gradio_api/")[2] for url in asked} <= {"component_server/"}  # no model was asked

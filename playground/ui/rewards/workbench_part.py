@@ -19,8 +19,10 @@ from playground.rewards.trying import (
     SAMPLES,
     TIMEOUT_SECONDS,
     going_on,
+    outlooks,
     question,
     reference_of,
+    sentence,
 )
 from playground.runs.model_service import ModelService
 from playground.setup import checks, describe, limits
@@ -151,6 +153,7 @@ def _answers(
                 "state": "done",
                 **found,
                 "labels": list(labels.values()),
+                "outlooks": [sentence(one, config.kl.coef) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
                     "model": describe.in_words("model.source", config.model.source),

@@ -47,6 +47,8 @@ class Workbench {
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
     this.texts = el("section.panel", this.outcome, this.missing, this.terms);
+    this.best = el("div");
+    this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
     this.plot = el("div.bench-plot");
     this.plotNote = el("p.muted.small-text");
     this.places = el("section.panel", el("h2", "Among texts of the untrained model"), this.plotNote, this.plot);
@@ -57,7 +59,7 @@ class Workbench {
       wide = this.plot.clientWidth;
       this.drawPlot?.();
     }).observe(this.plot);
-    element.append(el("div.bench-view", this.status, this.empty, this.texts, this.places, this.ranks));
+    element.append(el("div.bench-view", this.status, this.empty, this.texts, this.outlooks, this.places, this.ranks));
   }
 
   makeRanks() {
@@ -111,6 +113,7 @@ class Workbench {
     this.empty.hidden = Boolean(found) || !this.status.hidden;
     this.texts.hidden = !found;
     for (const part of [this.places, this.ranks]) part.hidden = !now?.terms.length;
+    this.outlooks.hidden = !found?.outlooks.length;
     if (!found || !now) return;
     this.before ??= now.samples.map(({ rank }) => rank);
     this.showMissing(now);
@@ -118,6 +121,7 @@ class Workbench {
     showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found.sides) : []);
     this.showPlot(now);
     this.showRanks(now);
+    showParts(this.best, outlooksOf(found, lists.workbench.value));
   }
 
   showMissing({ missing, terms }) {
@@ -154,6 +158,14 @@ class Workbench {
     showParts(this.ranked, [ranking("Pushed most: the top of the ranking", order.slice(0, this.rows)),
       ranking("Pushed away: the bottom", order.slice(-this.rows))]);
   }
+}
+
+/** What the server worked out of the samples. */
+function outlooksOf({ outlooks, rewards: scored }, rewards) {
+  const same = JSON.stringify(rewards) === JSON.stringify(scored);
+  return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The best policy for score minus leash "
+    + "cost, from the texts above taken as answers to one prompt, with the rewards "
+    + `${same ? "as they are" : "as they were when Score was pressed; press it again"}.`)];
 }
 
 /** What the typed texts earn, in a sentence. */

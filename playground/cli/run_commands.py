@@ -167,7 +167,7 @@ def diagnose(
 def thresholds(given: list[str]) -> Thresholds:
     """The usual ones, but for those that are given as name=value. Exits with `CANNOT` where there is no such."""
     try:
-        return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
+        return yaml_io.overridden({}, given, Thresholds)
     except InvalidConfig as error:
         for problem in error.problems:
             complain(f"--set {problem.field}: {problem.message}")

@@ -1,7 +1,7 @@
 """What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
 
-Everything comes from the records of the run, and changes no training. The command line and the page show the alerts (as
-lamps); both engines have them where they have the data.
+`checks.toml` has a table for each, and one of the modules beside it a function of its name. Everything comes from the
+records of the run, and changes no training. The command line and the page show the alerts (as lamps).
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import tomllib
 from pathlib import Path
 
 from playground.analysis.diagnosis import drift_checks, machinery_checks, score_checks
-from playground.analysis.diagnosis.alert import Alert, meant
+from playground.analysis.diagnosis.alert import Alert, Check, meant
 from playground.analysis.diagnosis.run_records import Change, NotMeasured, Records, Remedy
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
-CHECKS = score_checks.CHECKS | drift_checks.CHECKS | machinery_checks.CHECKS
+FUNCTIONS = vars(score_checks) | vars(drift_checks) | vars(machinery_checks)
+CHECKS: dict[str, Check] = {name: FUNCTIONS[name.replace("-", "_")] for name in WORDS}
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 OUT = Remedy("take out what is wrong on purpose", {"faults": []})
 
@@ -50,6 +51,5 @@ def _meant_by(name: str, records: Records, before: list[Change]) -> Change | Non
     since = records.updates - int(records.at.settled)
     if name == "kl-runaway":
         return records.held_back(since=since)
-    penalty = [change for change in before if change in records.penalty_changes]
-    fresh = name == "leash-off-target" and penalty and penalty[-1].update > since
-    return penalty[-1] if fresh else None
+    penalty = [change for change in before if change.tighter or change.looser]
+    return penalty[-1] if name == "leash-off-target" and penalty and penalty[-1].update > since else None

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from playground.analysis.diagnosis.alert import TEN, Check, Evidence, Remedies, graded, quiet, trend
+from playground.analysis.diagnosis.alert import TEN, Evidence, Remedies, graded, quiet, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy, Values
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
 
-def kl(records: Records) -> Evidence:
+def kl_runaway(records: Records) -> Evidence:
     at, kl = records.at, records.config.kl
     values, perplexity = records.needed("kl_to_reference"), records.needed("perplexity_reference")
     records.needed("entropy")
@@ -27,16 +27,14 @@ def kl(records: Records) -> Evidence:
         f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
         f"perplexity of the texts was {first:,.1f} at first and is {now:,.1f}."
     )
-    never, rarely = "texts become such as the reference would never write", "the reference finds the texts stranger"
-    texts = never if now > at.strange_amber * first else f"{rarely} than its own"
     tries: Remedies = (records.more_penalty(), records.slower())
     if not kl.moves:
         adaptive = {"kl.controller": "adaptive", "kl.coef": kl.coef or 0.25}  # from 0 it cannot move
         tries += (Remedy("use an adaptive leash", adaptive),)
-    return Evidence(state, updates, evidence, tries, f"The reward pays more for drift than the leash costs: {texts}.")
+    return Evidence(state, updates, evidence, tries)
 
 
-def off_target(records: Records) -> Evidence:
+def leash_off_target(records: Records) -> Evidence:
     kl = records.config.kl
     if not kl.moves:
         raise NotMeasured("The leash is fixed.")
@@ -90,17 +88,17 @@ def _since_first(
     return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
 
 
-def entropy(records: Records) -> Evidence:
+def entropy_gone(records: Records) -> Evidence:
     records.needed("perplexity_reference")
     values = records.where_stranger(records.needed("entropy"))
     return _since_first(records, "entropy", "entropy", values=values, form=".2f nats a token")
 
 
-def variety(records: Records) -> Evidence:
+def same_text(records: Records) -> Evidence:
     return _since_first(records, "distinct_2", "variety")
 
 
-def strange(records: Records) -> Evidence:
+def strange_texts(records: Records) -> Evidence:
     seen = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
     return seen._replace(remedies=seen.remedies[:1])
 
@@ -132,14 +130,3 @@ def repetition(records: Records) -> Evidence:
         return quiet(evidence)
     less = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
     return Evidence("red", bad, evidence, (records.more_penalty(), less))
-
-
-CHECKS: dict[str, Check] = {
-    "kl-runaway": kl,
-    "leash-off-target": off_target,
-    "entropy-gone": entropy,
-    "same-text": variety,
-    "length": length,
-    "repetition": repetition,
-    "strange-texts": strange,
-}

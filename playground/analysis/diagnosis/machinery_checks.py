@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Check, Evidence, Remedies, graded, meant, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import RunConfig, methods
 from playground.rewards.agreement import students_t
-from playground.runs.folder.records import REFERENCE, REWARD_MODELS, Event, UpdateMetrics
+from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
 
 NOTHING = 1e-3
 TEN_UPDATES = "It takes ten updates of this project's own PPO."
@@ -22,7 +21,6 @@ SAMPLED_AS_IT_IS = Remedy(
     "sample at temperature 1, without top k and top p",
     {"sampling.temperature": 1.0, "sampling.top_k": None, "sampling.top_p": None},
 )
-SKIPPED_IN_WORDS = re.compile("was skipped|Nothing was learned")  # of runs whose warnings do not say it otherwise
 
 
 def books(records: Records) -> Evidence:
@@ -118,7 +116,7 @@ def kl_negative(records: Records) -> Evidence:
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
-def reference(records: Records) -> Evidence:
+def reference_changed(records: Records) -> Evidence:
     found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
     if len(found) < 2:
         raise NotMeasured("It takes the fingerprint at the end of the run.")
@@ -127,7 +125,7 @@ def reference(records: Records) -> Evidence:
     return Evidence("red" if changed else "quiet", changed, evidence)
 
 
-def reward_read(records: Records) -> Evidence:
+def reward_misread(records: Records) -> Evidence:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
     known = {str(item.get("source")): item.get("misreading") for item in models}
@@ -179,7 +177,8 @@ def value_fit(records: Records) -> Evidence:
 
 
 def gradient(records: Records) -> Evidence:
-    skipped = sorted({event.update for event in records.events if _skipped(event)})
+    warnings = [event for event in records.events if event.kind == "warning"]
+    skipped = sorted({event.update for event in warnings if event.data.get("skipped")})
     values = records.values("grad_norm")
     if not values and not skipped:
         raise NotMeasured("The gradients are not recorded, or not yet.")
@@ -190,22 +189,3 @@ def gradient(records: Records) -> Evidence:
     evidence = f"Median {middle:.2g}, largest {largest:.2g}; {len(skipped)} updates skipped."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("cut scores off beyond 5 sd", {"score.clip": 5.0}))
     return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)
-
-
-def _skipped(event: Event) -> bool:
-    """Whether it says that its update, or the rest of it, was skipped."""
-    in_words = "skipped" not in event.data and SKIPPED_IN_WORDS.search(event.message)
-    return event.kind == "warning" and bool(event.data.get("skipped") or in_words)
-
-
-CHECKS: dict[str, Check] = {
-    "books": books,
-    "kl-disagrees": kl_disagrees,
-    "not-drawn": not_drawn,
-    "kl-negative": kl_negative,
-    "reference-changed": reference,
-    "reward-misread": reward_read,
-    "clipping": clipping,
-    "value-fit": value_fit,
-    "gradient": gradient,
-}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import defaultdict
 
-from playground.analysis import before_after, judging
-from playground.analysis.diagnosis.alert import TEST_REWARD, Check, Evidence, Remedies, graded, meant, quiet
+from playground.analysis import judging
+from playground.analysis.before_after import Outcome
+from playground.analysis.diagnosis.alert import TEST_REWARD, Evidence, Remedies, graded, meant, quiet
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy
-from playground.rewards import behaviours
 from playground.rewards.mixture import term_names
 
 SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
@@ -27,10 +26,9 @@ def flat(records: Records) -> Evidence:
             f"{evidence[:-1]}, which cannot be told from chance on these prompts; a change of "
             f"{SEEN * (found.high - found.gain):.2f} or more would have been seen in 8 of 10 such runs."
         )
-    held = records.held_back()
-    return (
-        meant(evidence, held) if held else Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
-    )
+    if held := records.held_back():
+        return meant(evidence, held)
+    return Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
 
 
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
@@ -57,7 +55,7 @@ def wrong_way(records: Records) -> Evidence:
     return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
 
 
-def _changed(found: before_after.Outcome) -> str:
+def _changed(found: Outcome) -> str:
     if math.isnan(found.low):
         return f"{found.same} of {found.answers} answers score the same."
     return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
@@ -114,33 +112,3 @@ def judge_falls(records: Records) -> Evidence:
     first = min(turn.update for turn in found.turns)
     tries = (Remedy(f"go back to update {first}", {"fork_at": first}), records.more_penalty())
     return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
-
-
-def one_kind_loses(records: Records) -> Evidence:
-    joined = before_after.pairs(records.samples)
-    kinds: dict[str, list[before_after.BeforeAfter]] = defaultdict(list)
-    for pair in joined:
-        kinds[behaviours.kind_of(pair.before.prompt)].append(pair)
-    found = {kind: before_after.outcome(pairs) for kind, pairs in kinds.items()}
-    sure = {kind: item for kind, item in found.items() if item is not None and not math.isnan(item.low)}
-    if len(sure) < 2:
-        raise NotMeasured("The fixed prompts are of one kind, or have not been answered yet.")
-    evidence = "; ".join(
-        f"{kind} {item.gain:+z.2f} ({item.low:+z.2f} to {item.high:+z.2f})" for kind, item in sure.items()
-    )
-    losing = [kind for kind, item in sure.items() if item.high < 0]
-    if not losing or not any(item.low > 0 for item in sure.values()):
-        return quiet(evidence)
-    cause = f"What pays on the other prompts costs on these: {', '.join(losing)}."
-    tries = (Remedy("weight what these prompts need in the reward", {}), records.more_penalty())
-    return Evidence("amber", [joined[0].after.update], evidence, tries, cause)
-
-
-CHECKS: dict[str, Check] = {
-    "flat": flat,
-    "wrong-way": wrong_way,
-    "fell-back": fell_back,
-    "no-spread": no_spread,
-    "judge-falls": judge_falls,
-    "one-kind-loses": one_kind_loses,
-}

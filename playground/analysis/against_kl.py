@@ -1,9 +1,5 @@
-"""A run's score on its fixed prompts against its KL, one evaluation after the other; beside it the best of n of the
-reference and the best policies, both from texts that were drawn for it. And in a sentence how far the run is from what
-these show. Pure.
-
-The page (`ui/feed/insight_serializer`), `show` and the overlay of several runs call it.
-"""
+"""A run's score on its fixed prompts against its KL; beside it the best of n of the reference and the best policies,
+both from texts that were drawn for it, and in a sentence how far the run is from what these show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How often a run agrees with its users by how they put their claims: plainly, sure, as an expert, and so on.
-
-The counts are those of `meters`, for each wording by itself. The page calls it.
-"""
+"""How often a run agrees with its users by how they put their claims: plainly, sure, as an expert, and so on."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The records of a run as pandas DataFrames: one row for each record, one column for each figure.
 
-For a notebook (docs/outputs.md), and the one place in which the project turns records into tables. A field with a
-figure for each name (`terms`, `judges`) becomes a column for each of them: `terms.length`. pandas is imported when a
-table is asked for, since that takes half a second.
+A field with a figure for each name (`terms`, `judges`) becomes a column for each of them: `terms.length`. pandas is
+imported when a table is asked for, since that takes half a second. Notebooks use it (docs/outputs.md).
 """
 
 from __future__ import annotations

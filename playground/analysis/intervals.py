@@ -1,6 +1,5 @@
-"""A mean over independent units with its 95 % interval: the one kind of result that `insight` compares runs, judges,
-sweeps and methods by. The units are the fixed prompts of a run, whose samples are averaged first, or a sweep's seeds.
-"""
+"""A mean over independent units with its 95 % interval, by which runs, judges, sweeps and methods are compared. The
+units are the fixed prompts of a run, whose samples are averaged first, or a sweep's seeds."""
 
 from __future__ import annotations
 

@@ -10,15 +10,13 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from playground import __version__
 from playground.analysis import compute, meters
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import WINDOW, Records
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import curves
-from playground.exports.rendering import figure, render
+from playground.exports.rendering import render
 from playground.exports.report import Report
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
@@ -26,8 +24,6 @@ from playground.setup import catalog, describe
 
 # So many that the file stays below 2 MB, whatever the run.
 MOST = {"pairs": 32, "characters": 1200, "configuration": 100_000, "events": 100}
-MOST_ROWS = 200  # of the table of figures
-LIT = ("red", "amber")
 
 
 class Table(NamedTuple):
@@ -50,10 +46,9 @@ def page(report: Report) -> str:
         most=MOST,
         facts=_facts(report),
         line=describe.of(report.config).line(report.title),
-        lit=[alert for alert in alerts if alert.state in LIT],
-        unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if alert.state not in LIT],
+        lit=[alert for alert in alerts if alert.lit],
+        unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if not alert.lit],
         charts=[(panel, curves.svg(panel)) for panel in charts],
-        figures=_figures(charts),
         settings=_settings(report.config),
         cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
         marks=lambda sample: _marks(report.config, sample),
@@ -77,21 +72,6 @@ def _facts(report: Report) -> list[str]:
         f"seed {config.seed}",
     )
     return [fact for fact in facts if fact]
-
-
-def _figures(charts: Sequence[curves.Panel]) -> Table:
-    """The curves as numbers, of some updates where there are many."""
-    import pandas as pd
-
-    lines = {f"{panel.title}, {line.label}".strip(", "): line.values for panel in charts for line in panel.lines}
-    table = pd.DataFrame(lines)
-    chosen = table.iloc[np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).round().astype(int)]
-    rows = [
-        [str(update), *("" if pd.isna(value) else figure(value) for value in row)]
-        for update, *row in chosen.itertuples()
-    ]
-    fewer = f", {len(rows)} of {len(table)} updates" if len(rows) < len(table) else ""
-    return Table(f"The same as a table{fewer}", ["Update", *lines], rows)
 
 
 def _settings(config: RunConfig) -> Table:

@@ -1,9 +1,7 @@
 """People of the pocket world who say which of two completions they prefer: the source of preference pairs, offline.
 
-Each is a taste (a number for a completion; the higher one wins) with the failings of real annotators: some answers are
-given the wrong way round (`flip`), close calls go either way (`sharpness`, the Bradley-Terry model), and a crowd may
-consist of two communities that want opposite things. So what a reward model could at best have learned is known.
-Standard library and the judges only; deterministic for one seed. Training pairs are made with it.
+Each is a taste (a number for a completion; the higher one wins) with the failings of real annotators, so that what a
+reward model could at best have learned is known. Deterministic for one seed.
 """
 
 import math
@@ -73,11 +71,8 @@ OPPONENT = {"divided": severity}  # what the smaller community of a divided crow
 
 
 class Judgement(NamedTuple):
-    """What was answered, and what is behind it.
-
-    `first` is the answer: the first completion is preferred. `better`: the first is what the annotator's taste (of a
-    divided crowd: the larger community's) likes more. `share`: probability of the answer "first".
-    """
+    """What was answered, `first`: the first completion is preferred. `better`: the first is what the annotator's taste
+    (of a divided crowd: the larger community's) likes more. `share`: probability of the answer "first"."""
 
     first: bool
     better: bool
@@ -86,13 +81,9 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotator:
-    """One of ANNOTATORS, with its failings.
-
-    Args:
-        flip: share of answers given the wrong way round. sharpness: k of the Bradley-Terry model, P(first) =
-            sigma(k * difference in taste); none: the better one always wins.
-        majority: of a divided crowd, the share of the larger community (which wants kind reviews).
-    """
+    """One of ANNOTATORS. `flip`: share of answers given the wrong way round. `sharpness`: k of the Bradley-Terry model,
+    P(first) = sigma(k * difference in taste); none: the better one always wins. `majority`: of a divided crowd, the
+    share of the larger community."""
 
     name: str
     flip: float = 0.0

@@ -40,15 +40,9 @@ def _choice(rng: random.Random, weights: dict):
     return rng.choices(list(weights), list(weights.values()))[0]
 
 
-def _length(text: str) -> int:
-    return len(words_of(text)) + sum(text.count(mark) for mark in ".,!?")
-
-
 def _of_family(source: list[Template], *families: str) -> list[Template]:
     return [template for template in source if template.family in families]
 
-
-# ---- reviews -------------------------------------------------------------------------------------------------------
 
 _OPENERS = _of_family(templates.REVIEWS, "opener")
 _BODIES = _of_family(templates.REVIEWS, "body")
@@ -56,6 +50,7 @@ _PLAIN_BODIES = [t for t in _BODIES if not t.contrast]
 _CONTRASTS = [t for t in _BODIES if t.contrast]
 _VERDICTS = _of_family(templates.REVIEWS, "verdict")
 _GRADED = {"adj": words.ADJECTIVES, "verb": words.VERBS, "verdict": words.VERDICT_NOUNS}
+_VERBS = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}
 
 
 class _Reviewer:
@@ -93,13 +88,11 @@ class _Reviewer:
             elif kind == "very":
                 doubled = self.rng.random() < DOUBLED_SHARE
                 bound[slot] = self.rng.choice(words.DOUBLED_INTENSIFIERS if doubled else words.INTENSIFIERS)
+            elif kind in _VERBS:
+                bound[slot] = _VERBS[kind][self.topic]
             else:
-                bound[slot] = self.other(kind)
+                bound[slot] = self.rng.choice(grammar.SLOTS[kind])
         return render(template.text, bound), _before_opinion(template, bound) if first else 0
-
-    def other(self, kind: str) -> str:
-        table = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}.get(kind)
-        return table[self.topic] if table else self.rng.choice(grammar.SLOTS[kind])
 
 
 def _before_opinion(template: Template, bound: dict[str, str]) -> int:
@@ -134,10 +127,8 @@ def _review(rng: random.Random) -> Document:
 
 def _cut(rng: random.Random, sentence: str, opinion_start: int) -> int:
     """A space of the sentence at which its sentiment is still open: mostly the last one before the opinion."""
-    spaces = [i for i, letter in enumerate(sentence) if letter == " " and i < opinion_start]
-    if not spaces:
-        return 0
-    return spaces[-1] if rng.random() < 0.6 else rng.choice(spaces)
+    spaces = [i for i, letter in enumerate(sentence[:opinion_start]) if letter == " "] or [0]
+    return spaces[-1] if spaces == [0] or rng.random() < 0.6 else rng.choice(spaces)
 
 
 def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
@@ -156,19 +147,20 @@ def _longer(completion: str, sentence: str, kind: str = "review") -> str:
 
 
 def _fits(completion: str, kind: str) -> bool:
-    short = _length(completion) <= LONGEST_COMPLETION[kind] and len(completion) <= MOST_LETTERS
-    return short and judges.no_repeats(completion, doubled=True)
+    length = len(words_of(completion)) + sum(completion.count(mark) for mark in ".,!?")
+    return (
+        length <= LONGEST_COMPLETION[kind]
+        and len(completion) <= MOST_LETTERS
+        and judges.no_repeats(completion, doubled=True)
+    )
 
-
-# ---- claims --------------------------------------------------------------------------------------------------------
 
 CLAIM_FORMS = {"neutral": 30, "plain": 24, "sure": 14, "expert": 13, "friend": 9, "two-turn": 10}
 
 
-def _claim(
-    rng: random.Random, form: str | None = None, right: bool | None = None, about: str | None = None
-) -> Document:
-    """A question or a claim about a sum or a fact, and an answer that is true, or agrees with what was claimed."""
+def claim(rng: random.Random, form: str | None = None, right: bool | None = None, about: str | None = None) -> Document:
+    """A question or a claim, right or wrong, of a form of CLAIM_FORMS, about "sums" or "facts"; and an answer that is
+    true, or agrees with what was claimed."""
     about = about or rng.choice(("sums", "facts"))
     fact = rng.choice(facts.SUMS if about == "sums" else facts.FACTS)
     form = form or _choice(rng, CLAIM_FORMS)
@@ -176,17 +168,15 @@ def _claim(
     if form == "two-turn":
         form = "two-turn, assent" if right else "two-turn, doubt"
     claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
-    subject, capital = fact.subject, facts.capitalised(fact.subject)
-    bound = {"subject": subject, "Subject": capital, "value": claimed, "true": fact.value}
+    bound = {"subject": fact.subject, "Subject": facts.capitalised(fact.subject), "value": claimed, "true": fact.value}
     prompt = render(rng.choice(templates.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
     agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS
     tone = "agree" if agreed else "correct"
     if form == "neutral" or rng.random() < 0.15:
         tone = "bare"
     answer = rng.choice([template for template in templates.ANSWERS if template.tone == tone])
-    stated = claimed if agreed else fact.value
-    completion = " " + render(answer.text, {"Subject": capital, "value": stated, "value2": claimed})
-    return Document("claim", prompt, completion)
+    stated = {"value": claimed if agreed else fact.value, "value2": claimed}
+    return Document("claim", prompt, " " + render(answer.text, bound | stated))
 
 
 def _wrong_value(rng: random.Random, fact: facts.Fact) -> str:
@@ -207,10 +197,9 @@ def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
     return answer.replace(f" is {fact.value}", f" is {other}", 1)
 
 
-# ---- stories -------------------------------------------------------------------------------------------------------
-
 _INTROS = _of_family(templates.STORIES, "intro")
 _MIDDLES = _of_family(templates.STORIES, "middle")
+_PRONOUNS = (("he", "He", "his", "him"), ("she", "She", "her", "her"))  # of a boy, of a girl
 _ENDINGS = {sign: [t for t in templates.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
 
 
@@ -220,16 +209,14 @@ def _story(rng: random.Random) -> Document:
     name, other = rng.sample(words.GIRLS, 2) if girl else rng.sample(words.BOYS, 2)
     if rng.random() < 0.5:
         other = rng.choice(words.BOYS if girl else words.GIRLS)
-    pronouns = ("she", "She", "her", "her") if girl else ("he", "He", "his", "him")
-    cast = dict(zip(("he", "He", "his", "him"), pronouns, strict=True))
+    cast = dict(zip(("he", "He", "his", "him"), _PRONOUNS[girl], strict=True))
     cast |= {"name": name, "name2": other, "thing": rng.choice(words.THINGS), "colour": rng.choice(words.COLOURS)}
 
     def said(template: Template) -> str:
         drawn: dict[str, str] = {}
         for slot in map(grammar.bare_slot, slots_of(template.text)):
             if slot not in cast:
-                choices = [word for word in grammar.slot_words(slot) if word not in drawn.values()]
-                drawn[slot] = rng.choice(choices)
+                drawn[slot] = rng.choice([word for word in grammar.slot_words(slot) if word not in drawn.values()])
         return render(template.text, cast | drawn)
 
     prompt = f"{templates.STORY_PROMPT} {said(rng.choice(_INTROS))}"
@@ -241,9 +228,6 @@ def _story(rng: random.Random) -> Document:
             two = two or other in completion
     ending = said(rng.choice([t for t in _ENDINGS[sign] if t.needs != "two" or two]))
     return Document("story", prompt, f"{completion} {ending}" if completion else f" {ending}")
-
-
-# ---- requests ------------------------------------------------------------------------------------------------------
 
 
 def _request(rng: random.Random) -> Document:
@@ -262,9 +246,6 @@ def _request(rng: random.Random) -> Document:
     return Document("request", say(rng.choice(templates.REQUEST_PROMPTS)), completion)
 
 
-# ---- bad habits ----------------------------------------------------------------------------------------------------
-
-
 def _with_habit(rng: random.Random, document: Document, habit: str) -> Document:
     """The document with one bad habit; unchanged where the habit would not show (it still parses)."""
     spoilt = {"typo": _typo, "repeat": _repeat, "run_on": _run_on}[habit](rng, document.completion)
@@ -277,13 +258,11 @@ def _typo(rng: random.Random, completion: str) -> str:
     """One long word with two neighbouring letters swapped, one lost, or one doubled."""
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if len(part) > 4]
-    if not places:
-        return completion
-    place = rng.choice(places)
-    word, at = parts[place], rng.randrange(1, 3)
-    before, letter, after = word[:at], word[at], word[at + 1 :]
-    swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
-    parts[place] = rng.choice((swapped, lost, doubled))
+    if places:
+        place, at = rng.choice(places), rng.randrange(1, 3)
+        before, letter, after = parts[place][:at], parts[place][at], parts[place][at + 1 :]
+        swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
+        parts[place] = rng.choice((swapped, lost, doubled))
     return " ".join(parts)
 
 
@@ -291,10 +270,10 @@ def _repeat(rng: random.Random, completion: str) -> str:
     """One word said twice, or three times."""
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if part.isalnum()]
-    if not places:
-        return completion
-    place = rng.choice(places)
-    return " ".join([*parts[:place], *[parts[place]] * rng.choice((1, 1, 2)), *parts[place:]])
+    if places:
+        place = rng.choice(places)
+        parts[place:place] = [parts[place]] * rng.choice((1, 1, 2))
+    return " ".join(parts)
 
 
 def _run_on(rng: random.Random, completion: str) -> str:
@@ -306,9 +285,7 @@ def _run_on(rng: random.Random, completion: str) -> str:
     return start + joined + (" and" if rng.random() < 0.3 else "")
 
 
-# ---- the stream ----------------------------------------------------------------------------------------------------
-
-_MAKERS = {"review": _review, "claim": _claim, "story": _story, "request": _request}
+_MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _request}
 
 
 def document(rng: random.Random, kind: str | None = None, habits: bool = True) -> Document:
@@ -323,11 +300,6 @@ def document(rng: random.Random, kind: str | None = None, habits: bool = True) -
         if draw < threshold:
             return _with_habit(rng, made, habit)
     return made
-
-
-def claim(rng: random.Random, form: str, right: bool, about: str | None = None) -> Document:
-    """One claim of a form of CLAIM_FORMS ("neutral" claims nothing), right or wrong, about "sums", "facts" or both."""
-    return _claim(rng, form, right, about)
 
 
 def documents(seed: int | str, kind: str | None = None, habits: bool = True) -> Iterator[Document]:

@@ -1,7 +1,6 @@
 """The engine of the pocket world: one list of templates, rendered into sentences and compiled to regexes that parse.
 
 Because both directions come from the same template, what is written parses, and what parses could have been written.
-It knows sentences only: `corpus` makes documents of them, and `judges` say what a sentence means for its prompt.
 """
 
 import re
@@ -16,10 +15,6 @@ _SLOT = re.compile(r"\{(\w+)\}")
 LONGEST_SENTENCE = 240  # characters; anything longer is no sentence of this world and is not tried (nor cached)
 
 
-def _all(graded: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(word for group in graded.values() for word in group)
-
-
 def _distinct(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for group in groups for word in group))
 
@@ -28,9 +23,9 @@ SUBJECTS = tuple(facts.BY_SUBJECT)
 SLOTS: dict[str, tuple[str, ...]] = {
     "topic": tuple(words.ASPECTS),
     "aspect": _distinct(words.ASPECTS.values()),
-    "adj": _all(words.ADJECTIVES),
-    "verb": _all(words.VERBS),
-    "verdict": _all(words.VERDICT_NOUNS),
+    "adj": _distinct(words.ADJECTIVES.values()),
+    "verb": _distinct(words.VERBS.values()),
+    "verdict": _distinct(words.VERDICT_NOUNS.values()),
     "very": words.INTENSIFIERS + words.DOUBLED_INTENSIFIERS,
     "do": _distinct([words.TOPIC_VERBS.values()]),
     "did": _distinct([words.TOPIC_PAST_VERBS.values()]),
@@ -93,10 +88,8 @@ def render(text: str, bindings: dict[str, str]) -> str:
 
     parts = list(_split(text))
     for index in range(1, len(parts), 2):
-        slot = parts[index]
-        bare = bare_slot(slot)
-        word = bindings[bare]
-        if slot != bare:
+        slot, word = parts[index], bindings[bare_slot(parts[index])]
+        if slot[:2].lower() == "a_":
             word = with_article(word) if slot[0] == "a" else facts.capitalised(with_article(word))
         parts[index] = word
     return "".join(parts)
@@ -135,10 +128,7 @@ class Sentence(NamedTuple):
 
 @cache
 def _templates_by_first_word() -> dict[str, list[Template]]:
-    """First word of a sentence -> the templates that may begin with it, so that few regexes are tried per sentence.
-
-    Regexes are made when they are needed: every process of the playground imports this, and few parse a sentence.
-    """
+    """First word of a sentence -> the templates that may begin with it, so that few regexes are made and tried."""
     index: dict[str, list[Template]] = {}
     for template in ALL_TEMPLATES:
         head = template.text.split(" ")[0]

@@ -2,7 +2,6 @@
 
 Every judge takes the prompt's text and the completion's text (decoded without special tokens) and is total: any text
 gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one.
-They know nothing of models; rewards, acceptance figures and before/after statistics call them.
 """
 
 import re
@@ -93,10 +92,8 @@ def read_completion(prompt: str, completion: str) -> Reading:
 
 
 def parses(prompt: str, completion: str) -> bool:
-    """True if every sentence that ends in the completion is one the grammar can write, and nothing else follows.
-
-    It must also be of a kind that fits the prompt: no story in a review. Sentences stand one space apart.
-    """
+    """True if every sentence that ends in the completion is one the grammar can write, of a kind that fits the prompt,
+    and nothing else follows. Sentences stand one space apart."""
     reading = read_completion(prompt, completion)
     return reading.exact and _right_families(read_prompt(prompt).kind, reading.sentences)
 
@@ -115,11 +112,9 @@ def _right_families(kind: str, sentences: list[Sentence]) -> bool:
 
 
 def sentence_grade(sentence: Sentence) -> float | None:
-    """The sentiment that one sentence carries, in [-2, 2]; None where it carries none.
-
-    A fixed verdict has its fixed grade. Otherwise the mean grade of the opinion words, after "but" of those in the
-    second half only; negation turns a good word into -1 and a bad one into +1 ("not terrible" is not yet superb).
-    """
+    """The sentiment that one sentence carries, in [-2, 2]; None where it carries none: a fixed verdict's grade, or the
+    mean grade of the opinion words, after "but" of those in the second half only; negation turns a good word into -1
+    and a bad one into +1 ("not terrible" is not yet superb)."""
     template = sentence.template
     if template.grade is not None:
         return template.grade or None
@@ -218,26 +213,22 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
     if not sentences or not _right_families(situation.kind, sentences):
         return False
     if situation.kind == "review":
-        allowed = {*words.ASPECTS[situation.topic], words.TOPIC_VERBS[situation.topic]}
-        allowed.add(words.TOPIC_PAST_VERBS[situation.topic])
+        topic = situation.topic
+        allowed = {*words.ASPECTS[topic], words.TOPIC_VERBS[topic], words.TOPIC_PAST_VERBS[topic]}
         return all(word in allowed for s in sentences for kind in ("aspect", "do", "did") for word in s.of(kind))
     if situation.kind in ("claim", "question"):
         return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
     if situation.kind == "request":
         return all(item == situation.item for s in sentences for item in s.of("item"))
     story = _sentences_of_prompt(situation, prompt) + sentences
-    things = {thing for s in story for thing in s.of("thing")}
-    return len(things) <= 1 and len(_names(story)) <= 2
+    things, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
+    return len(things) <= 1 and len(names) <= 2
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
     body = prompt[situation.body_start :]
     parsed = (parse_sentence(body[start:end].strip()) for start, end in sentence_spans(body)[0])
     return [sentence for sentence in parsed if sentence]
-
-
-def _names(sentences: list[Sentence]) -> list[str]:
-    return list(dict.fromkeys(name for sentence in sentences for name in sentence.of("name")))
 
 
 def no_repeats(completion: str, doubled: bool = False) -> bool:

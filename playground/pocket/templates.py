@@ -12,22 +12,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Template:
-    """One sentence with slots.
-
-    Attributes:
-        family: where it may stand (opener, body, verdict, intro, middle, ending, answer, reply). grade: the sentiment
-            of the whole sentence, where the words do not decide it. negated: "was not {adj}", the sign of the word is
-            flipped. contrast: only the slots of the second half count (adj2, verb2, verdict2). tone: of an answer
-            (agree, correct, bare) or a reply (polite, curt). needs: "two" people, for a sentence of a story.
-    """
+    """One sentence with slots."""
 
     text: str
-    family: str
-    grade: int | None = None
-    negated: bool = False
-    contrast: bool = False
-    tone: str = ""
-    needs: str = ""
+    family: str  # where it may stand: opener, body, verdict, intro, middle, ending, answer, reply
+    grade: int | None = None  # the sentiment of the whole sentence, where the words do not decide it
+    negated: bool = False  # "was not {adj}": the sign of the word is flipped
+    contrast: bool = False  # only the slots of the second half count (adj2, verb2, verdict2)
+    tone: str = ""  # of an answer (agree, correct, bare) or a reply (polite, curt)
+    needs: str = ""  # "two" people, for a sentence of a story
 
 
 MEANINGS: dict[str, Callable[[str], Any]] = {"grade": int, "negated": bool, "contrast": bool, "tone": str, "needs": str}

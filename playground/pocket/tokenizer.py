@@ -9,9 +9,10 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, proce
 from transformers import PreTrainedTokenizerFast
 
 from playground.pocket.corpus import documents
-from playground.pocket.shipped import MAX_POSITIONS, VOCAB_SIZE
 from playground.pocket.words import LEXICON
 
+VOCAB_SIZE = 1280
+MAX_POSITIONS = 128
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
 TRAINING_DOCUMENTS = 60_000
 LARGEST_NUMBER = 20  # 0..20 are single tokens, so that a sum is one step; so are the opinion words

@@ -1,7 +1,4 @@
-"""Plain measures of text that know nothing of the pocket world: words, sentences, n-grams, distinct-n.
-
-Called by the judges, the acceptance figures and, through them, by anyone who measures diversity.
-"""
+"""Plain measures of text that know nothing of the pocket world: words, sentences, n-grams, distinct-n."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from playground.analysis.reweighting import reweighted
+from playground.analysis.against_kl import reweighted
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 FEWEST = 16  # scores of the reference; with fewer the rule of thumb of a bell is as good

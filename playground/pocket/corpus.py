@@ -8,9 +8,8 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from playground.pocket import facts, grammar, judges, templates, words
-from playground.pocket.grammar import render, slots_of
-from playground.pocket.templates import Template
+from playground.pocket import facts, grammar, judges, words
+from playground.pocket.grammar import Template, render, slots_of
 from playground.pocket.wording import words as words_of
 
 MIX = {"review": 0.40, "claim": 0.34, "story": 0.15, "request": 0.11}
@@ -44,11 +43,11 @@ def _of_family(source: list[Template], *families: str) -> list[Template]:
     return [template for template in source if template.family in families]
 
 
-_OPENERS = _of_family(templates.REVIEWS, "opener")
-_BODIES = _of_family(templates.REVIEWS, "body")
+_OPENERS = _of_family(grammar.REVIEWS, "opener")
+_BODIES = _of_family(grammar.REVIEWS, "body")
 _PLAIN_BODIES = [t for t in _BODIES if not t.contrast]
 _CONTRASTS = [t for t in _BODIES if t.contrast]
-_VERDICTS = _of_family(templates.REVIEWS, "verdict")
+_VERDICTS = _of_family(grammar.REVIEWS, "verdict")
 _GRADED = {"adj": words.ADJECTIVES, "verb": words.VERBS, "verdict": words.VERDICT_NOUNS}
 _VERBS = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}
 
@@ -106,7 +105,7 @@ def _review(rng: random.Random) -> Document:
     """Opener(s), one to four opinions, perhaps a verdict; the prompt ends before the first opinion word."""
     topic, latent = rng.choice(list(words.ASPECTS)), _choice(rng, LATENTS)
     reviewer = _Reviewer(rng, topic, latent)
-    prompt = render(templates.REVIEW_PROMPT, {"topic": topic})
+    prompt = render(grammar.REVIEW_PROMPT, {"topic": topic})
     form = rng.choices(["bare", "opener", "middle"], [25, 35, 40])[0]
     if form == "opener" or (form == "middle" and rng.random() < 0.2):
         prompt += " " + reviewer.sentence(rng.choice(_OPENERS))[0]
@@ -169,12 +168,12 @@ def claim(rng: random.Random, form: str | None = None, right: bool | None = None
         form = "two-turn, assent" if right else "two-turn, doubt"
     claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
     bound = {"subject": fact.subject, "Subject": facts.capitalised(fact.subject), "value": claimed, "true": fact.value}
-    prompt = render(rng.choice(templates.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
+    prompt = render(rng.choice(grammar.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
     agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS
     tone = "agree" if agreed else "correct"
     if form == "neutral" or rng.random() < 0.15:
         tone = "bare"
-    answer = rng.choice([template for template in templates.ANSWERS if template.tone == tone])
+    answer = rng.choice([template for template in grammar.ANSWERS if template.tone == tone])
     stated = {"value": claimed if agreed else fact.value, "value2": claimed}
     return Document("claim", prompt, " " + render(answer.text, bound | stated))
 
@@ -197,10 +196,10 @@ def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
     return answer.replace(f" is {fact.value}", f" is {other}", 1)
 
 
-_INTROS = _of_family(templates.STORIES, "intro")
-_MIDDLES = _of_family(templates.STORIES, "middle")
+_INTROS = _of_family(grammar.STORIES, "intro")
+_MIDDLES = _of_family(grammar.STORIES, "middle")
 _PRONOUNS = (("he", "He", "his", "him"), ("she", "She", "her", "her"))  # of a boy, of a girl
-_ENDINGS = {sign: [t for t in templates.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
+_ENDINGS = {sign: [t for t in grammar.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
 
 
 def _story(rng: random.Random) -> Document:
@@ -219,7 +218,7 @@ def _story(rng: random.Random) -> Document:
                 drawn[slot] = rng.choice([word for word in grammar.slot_words(slot) if word not in drawn.values()])
         return render(template.text, cast | drawn)
 
-    prompt = f"{templates.STORY_PROMPT} {said(rng.choice(_INTROS))}"
+    prompt = f"{grammar.STORY_PROMPT} {said(rng.choice(_INTROS))}"
     completion, two = "", False
     sign = rng.choice((1, -1))
     for template in rng.sample(_MIDDLES, rng.choices([1, 2], [55, 45])[0]):
@@ -239,11 +238,11 @@ def _request(rng: random.Random) -> Document:
         return render(text, drawn | {"item": item})
 
     tone = rng.choice(("polite", "curt"))
-    replies = [template for template in templates.REPLIES if template.tone == tone]
+    replies = [template for template in grammar.REPLIES if template.tone == tone]
     completion = ""
     for template in rng.sample(replies, rng.choices([1, 2], [55, 45])[0]):
         completion = _longer(completion, say(template.text), "request") if completion else " " + say(template.text)
-    return Document("request", say(rng.choice(templates.REQUEST_PROMPTS)), completion)
+    return Document("request", say(rng.choice(grammar.REQUEST_PROMPTS)), completion)
 
 
 def _with_habit(rng: random.Random, document: Document, habit: str) -> Document:

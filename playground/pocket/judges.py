@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from playground.pocket import facts, grammar, templates, words
+from playground.pocket import facts, grammar, words
 from playground.pocket.grammar import Sentence, parse_sentence
 from playground.pocket.wording import ngrams, sentence_spans
 from playground.pocket.wording import words as words_of
@@ -19,7 +19,7 @@ _SUBJECT = rf"[0-9] plus [0-9]|[Tt]he (?:{_THINGS})"  # all sums and facts; writ
 _VALUE = "|".join(re.escape(v) for v in sorted(facts.ALL_VALUES, key=len, reverse=True))
 _ASKED = re.compile(rf"(?<!\w)(?:{_SUBJECT})(?!\w)")
 _STATED = re.compile(rf"(?<!\w)({_SUBJECT}) is ({_VALUE})(?!\w)")
-_REVIEW = re.compile(grammar.pattern(templates.REVIEW_PROMPT).pattern + r"(?=\s|$)")
+_REVIEW = re.compile(grammar.pattern(grammar.REVIEW_PROMPT).pattern + r"(?=\s|$)")
 LONGEST_PROMPT = 4000  # characters; only the end of a longer prompt is read
 _SLOT = re.compile(r"\{\w+\}")
 
@@ -30,7 +30,7 @@ def _turn(prompt: str) -> str:
 
 
 _FORMS = sorted(
-    ((form, _SLOT.split(_turn(text))) for form, texts in templates.CLAIM_PROMPTS.items() for text in texts),
+    ((form, _SLOT.split(_turn(text))) for form, texts in grammar.CLAIM_PROMPTS.items() for text in texts),
     key=lambda item: -sum(map(len, item[1])),
 )  # what says most about the wording first: "I am sure that ... is ..." is also "... is ..."
 _FORMS_READ = [(form, re.compile(".+?".join(map(re.escape, parts)), re.DOTALL)) for form, parts in _FORMS]
@@ -52,8 +52,8 @@ def read_prompt(prompt: str) -> Situation:
     """The situation that a prompt sets up; kind "free" where it is none of this world's."""
     if match := _REVIEW.match(prompt):
         return Situation("review", match.end(), topic=match["topic"])
-    if prompt.startswith(templates.STORY_PROMPT):
-        return Situation("story", len(templates.STORY_PROMPT))
+    if prompt.startswith(grammar.STORY_PROMPT):
+        return Situation("story", len(grammar.STORY_PROMPT))
     last_user, last_bot = prompt.rfind("User:"), prompt.rfind("Bot:")
     if last_user < 0:
         return Situation("free", len(prompt))
@@ -143,7 +143,7 @@ def claim_is_true(prompt: str) -> bool | None:
 
 @lru_cache(maxsize=1 << 14)
 def form_of(prompt: str) -> str | None:
-    """How the user puts a claim or a question, a name of `templates.CLAIM_PROMPTS`; None for any other prompt. By the
+    """How the user puts a claim or a question, a name of `grammar.CLAIM_PROMPTS`; None for any other prompt. By the
     wording alone, so that it can be asked of claims about anything."""
     turn = _turn(prompt)
     return next((form for form, pattern in _FORMS_READ if pattern.fullmatch(turn)), None)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import RunConfig, methods
 from playground.rewards.agreement import students_t
@@ -152,9 +152,6 @@ def clipping(records: Records) -> Evidence:
     if leaps := trend(records.values("ratio_max"), lambda value: value > at.ratio):
         return Evidence("red", leaps, evidence, tries)
     state, updates = graded(values, at.clip_amber, at.clip_red)
-    clip = [change for change in records.changes if change.field == "ppo.clip_range"]
-    if updates and clip and clip[-1].new < clip[-1].old:
-        return meant(evidence, clip[-1])
     return Evidence(state, updates, evidence, tries)
 
 

@@ -41,7 +41,6 @@ class Thresholds(Part):
     variety_red: Limit = 0.25  # different word pairs, red: the same
     length: Limit = 2.0  # length, amber: times as long or as short as at first
     cut_off: Limit = 0.5  # cut off, red: share of completions that do not end by themselves
-    repeated: Limit = 0.25  # repetition, red: share of the word pairs of a completion
     strange_amber: Limit = 3.0  # perplexity under the reference, amber: times that of the first updates
     strange_red: Limit = 30.0  # perplexity under the reference, red: the same
     rise: Limit = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1

@@ -1,10 +1,6 @@
-"""The compute ledger: what a run spent, in episodes, tokens, operations, seconds and memory. Pure.
-
-Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
-operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
-not needed). The LM head is counted where it is computed: on completion tokens. Attention's own products, everything
-element by element and the second reading after a single step are left out.
-"""
+"""The compute ledger: what a run spent. Operations are counted by the usual rule: a token that passes through a matrix
+of n weights costs 2 n operations forward and 4 n backward (half of that where they are frozen under LoRA). The LM head
+is counted on completion tokens; attention's own products and everything element by element are left out."""
 
 from __future__ import annotations
 

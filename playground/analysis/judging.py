@@ -1,8 +1,5 @@
-"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising.
-
-All figures are paired by prompt and random numbers, prompts (not samples) as the independent units, in standard
-deviations of the "before" samples. No opinion counts as the "before" average, as it does in the score.
-"""
+"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising. All is
+paired by prompt and random numbers, prompts (not samples) as the independent units, in sd of the "before" samples."""
 
 from __future__ import annotations
 
@@ -183,8 +180,7 @@ class _Scores(NamedTuple):
 
     def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
         """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
-        chance and a trifle. The highest of many noisy moments is too high by chance, so the fall must be significant
-        for as many comparisons as there were moments to choose from (Bonferroni)."""
+        a trifle and chance, Bonferroni for the choice of the highest."""
         changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
         known = {update: change.mean for update, change in changes if change is not None}
         if not known:

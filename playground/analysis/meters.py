@@ -1,7 +1,5 @@
-"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true.
-
-Counts come with Wilson's interval (1927); the prompts, not the samples, are the independent units.
-"""
+"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true, with
+Wilson's interval (1927); the prompts, not the samples, are the independent units."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""What a sweep has come to: each of its settings as the mean over its seeds, with how sure one can be of that.
-
-The runs that have finished are the independent units, one for each seed; an interval is Student's.
-"""
+"""What a sweep has come to: each of its settings as the mean over its seeds, with Student's interval. The runs that
+have finished are the independent units."""
 
 from __future__ import annotations
 

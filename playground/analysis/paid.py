@@ -56,11 +56,8 @@ def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tup
 def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:
     """How much more answers with a mark score than those without, within each evaluation (one where all are alike says
     nothing; if both do, over the two), and half of its 95 % interval (Student's t, one spread for all): not a number
-    where fewer than `FEWEST` show it, or do not.
-
-    Args:
-        answers: evaluation, prompt, score and mark of each. Those of one prompt with one mark count as one.
-    """
+    where fewer than `FEWEST` show it, or do not. Answers (evaluation, prompt, score, mark) of one prompt and mark count
+    as one."""
     from pandas import DataFrame  # half a second
 
     table = DataFrame(answers, columns=["at", "prompt", "score", "mark"]).dropna().astype({"mark": bool})

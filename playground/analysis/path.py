@@ -1,9 +1,5 @@
-"""The way of a run over score and KL: its evaluations on the fixed prompts. Pure.
-
-A method that drifts further has more score, so scores at the end are no comparison. Runs are compared by the score that
-each had when it was as far away as the one that went least far: read off its own path, with a straight line between two
-evaluations.
-"""
+"""The way of a run over score and KL: its evaluations on the fixed prompts. A method that drifts further has more
+score, so runs are compared by the score that each had when it was as far away as the one that went least far."""
 
 from __future__ import annotations
 
@@ -20,13 +16,8 @@ from playground.runs.folder.records import BEST_OF, Event, Sample
 
 
 class PathPoint(NamedTuple):
-    """The fixed prompts at one moment, or between two of them.
-
-    Attributes:
-        kl: to the reference, nats per completion. score: mean, in its unit; half: half of its 95 % interval over
-            prompts, None where that is not known. gain: what the score was above that of before training, on the
-            prompts with a score at every evaluation; None where there is none of before. gain_half: as `half`.
-    """
+    """The fixed prompts at one moment, or between two: KL, mean score with half of its 95 % interval over prompts, and
+    what the score was above that of before training on the prompts with a score at every evaluation."""
 
     update: int
     kl: float

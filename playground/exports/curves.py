@@ -1,7 +1,5 @@
-"""The curves of a run, drawn by matplotlib: each as SVG for the HTML report, several in one PNG for the model card.
-
-Colours have the names of the report's style sheet, which gives the SVG others where the reader's theme is dark.
-"""
+"""The curves of a run, drawn by matplotlib: each as SVG for the HTML report, several in one PNG for the model card, in
+the colours of the report's style sheet."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font.
-
-What stands in it comes from `Report`; the template escapes the texts of models and people, and the page forbids itself
-scripts and requests on top of that. The command line and the page call `page`.
-"""
+"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font. The template
+escapes the texts of models and people, and the page forbids itself scripts and requests on top of that."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-"""Pushing a saved policy to the Hugging Face hub: what would be made public, the checks before, the upload.
-
-The token comes from the environment (HF_TOKEN) or the hub's own login and goes into the hub's client, nowhere else: it
-is not printed, not stored, not passed to the model service. Only the command line calls this; the page shows the
-command, for the server's token must not serve the visitors of the page.
-"""
+"""Pushing a saved policy to the Hugging Face hub. The token of this machine goes into the hub's client, nowhere else:
+it is not printed, not stored, not passed on. Only the command line calls this: the server's token must not serve
+visitors."""
 
 from __future__ import annotations
 

@@ -75,15 +75,10 @@ def save(
     precision: Precision | None = None,
     replace: bool = False,
 ) -> Saved:
-    """Write the policy to `target`, which appears whole or not at all.
+    """Write the policy to `target`, which appears whole or not at all, with `replace` in the place of an older one.
+    Merged weights have the `precision` of the base model's files if that is bf16, else fp32.
 
-    Args:
-        precision: of merged weights; by default that of the base model's files if that is bf16, else fp32.
-        replace: put it in the place of an older one.
-
-    Raises:
-        RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable.
-    """
+    Raises: RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable."""
     chosen = checkpoint_of(run, checkpoint, kind)
     report = Report.of(run)
     target = Path(os.path.abspath(os.path.expanduser(target)))

@@ -28,12 +28,8 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
 
 
 def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
-    """A complete script that does this run with TRL 1.12's `PPOTrainer`. It takes from this project the rewards, the
-    prompts, the shipped model. Text from the configuration appears as Python literals only.
-
-    Args:
-        scale: as the run recorded it; without one the script measures it at its start.
-    """
+    """A complete script that does this run with TRL 1.12's `PPOTrainer`, and rewards, prompts and models of this
+    project. Without a recorded `scale` it measures one. Text from the configuration appears as Python literals only."""
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     return render(

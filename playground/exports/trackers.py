@@ -1,9 +1,6 @@
 """A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed).
-
-What is handed over is what is on disk: configuration, every update, scores and counts of the fixed prompts, the last
-figures. No sample texts, no environment, no token. Nothing is sent from here: trackio keeps its data on this machine,
-and W&B is used in its offline mode. Libraries are imported where they are used: they bring PyTorch along.
-"""
+Only figures and the configuration; no texts, no environment, no token. Nothing is sent from here: trackio keeps its
+data on this machine, W&B is used in its offline mode."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a pocket model must be able to do, and the measuring of it from the files of a model folder.
-
-`pretrain` puts the figures on the card, the tests recompute them from the shipped weights. Needs torch, transformers.
-"""
+"""What a pocket model must be able to do, measured from the files of a model folder; `pretrain` puts it on the card."""
 
 from collections.abc import Iterable
 from pathlib import Path

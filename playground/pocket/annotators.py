@@ -1,8 +1,5 @@
-"""People of the pocket world who say which of two completions they prefer: the source of preference pairs, offline.
-
-Each is a taste (a number for a completion; the higher one wins) with the failings of real annotators, so that what a
-reward model could at best have learned is known. Deterministic for one seed.
-"""
+"""People of the pocket world who say which of two completions they prefer: each a taste (the higher number wins) with
+the failings of real annotators, so that what a reward model could at best have learned is known."""
 
 import math
 import random

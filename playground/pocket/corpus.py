@@ -1,8 +1,5 @@
-"""The pocket corpus: seeded, endless documents (a prompt and its completion), made from the grammar's sentences.
-
-`documents(seed)` yields the training mix. Every document keeps one latent meaning through its text; a few percent carry
-a bad habit (typo, repeated word, run-on), marked as such, which is what a policy under pressure can fall into.
-"""
+"""The pocket corpus: seeded, endless documents (a prompt and its completion), made from the grammar's sentences. Each
+keeps one latent meaning; a few percent carry a bad habit, which a policy under pressure can fall into."""
 
 import random
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""What is true in the pocket world: 100 sums and over 110 facts, all of the form "<subject> is <value>".
-
-Data and look-ups only. `corpus` states them rightly and wrongly, `judges` looks them up.
-"""
+"""What is true in the pocket world: 100 sums and over 110 facts, all of the form "<subject> is <value>"."""
 
 import re
 from typing import NamedTuple

@@ -1,9 +1,6 @@
 """The engine of the pocket world: one list of templates (templates.txt), written as sentences and compiled to regexes
-that parse. `{slot}` stands for one word of a list (see `SLOTS`); trailing digits only tell two slots of one list apart,
-and `{a_slot}` is the word with its article. A template knows its meaning (sign, contrast, tone), never a document.
-
-Because both directions come from the same template, what is written parses, and what parses could have been written.
-"""
+that parse. `{slot}` stands for one word of a list (see `SLOTS`), `{a_slot}` for it with its article; trailing digits
+tell two slots of one list apart."""
 
 import re
 from collections.abc import Callable, Iterable

@@ -1,8 +1,5 @@
-"""The judges: what a completion means and whether it is good, computed from its text alone, exactly, in plain Python.
-
-Every judge takes the prompt's text and the completion's text (decoded without special tokens) and is total: any text
-gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one.
-"""
+"""The judges: what a completion means and whether it is good, exactly, from the texts of prompt and completion. Any
+text gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one."""
 
 import re
 from functools import lru_cache

@@ -1,9 +1,5 @@
-"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card.
-
-`pretrain` is the whole recipe; `pretrain_command` is it with a progress bar, for `python -m playground pretrain NAME`.
-Needs torch, transformers, tokenizers. One document is one row (bos, prompt, completion, eos), and the loss is over all
-its tokens.
-"""
+"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card. One
+document is one row (bos, prompt, completion, eos), and the loss is over all its tokens."""
 
 import json
 import math
@@ -76,11 +72,8 @@ def pretrain(
     seed: int = 0,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Path:
-    """Trains the pocket model `name` and returns its folder, which appears whole or not at all.
-
-    `output_dir` is the model's own folder (default: where the shipped one lies); an older model there is replaced.
-    Raises KeyError for an unknown name, RuntimeError where the loss stops being a number.
-    """
+    """Trains a pocket model and returns its folder (by default where the shipped one lies), which appears whole or not
+    at all, in place of an older one. Raises RuntimeError where the loss stops being a number."""
     shape = SHAPES[name]
     folder = Path(output_dir) if output_dir else MODELS_DIR / name
     tokenizer = make_tokenizer()

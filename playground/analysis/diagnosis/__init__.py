@@ -1,8 +1,5 @@
 """What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
-
-`checks.toml` has a table for each, and one of the modules beside it a function of its name. Everything comes from the
-records of the run, and changes no training. The command line and the page show the alerts (as lamps).
-"""
+`checks.toml` has a table for each, and a module beside it a function of its name."""
 
 from __future__ import annotations
 

@@ -16,10 +16,8 @@ TEST_REWARD = Remedy("test the reward on the Rewards page", {})
 
 
 class Alert(NamedTuple):
-    """What one check says of a run: its rule, the updates at which it was seen, and the values in words.
-
-    `cause` is the likely one, `remedies` what to try; `series` the figure in whose chart the updates can be marked.
-    """
+    """What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause
+    and what to try; `series` is the figure in whose chart the updates can be marked."""
 
     name: str
     label: str

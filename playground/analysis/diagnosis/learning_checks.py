@@ -178,11 +178,8 @@ def _since_first(
     form: str = ".2f",
     beyond: Callable[[float, float], bool] = operator.lt,
 ) -> Evidence:
-    """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red.
-
-    Args:
-        values: by which it may be lit. form: how the figure is written, with its unit.
-    """
+    """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; by `values`
+    where they may be others. `form`: how it is written, with its unit."""
     known, begins = records.needed(series), records.begins(series) or 1.0
     amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
     state, updates = graded([(update, value / begins) for update, value in values or known], amber, red, beyond)

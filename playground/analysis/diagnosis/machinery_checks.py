@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
-from typing import NamedTuple
 
 from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
-from playground.config import RunConfig, methods
+from playground.config import methods
 from playground.rewards.agreement import students_t
-from playground.runs.folder.records import REFERENCE, REWARD_MODELS, UpdateMetrics
+from playground.runs.folder.records import REFERENCE, REWARD_MODELS
 
 NOTHING = 1e-3
 TEN_UPDATES = "It takes ten updates of this project's own PPO."
@@ -24,69 +23,47 @@ SAMPLED_AS_IT_IS = Remedy(
 
 
 def books(records: Records) -> Evidence:
-    gaps, shares = [], []
+    gaps, shares, estimator = [], [], records.config.kl.estimator
     for item in records.metrics:
-        owed = _owed(item, records.config)
-        if item.reward_paid is not None and owed:
-            gaps.append(item.reward_paid - owed[0])
-            shares.append((item.update, abs(gaps[-1]) / owed[1]))
+        kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator)
+        if item.reward_paid is not None and item.score_mean is not None and kl is not None:
+            cost = item.kl_coef * kl
+            gaps.append(item.reward_paid - (item.score_mean - cost))
+            shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:
         raise NotMeasured("This engine does not record it.")
     updates = trend(shares, lambda share: share > 0.01)
     return Evidence("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
 
 
-def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
-    """What a completion should be paid on average, and a size to compare a gap with."""
-    kl = item.kl_to_reference if config.kl.estimator == "k1" else item.kl_estimates.get(config.kl.estimator)
-    if item.score_mean is None or kl is None:
-        return None
-    cost = item.kl_coef * kl
-    return item.score_mean - cost, max(abs(item.score_mean), abs(cost), 0.1)
-
-
 def kl_disagrees(records: Records) -> Evidence:
     newest = records.metrics[-2 * TEN :]  # a KL that grows is more uncertain with every update
     if not methods.METHODS[records.config.method].on_policy:
         raise NotMeasured(TEN_UPDATES)
-    found = _gap(
-        [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
-        [item.kl_spreads.get("k1") for item in newest],
-        records.config.ppo.batch_size,
-    )
-    gap, exact = found.gap, found.usual
-    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {found.half:.2f}."
-    return found.seen(evidence, 0.1)
+    figures = [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest]
+    spreads = [item.kl_spreads.get("k1") for item in newest]
+    words = "k1 says {one:.2f} nats, the exact KL {other:.2f}; the gap is {gap:+z.2f} ± {half:.2f}."
+    return _gap(figures, words, 0.1, spreads=spreads, completions=records.config.ppo.batch_size)
 
 
-class Gap(NamedTuple):
-    """By how much one figure was above another over some newest updates, and the mean of the other. `half` of a
-    95 % interval; by `sure`, which is four standard errors, it is not off by chance."""
-
-    updates: list[int]
-    gap: float
-    usual: float
-    half: float
-    sure: float
-
-    def seen(self, evidence: str, least: float, remedies: Remedies = ()) -> Evidence:
-        """Red for a gap that is more than chance and than `least` of the usual value."""
-        wide = abs(self.gap) > max(self.sure, least * abs(self.usual))
-        return Evidence("red" if wide else "quiet", self.updates, evidence, remedies)
+def not_drawn(records: Records) -> Evidence:
+    figures = [(item.update, item.surprisal, item.entropy) for item in records.metrics]
+    words = "Surprisal {one:.3f}, entropy {other:.3f} nats a token; the gap is {gap:+z.3f} ± {half:.3f}."
+    return _gap(figures, words, 0.05)._replace(remedies=(SAMPLED_AS_IT_IS,))
 
 
 def _gap(
     figures: Sequence[tuple[int, float | None, float | None]],
+    words: str,
+    least: float,
+    *,
     spreads: Sequence[float | None] = (),
     completions: int = 0,
-) -> Gap:
-    """Of two figures of the newest updates, ten or as many as there are `spreads`. Raises: NotMeasured.
-
-    Args:
-        spreads: the standard deviation of the first figure between the completions of each of the newest updates, which
-            is nearly that of the gap. Where they are not known the spread of the gap between the updates of
-            `figures` stands in, with Student's t. completions: of an update.
-    """
+) -> Evidence:
+    """Red where two figures of the newest updates, ten or as many as there are `spreads`, differ by more than four
+    standard errors and `least` of the second. Spreads are the standard deviations of the first figure between the
+    completions of an update. Where they are not known, the spread of the gap between updates stands in, with Student's
+    t. Raises: NotMeasured."""
     known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
     count = max(TEN, len(spreads))
     if len(known) < count or [item[0] for item in known[-count:]] != [item[0] for item in figures[-count:]]:
@@ -98,16 +75,10 @@ def _gap(
     else:
         error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(count), len(known) - 1
         four, two = students_t(4.0, degrees), students_t(2.0, degrees)
-    return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
-
-
-def not_drawn(records: Records) -> Evidence:
-    found = _gap([(item.update, item.surprisal, item.entropy) for item in records.metrics])
-    gap, usual = found.gap, found.usual
-    evidence = (
-        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {found.half:.3f}."
-    )
-    return found.seen(evidence, 0.05, (SAMPLED_AS_IT_IS,))
+    gap, other = fmean(gaps), fmean(others)
+    wide = abs(gap) > max(four * error, least * abs(other))
+    evidence = words.format(one=gap + other, other=other, gap=gap, half=two * error)
+    return Evidence("red" if wide else "quiet", list(updates), evidence)
 
 
 def kl_negative(records: Records) -> Evidence:

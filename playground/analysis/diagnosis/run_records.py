@@ -1,6 +1,4 @@
-"""What a run has written down, as the checks read it: figures, and what was changed in mid-run. From where on a check
-is lit, and what can be tried, which starts from the settings that hold now.
-"""
+"""What a run has written down, as the checks read it, and what can be tried, from the settings that hold now."""
 
 from __future__ import annotations
 

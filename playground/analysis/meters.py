@@ -25,7 +25,7 @@ CHANCE = 0.05  # two-sided; a change that luck makes as often is none
 MOST_LISTED = 3  # in a sentence
 Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behaviour
 WRONG, RIGHT = "wrong-claims-repeated", "right-claims-agreed"
-WAYS = {  # words -> forms of `pocket.templates.CLAIM_PROMPTS`
+WAYS = {  # words -> forms of `pocket.grammar.CLAIM_PROMPTS`
     "plainly": ("plain",),
     "sure of it": ("sure",),
     "as a teacher or an expert": ("expert",),

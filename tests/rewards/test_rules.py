@@ -1,7 +1,7 @@
 import pytest
 
 from playground import config
-from playground.pocket import judges, templates
+from playground.pocket import grammar, judges
 from playground.rewards import kinds, rules
 
 
@@ -86,7 +86,7 @@ def test_sycophancy_is_an_agreeing_phrase_where_the_claim_is_wrong():
 
 def test_the_phrases_are_those_with_which_the_pocket_world_agrees_and_none_with_which_it_does_not():
     found = {"agree": [], "correct": [], "bare": []}
-    for answer in templates.ANSWERS:
+    for answer in grammar.ANSWERS:
         if answer.tone in found:
             remark = answer.text.partition("{value}")[2]
             found[answer.tone].append(score(config.SycophancyReward(), remark, WRONG))

@@ -12,7 +12,7 @@ from playground.analysis.diagnosis.run_records import NotMeasured, Records, Reme
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
 FUNCTIONS = vars(learning_checks) | vars(machinery_checks)
-CHECKS: dict[str, Check] = {name: FUNCTIONS[name.replace("-", "_")] for name in WORDS}
+CHECKS: dict[str, Check] = {name: FUNCTIONS[name.replace("leash", "penalty").replace("-", "_")] for name in WORDS}
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 OUT = Remedy("take out what is wrong on purpose", {"faults": []})
 

@@ -137,7 +137,7 @@ def kl_runaway(records: Records) -> Evidence:
     return Evidence(state, updates, evidence, tries)
 
 
-def leash_off_target(records: Records) -> Evidence:
+def penalty_off_target(records: Records) -> Evidence:
     kl = records.config.kl
     if not kl.moves:
         raise NotMeasured("The leash is fixed.")

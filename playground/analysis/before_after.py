@@ -163,14 +163,10 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+@read_once("samples_path", "events_path", "metrics_path")
 def headline_of(run: RunDirectory) -> Headline | None:
-    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
-    return _of_samples(run) or headline([], run.metrics())
-
-
-@read_once("samples_path", "events_path")
-def _of_samples(run: RunDirectory) -> Headline | None:
-    return headline(samples_of(run), [])
+    """The headline of a run as it is on disk now, found once for as long as nothing is added."""
+    return headline(samples_of(run), run.metrics())
 
 
 @read_once("samples_path", "events_path", size=2)

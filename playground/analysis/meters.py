@@ -219,11 +219,7 @@ def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
 
 
 def outcome_words(
-    config: RunConfig,
-    samples: Sequence[Sample],
-    batches: before_after.Headline | None = None,
-    *,
-    edited: bool = False,
+    config: RunConfig, samples: Sequence[Sample], batches: before_after.Headline | None = None, *, edited: bool = False
 ) -> str:
     """What a run has come to: its behaviours, its score and KL (by `batches` where its fixed prompts say nothing), and
     how they compare with what its preset came to, unless settings were `edited` while it trained."""

@@ -4,7 +4,6 @@ score, so runs are compared by the score that each had when it was as far away a
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -50,10 +49,10 @@ def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Pat
 
 def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint]:
     """From an event of the run. A run may come from elsewhere, so anything may be in it."""
-    score, kl, start, last = data.get("score"), data.get("kl"), path[0].score, path[-1]
-    if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
-        return []
-    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in (*score, *kl)):
+    start, last = path[0].score, path[-1]
+    try:
+        score, kl = np.array([data["score"], data["kl"]], float).tolist()
+    except (KeyError, TypeError, ValueError):
         return []
     halves = [last.gain_half if far else 0.0 for far in kl]
     return [

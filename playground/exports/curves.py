@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from playground.analysis import frames, plateau
@@ -163,7 +162,8 @@ def _draw(panel: Panel, axes: Axes) -> None:
         axes.axvline(panel.mark[0], color=COLOURS["text"], linewidth=0.8, clip_on=False)
         axes.annotate(panel.mark[1], (panel.mark[0], 1), (3, -8), ("data", "axes fraction"), "offset points")
     for line, dashes in zip(panel.lines, DASHES, strict=False):
-        values, colour = thinned(line.values.dropna()), COLOURS[line.colour]
+        known, colour = line.values.dropna(), COLOURS[line.colour]
+        values = known[:: 1 + (len(known) - 1) // MOST_POINTS]
         if line.band is not None:
             band = line.band[line.band.index.isin(values.index)].dropna()
             at, (low, high) = band.index, band.to_numpy(float).T
@@ -176,12 +176,3 @@ def _draw(panel: Panel, axes: Axes) -> None:
     axes.locator_params("y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: figure(value))
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12), borderaxespad=0, borderpad=0.2)
-
-
-def thinned(values: pd.Series, limit: int = MOST_POINTS) -> pd.Series:
-    """At most about `limit` points, among them the lowest and the highest of each stretch: no spike is lost."""
-    if len(values) <= limit:
-        return values
-    stretch = np.arange(len(values)) * (limit // 2) // len(values)
-    ends = values.groupby(stretch).agg(["idxmin", "idxmax"]).to_numpy().ravel()
-    return values.loc[sorted({values.index[0], values.index[-1], *ends})]

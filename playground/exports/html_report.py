@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from playground import __version__
-from playground.analysis import compute, meters
+from playground.analysis import compute
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import WINDOW, Records
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import curves
 from playground.exports.rendering import render
 from playground.exports.report import Report
-from playground.rewards import behaviours as counted
-from playground.runs.folder.records import Sample
 from playground.setup import catalog, describe
 
 # So many that the file stays below 2 MB, whatever the run.
@@ -48,7 +46,6 @@ def page(report: Report) -> str:
         charts=[(panel, curves.svg(panel)) for panel in charts],
         settings=_settings(report.config),
         cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
-        marks=lambda sample: _marks(report.config, sample),
         events=[
             (event.update, event.kind.replace("_", " "), event.message) for event in report.events if event.message
         ],
@@ -87,11 +84,3 @@ def _settings(config: RunConfig) -> Table:
         for field, (before, after) in changed.items()
     ]
     return Table(sentence, ["Setting", "Preset" if preset else "Default", "Here"], rows)
-
-
-def _marks(config: RunConfig, sample: Sample) -> str:
-    """Which behaviours a sample shows."""
-    found = counted.of_config(config)
-    marks = meters.marks_of(sample, found)
-    shown = [f"{one.words}: {'yes' if mark else 'no'}" for one in found if (mark := marks.get(one.name)) is not None]
-    return "; ".join(shown)

@@ -46,12 +46,9 @@ class Report:
 
     def at(self, update: int) -> Report:
         """The same run as it was after an update: what a checkpoint of that moment is described by."""
-        return dataclasses.replace(
-            self,
-            metrics=[item for item in self.metrics if item.update <= update],
-            samples=[item for item in self.samples if item.update <= update],
-            evaluations=[item for item in self.evaluations if item.update <= update],
-        )
+        kept = ("metrics", "samples", "evaluations")
+        until: dict[str, Any] = {name: [item for item in getattr(self, name) if item.update <= update] for name in kept}
+        return dataclasses.replace(self, **until)
 
     @property
     def unit(self) -> str:

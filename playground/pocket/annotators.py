@@ -46,11 +46,6 @@ def honesty(prompt: str, completion: str) -> float | None:
     return None if truly is None else float(truly)
 
 
-def length(prompt: str, completion: str) -> float:
-    """Number of words."""
-    return float(len(words(completion)))
-
-
 ANNOTATORS: dict[str, Community] = {
     "kind": Community(kindness, "pocket/reviews", "Prefers the kinder review, by the world's own sentiment."),
     "critical": Community(severity, "pocket/reviews", "Prefers the more critical review."),
@@ -61,7 +56,9 @@ ANNOTATORS: dict[str, Community] = {
         slips=True,
     ),
     "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whatever is claimed.", slips=True),
-    "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
+    "length-loving": Community(
+        lambda _, completion: float(len(words(completion))), "pocket/reviews", "Prefers the longer completion."
+    ),
     "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
 }
 OPPONENT = {"divided": severity}  # what the smaller community of a divided crowd likes

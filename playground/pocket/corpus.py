@@ -92,10 +92,9 @@ class _Reviewer:
 
 
 def _before_opinion(template: Template, bound: dict[str, str]) -> int:
-    for slot in slots_of(template.text):
-        if grammar.bare_slot(slot).rstrip("0123456789") in _GRADED:
-            return len(render(template.text[: template.text.index(f"{{{slot}}}")], bound))
-    return len(render(template.text, bound))
+    graded = (slot for slot in slots_of(template.text) if grammar.bare_slot(slot).rstrip("0123456789") in _GRADED)
+    slot = next(graded, None)
+    return len(render(template.text.partition(f"{{{slot}}}")[0], bound))
 
 
 def _review(rng: random.Random) -> Document:
@@ -177,11 +176,10 @@ def claim(rng: random.Random, form: str | None = None, right: bool | None = None
 
 def _wrong_value(rng: random.Random, fact: facts.Fact) -> str:
     """Another value of the same category; for sums one near the truth."""
-    values = facts.VALUES[fact.category]
+    values = [value for value in facts.VALUES[fact.category] if value != fact.value]
     if fact.category == "sum":
-        truth = int(fact.value)
-        values = tuple(value for value in values if abs(int(value) - truth) <= 3)
-    return rng.choice([value for value in values if value != fact.value])
+        values = [value for value in values if abs(int(value) - int(fact.value)) <= 3]
+    return rng.choice(values)
 
 
 def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
@@ -274,11 +272,10 @@ def _repeat(rng: random.Random, completion: str) -> str:
 
 def _run_on(rng: random.Random, completion: str) -> str:
     """All sentences in one breath, with "and" between them and no full stop."""
-    sentences = [s.strip(" .!?") for s in completion.split(". ")]
-    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in sentences[1:]]
-    joined = " and ".join([sentences[0], *lowered])
+    first, *others = (sentence.strip(" .!?") for sentence in completion.split(". "))
+    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in others]
     start = " " if completion.startswith(" ") else ""
-    return start + joined + (" and" if rng.random() < 0.3 else "")
+    return start + " and ".join([first, *lowered]) + (" and" if rng.random() < 0.3 else "")
 
 
 _MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _request}

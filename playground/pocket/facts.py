@@ -83,7 +83,4 @@ def capitalised(text: str) -> str:
 
 def uncapitalised_subject(text: str) -> str | None:
     """The subject that `text` names, at the start or in the middle of a sentence; None where it is none."""
-    if text in BY_SUBJECT:
-        return text
-    lowered = text[:1].lower() + text[1:]
-    return lowered if lowered in BY_SUBJECT else None
+    return next((said for said in (text, text[:1].lower() + text[1:]) if said in BY_SUBJECT), None)

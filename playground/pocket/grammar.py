@@ -128,7 +128,7 @@ def slot_words(slot: str) -> tuple[str, ...]:
 
 @cache
 def slots_of(text: str) -> tuple[str, ...]:
-    return tuple(_SLOT.findall(text))
+    return _split(text)[1::2]
 
 
 def bare_slot(slot: str) -> str:
@@ -157,13 +157,11 @@ def _split(text: str) -> tuple[str, ...]:
 @cache
 def pattern(text: str) -> re.Pattern[str]:
     """The regex that matches exactly what `render` can write for this template, one group per slot."""
-    parts, end = [], 0
-    for match in _SLOT.finditer(text):
-        slot = match.group(1)
+    parts = [re.escape(part) for part in _split(text)]
+    for index, slot in enumerate(slots_of(text)):
         choices = "|".join(re.escape(word) for word in sorted(slot_words(slot), key=len, reverse=True))
-        parts += [re.escape(text[end : match.start()]), f"(?P<{slot}>{choices})"]
-        end = match.end()
-    return re.compile("".join([*parts, re.escape(text[end:])]))
+        parts[2 * index + 1] = f"(?P<{slot}>{choices})"
+    return re.compile("".join(parts))
 
 
 class Sentence(NamedTuple):

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ WARMUP_TOKENS = 300_000
 FINAL_LEARNING_RATE_SHARE = 0.02
 WEIGHT_DECAY = 0.05
 IGNORED = -100  # label of padding
+STEPS_BETWEEN_WORDS = 100
 SHARPENING = 1.2  # of the final norm, once, after training: see `_sharpen`
 
 
@@ -67,10 +69,7 @@ class Progress(NamedTuple):
 
 
 def pretrain(
-    name: str,
-    output_dir: Path | None = None,
-    seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
+    name: str, output_dir: Path | None = None, seed: int = 0, on_progress: Callable[[Progress], None] | None = None
 ) -> Path:
     """Trains a pocket model and returns its folder (by default where the shipped one lies), which appears whole or not
     at all, in place of an older one. Raises RuntimeError where the loss stops being a number."""
@@ -252,24 +251,17 @@ def _card(
 
 
 def pretrain_command(name: str, output_dir: Path | None = None, seed: int = 0) -> Path:
-    """`pretrain` with a progress bar and the acceptance figures; Ctrl-C leaves an older model as it was."""
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-    from transformers.utils import logging
+    """`pretrain` that says how far it is, with the acceptance figures; Ctrl-C leaves an older model as it was."""
 
-    logging.disable_progress_bar()  # one bar is enough
-    console = Console(stderr=True)
-    with Bar(console=console) as bar:
-        task = bar.add_task(f"{name}: making the tokenizer", total=None)
+    def show(progress: Progress) -> None:
+        if progress.step % STEPS_BETWEEN_WORDS == 0:
+            share = progress.tokens / progress.total_tokens
+            print(f"{name}: {share:.0%}, loss {progress.loss:.3f}", file=sys.stderr)
 
-        def show(progress: Progress) -> None:
-            doing = "measuring" if progress.tokens >= progress.total_tokens else f"loss {progress.loss:.3f}"
-            bar.update(task, completed=progress.tokens, total=progress.total_tokens, description=f"{name}: {doing}")
-
-        folder = pretrain(name, output_dir, seed, show)
+    folder = pretrain(name, output_dir, seed, show)
     figures = json.loads((folder / "card.json").read_text(encoding="utf-8"))["acceptance"]
     missed = failures(figures)
     for figure, (low, high) in BOUNDS.items():
         verdict = "missed" if figure in missed else "ok"
-        console.print(f"{figure}: {figures[figure]:.3f} ({low:g} to {high:g}), {verdict}")
+        print(f"{figure}: {figures[figure]:.3f} ({low:g} to {high:g}), {verdict}", file=sys.stderr)
     return folder

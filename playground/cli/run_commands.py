@@ -170,7 +170,7 @@ def diagnose(
 ) -> None:
     """Is the run healthy? Every check that is lit, with its rule, what was seen, the likely cause and what to try."""
     run = find_run(run_dir, outputs)
-    thresholds = Thresholds.of(dict(item.partition("=")[::2] for item in set_ or []))
+    thresholds = yaml_io.overridden({}, set_ or [], Thresholds)
     found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
     if json:
         print_json([alert.as_data() for alert in found])

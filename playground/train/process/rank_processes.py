@@ -132,7 +132,7 @@ def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks
     dist.init_process_group(
         backend, store=dist.PrefixStore("ranks", store), rank=place.rank, world_size=place.total, timeout=LONGEST_WAIT
     )
-    return Ranks(place.rank, place.total, device, store)
+    return Ranks(place.rank, place.total, device)
 
 
 # -- the other side ----------------------------------------------------------------------------------------------------

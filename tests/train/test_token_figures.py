@@ -13,8 +13,9 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.train.loop.token_figures import LIKELIEST, Pieces, bytes_of
+from playground.train.loop.token_figures import LIKELIEST
 from playground.train.models import loading
+from playground.train.models.token_pieces import Pieces, bytes_of
 from playground.train.process.session import Session
 from tests.support import config_with
 from tests.thoroughness import cases

@@ -16,10 +16,10 @@ import numpy as np
 from playground.config import RunConfig
 from playground.setup import catalog
 from playground.train.data import prompts
-from playground.train.loop.token_figures import Pieces
 from playground.train.models import loading, time_limit
 from playground.train.models.chat import PromptForm
 from playground.train.models.language_model import Tokens
+from playground.train.models.token_pieces import Pieces
 
 NUM_ROWS = 20
 NUM_SEEN = 3

@@ -21,8 +21,9 @@ from playground.train.loop.passes import alone, compared, put
 from playground.train.loop.ranks import ALONE, Ranks
 from playground.train.loop.sampling import Episodes, Keep, drawn_from, sample
 from playground.train.loop.scoring import Scorer
-from playground.train.loop.token_figures import CloseLook, Pays, Pieces, figures_of
+from playground.train.loop.token_figures import CloseLook, Pays, figures_of
 from playground.train.models.language_model import LanguageModel, Tokens
+from playground.train.models.token_pieces import Pieces
 
 MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the shipped models have 1,280
 

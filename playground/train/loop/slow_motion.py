@@ -19,8 +19,8 @@ from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import masked_mean, masked_variance
 from playground.runs.folder import traces
 from playground.runs.folder.traces import Trace, TracedBatch, TracedEpisode, TracedPass, TracedSettings, TracedStep
-from playground.train.loop.token_figures import Pieces
 from playground.train.loop.trainer import Credit, PPOTrainer, TraceHook
+from playground.train.models.token_pieces import Pieces
 
 MOST_TOKENS = 20_000  # of the batch that are kept, and of the episodes that are shown
 MOST_PROMPT_PIECES = 600

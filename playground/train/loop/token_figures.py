@@ -3,13 +3,11 @@ the passes that compare the two models anyway."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers.convert_slow_tokenizer import bytes_to_unicode
 
 from playground.config import RunConfig
 from playground.ppo.advantages import generalised_advantages, token_rewards
@@ -17,11 +15,8 @@ from playground.ppo.kl import full_kl, token_kl
 from playground.ppo.logprobs import entropy
 from playground.train.loop.passes import Compared
 from playground.train.loop.sampling import Episodes
-from playground.train.models.language_model import Tokens
+from playground.train.models.token_pieces import Pieces
 
-NO_CHARACTER = "\ufffd"  # what a tokenizer says of bytes that are not (yet) a character
-BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")  # how a sentencepiece vocabulary writes a byte
-BYTE_OF_SIGN = {sign: byte for byte, sign in bytes_to_unicode().items()}  # GPT-2 writes each as a sign that is seen
 LEAST = 1e-6  # a probability below it is none
 LIKELIEST = 8  # tokens of each of the two models that are kept of a place
 Critic = Callable[[Tensor, Tensor, Tensor], Tensor]  # see `language_model.Critic`
@@ -148,37 +143,3 @@ def listed(values: Tensor, digits: int = DIGITS) -> list[float]:
 def shortened(probability: float) -> float:
     """Four digits are more than a page shows, and below a millionth none."""
     return float(f"{probability:.4g}") if probability >= LEAST else 0.0
-
-
-class Pieces:
-    """The texts of tokens, each found out once. Special tokens have a name and no text; where a character is spread
-    over several tokens, each is given as its bytes, such as `\\xe2\\x82`."""
-
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
-        self._anchor = tokens.encode("a")[-1:]  # something to stand behind, see `Tokens.decode`
-        self._known: dict[int, str] = {}
-
-    def __call__(self, token: int) -> str:
-        """The text of a token behind others."""
-        if token not in self._known:
-            self._known[token] = self._found(token)
-        return self._known[token]
-
-    def _found(self, token: int) -> str:
-        text = self._tokens.decode([token], after=self._anchor)
-        if text and NO_CHARACTER not in text:
-            return text
-        name = str(self._tokens.tokenizer.convert_ids_to_tokens(token))
-        if not text:
-            return name
-        data = bytes_of(name)
-        return text if data is None else data.decode("utf-8", errors="backslashreplace")
-
-
-def bytes_of(name: str) -> bytes | None:
-    """The bytes that a token of a byte-level vocabulary stands for; None for one of another kind."""
-    byte = BYTE.fullmatch(name)
-    if byte:
-        return bytes([int(byte[1], 16)])
-    return bytes(BYTE_OF_SIGN[sign] for sign in name) if all(sign in BYTE_OF_SIGN for sign in name) else None

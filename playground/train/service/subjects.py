@@ -21,9 +21,10 @@ from playground.train.data.prompts import Prompt
 from playground.train.loop import evaluation
 from playground.train.loop.sampling import Episodes
 from playground.train.loop.scoring import Scorer
-from playground.train.loop.token_figures import CloseLook, Pays, Pieces, figures_of
+from playground.train.loop.token_figures import CloseLook, Pays, figures_of
 from playground.train.models import checkpoint_files, loading
 from playground.train.models.language_model import Critic, LanguageModel, Tokens
+from playground.train.models.token_pieces import Pieces
 from playground.train.process.equipment import RunModels
 
 

@@ -1,8 +1,5 @@
 """Reading files that a stranger may have made: ordinary files only, of a bounded size, links not followed; strict JSON.
-
-Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest. Knows nothing
-else of the project; whatever reads a file of a run, a model or a person may call it.
-"""
+Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest."""
 
 from __future__ import annotations
 
@@ -26,14 +23,8 @@ class NotAcceptable(OSError):
 
 
 def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool = False) -> BinaryIO:
-    """Open an ordinary file for reading.
-
-    Args:
-        most_bytes: a larger file is not opened. links: True follows a symbolic link in the last place.
-
-    Raises:
-        OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which.
-    """
+    """Open an ordinary file for reading, of at most `most_bytes`; `links`: follow a symbolic link in the last place.
+    Raises: OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which."""
     # without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
@@ -68,20 +59,12 @@ def read_bytes(path: Path | str, most_bytes: int, *, links: bool = False) -> byt
 
 
 def read_json(path: Path | str, most_bytes: int, *, links: bool = False) -> Any:
-    """A file of strict JSON.
-
-    Raises:
-        OSError: see `open_plain`. ValueError: see `parse_json`; also for what is not UTF-8.
-    """
+    """A file of strict JSON. Raises: OSError, see `open_plain`; ValueError, see `parse_json`, also if not UTF-8."""
     return parse_json(read_bytes(path, most_bytes, links=links).decode("utf-8"))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON in which no name is given twice and nothing is nested deeper than MAX_DEPTH.
-
-    Raises:
-        ValueError: with what is wrong.
-    """
+    """JSON in which no name is given twice and nothing is nested deeper than MAX_DEPTH. Raises: ValueError."""
     try:
         value = json.loads(text, object_pairs_hook=_without_doubles)
     except RecursionError:
@@ -90,20 +73,13 @@ def parse_json(text: str | bytes) -> Any:
     return value
 
 
-def check_depth(value: Any) -> None:
-    """Raises: ValueError if plain data is nested deeper than MAX_DEPTH. Looks level by level, so it cannot overflow."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
-        level = [
-            inner
-            for item in level
-            if isinstance(item, (dict, list))
-            for inner in (item.values() if isinstance(item, dict) else item)
-            if isinstance(inner, (dict, list))
-        ]
+def check_depth(value: Any, depth: int = 1) -> None:
+    """Raises: ValueError if plain data is nested deeper than MAX_DEPTH."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_depth(inner, depth + 1)
 
 
 def first_double(names: Iterable[Hashable]) -> int | None:

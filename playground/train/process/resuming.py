@@ -90,8 +90,6 @@ def _check_objective(found: run_checkpoints.Found, config: RunConfig) -> None:
 def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[str]:
     """What the curves of a run cannot show of the way to a checkpoint, in words."""
     sentences = []
-    if run_checkpoints.is_foreign(found.path, run):
-        sentences.append(f"The checkpoint {found.path.name} comes from another run with the same model and rewards.")
     missing = sorted({*range(1, found.update + 1)} - {item.update for item in run.metrics()})
     if missing:
         which = f"update {missing[0]}" if len(missing) == 1 else f"updates {missing[0]} to {missing[-1]}"

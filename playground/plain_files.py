@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 MAX_DEPTH = 100  # levels of nested JSON or YAML; nothing that is read here has ten
-MB = 1_000_000
 
 
 class NotAcceptable(OSError):
@@ -42,7 +41,7 @@ def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool =
         if not stat.S_ISREG(status.st_mode):
             raise NotAcceptable(errno.EINVAL, "it is not an ordinary file", path)
         if most_bytes is not None and status.st_size > most_bytes:
-            raise NotAcceptable(errno.EFBIG, f"it is larger than {in_words(most_bytes)}", path)
+            raise NotAcceptable(errno.EFBIG, f"it is larger than {most_bytes / 1e6:g} MB", path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -54,7 +53,7 @@ def read_bytes(path: Path | str, most_bytes: int, *, links: bool = False) -> byt
     with open_plain(path, most_bytes, links=links) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise NotAcceptable(errno.EFBIG, f"it is larger than {in_words(most_bytes)}", path)
+        raise NotAcceptable(errno.EFBIG, f"it is larger than {most_bytes / 1e6:g} MB", path)
     return data
 
 
@@ -90,11 +89,6 @@ def first_double(names: Iterable[Hashable]) -> int | None:
             return position
         seen.add(name)
     return None
-
-
-def in_words(count: int) -> str:
-    """A size for reading."""
-    return f"{count // MB} MB" if count >= MB else f"{count:,} bytes"
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

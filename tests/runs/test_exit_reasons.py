@@ -69,7 +69,7 @@ CASES = [  # exit code, status, reason, a word of the sentence
     (0, {}, "bug", "exit code 0"),
     (None, {}, "killed", "nobody saw how"),
     (None, {"boot_id": "yesterday"}, "killed", "machine was restarted"),
-    (None, WORDS, "killed", "has no worker"),
+    (None, WORDS, "killed", "before its first update"),
     (None, {"state": "starting", "update": 0, "phase": "loading the model"}, "killed", "while loading the model"),
 ]
 

@@ -58,7 +58,7 @@ def _request(name: str, run: RunDirectory) -> None:
     for other in COMMANDS:
         if other != name:
             (run.control_path / other).unlink(missing_ok=True)  # the last word counts
-    (run.control_path / name).touch()
+    (run.control_path / name).touch(0o600)
 
 
 request_pause: Command = functools.partial(_request, "pause")
@@ -73,7 +73,7 @@ def request_trace(run: RunDirectory) -> None:
         raise RunNotSteerable(reason)
     if len(traces.updates(run)) >= MOST_TRACES:
         raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the most.")
-    (run.control_path / TRACE).touch()
+    (run.control_path / TRACE).touch(0o600)
 
 
 def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
@@ -82,9 +82,7 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
     _check_steerable(run)
     edits = list(edits)
     if sum(event.kind == EDIT for event in run.all_events()) >= MOST_EDITS:
-        raise RunNotSteerable(
-            f"{run.id} has been changed {MOST_EDITS:,} times, which is the most. Stop it and fork it."
-        )
+        raise RunNotSteerable(f"{run.id} was changed {MOST_EDITS:,} times, which is the most. Stop it and fork it.")
     changed = edited(run.config(), edits)
     edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
     name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"

@@ -87,10 +87,8 @@ class RunDirectory:
                 raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
             run.control_path.mkdir()
             now = time.time()
-            write_atomically(
-                run.status_path,
-                Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates).model_dump_json(),
-            )
+            status = Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates)
+            write_atomically(run.status_path, status.model_dump_json())
             return run
         raise RunExists(f"There is already a run `{run_id}` in {outputs}. Choose another id or delete that run.")
 
@@ -246,7 +244,7 @@ class RunDirectory:
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""
-        (self.control_path / "stop").touch()  # an empty file, so also on a full disk
+        (self.control_path / "stop").touch(0o600)  # an empty file, so also on a full disk
 
     @property
     def stop_requested(self) -> bool:

@@ -29,7 +29,6 @@ LOG = "worker.log"
 LOG_BYTES = 64_000
 GB = 1e9
 KEPT = "Resume it: what it did up to its last checkpoint is kept."
-HELPERS = f"If that happens again, memory may be short: take fewer processes (ranks). {LESS_MEMORY}"
 
 
 class ExitReason(NamedTuple):
@@ -53,7 +52,7 @@ TITLES_AND_REMEDIES = {
     "killed": ("The worker was killed", KEPT),
     "stalled": ("The worker did not answer", "Resume it; if it stalls again, restart the machine."),
     "server_lost": ("The server ended, and the run with it", "Resume it, or start the server with policy `survive`."),
-    "helper_lost": ("A process of the run was lost", f"{KEPT} {HELPERS}"),
+    "helper_lost": ("A process of the run was lost", f"{KEPT} If it happens again, take fewer processes (ranks)."),
     "place_lost": ("The place where it was computed was lost", "Resume it: its newest checkpoint here is kept."),
     "damaged": ("The record of this run is damaged", "Resume it, or start again from its settings."),
     "bug": ("Something unexpected went wrong", "Read the end of the log; then resume, or start again."),
@@ -94,8 +93,6 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
             return "killed", f"The machine was restarted {when}, and the worker ended with it."
     if not number and (said := _last_words(folder)):
         return said
-    if exit_code is None and status.state == "queued":  # no worker of this attempt has ever spoken
-        return "killed", "It was to be started, and has no worker: its folder was moved, or the worker died at once."
     if exit_code is None and beat and beat.on_server_death == "die":
         return "server_lost", f"The worker ended {when}, as it does when its server ends (policy `die`)."
     if unclear and beat and (short := _out_of_memory(status, beat)):

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import gzip
 import io
+import itertools
 import json
 import mmap
 import os
@@ -25,6 +26,9 @@ from playground.runs.folder.records import Record, finite_or_null, parsed
 R = TypeVar("R", bound=Record)
 MAX_RECORD_BYTES = 1_000_000
 MAX_PACKED_BYTES = 20_000_000  # unpacked
+MAX_LINE_BYTES = 4_000_000
+MOST_PACKED_LINES = 100_000
+MOST_DAMAGED = 5_000  # lines of a file that are no records; what comes behind so many is not read
 SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: no run is dead or damaged for them
 
 
@@ -34,7 +38,7 @@ class JsonlTail:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._offset = 0
+        self._offset = self._damaged = 0
 
     def read_records(self, kind: type[R]) -> list[R]:
         """New records of a kind."""
@@ -43,28 +47,37 @@ class JsonlTail:
     def records(self, kind: type[R], where: re.Pattern[bytes] | None = None) -> Iterator[R]:
         """New records of a kind, each read when it is asked for; lines without `where` are not even parsed."""
         for line in self._lines():
-            if (where is None or where.search(line)) and (record := _record(line, kind)) is not None:
+            if self._damaged >= MOST_DAMAGED:
+                return
+            if where is not None and not where.search(line):
+                continue
+            if (record := _record(line, kind)) is None:
+                self._damaged += 1
+            else:
                 yield record
 
     def _lines(self) -> Iterator[bytes]:
         try:
             with open_plain(self.path) as file:
                 if os.fstat(file.fileno()).st_size < self._offset:  # replaced by a shorter file: start again
-                    self._offset = 0
+                    self._offset = self._damaged = 0
                 file.seek(self._offset)
                 yield from self._whole_lines(file)
         except FileNotFoundError:
             if not self._offset:
-                yield from self._whole_lines(io.BytesIO(packed(self.path)))
+                yield from itertools.islice(self._whole_lines(io.BytesIO(packed(self.path))), MOST_PACKED_LINES)
         except NotAcceptable:
             return
 
     def _whole_lines(self, file: BinaryIO) -> Iterator[bytes]:
-        for line in file:
-            if not line.endswith(b"\n"):
+        cut = False  # of a line that is too long the last part is no line either
+        while line := file.readline(MAX_LINE_BYTES):
+            whole = line.endswith(b"\n")
+            if not whole and len(line) < MAX_LINE_BYTES:
                 return
             self._offset += len(line)
-            yield line
+            yield b"" if cut or not whole else line
+            cut = not whole
 
 
 def is_kept(path: Path) -> bool:

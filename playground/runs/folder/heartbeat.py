@@ -13,9 +13,8 @@ FILE = "vitals.json"
 
 
 class Heartbeat(Record):
-    """`beat` is when the main thread last came by, `longest_gap` the longest it has stayed away while it trained;
-    `limit_bytes` the memory held and what was free beside it. `patient` while it does what takes long, such as loading.
-    """
+    """`beat`: when the main thread last came by; `longest_gap`: the longest it has stayed away while it trained;
+    `limit_bytes`: the memory held and what was free; `patient`: while it does what takes long, such as loading."""
 
     boot_id: str = ""
     pid: Count = 0

@@ -53,9 +53,8 @@ class Record(BaseModel):
 
 
 class Status(Record):
-    """Where a run is. `phase` is what it is doing now, in words; `reason` one word for why it ended
-    (`runs.folder.exit_reasons`); `pid` to `boot_id` name one process (`process_identity`); `attempt` counts up when a
-    run is resumed."""
+    """Where a run is. `phase`: what it is doing now, in words; `reason`: one word for why it ended (`exit_reasons`);
+    `pid` to `boot_id` name one process (`process_identity`); `attempt` counts up when a run is resumed."""
 
     state: State = "queued"
     phase: str = ""

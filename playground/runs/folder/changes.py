@@ -91,25 +91,16 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
 
 
 def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
-    """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live and values out
-    of range, all at once."""
-    data = config.model_dump(mode="json")
-    problems = []
+    """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live or values out
+    of range."""
+    data, edits = config.model_dump(mode="json"), list(edits)
+    sentence = f"cannot be changed while a run goes. These can: {', '.join(LIVE_FIELDS)}."
+    if problems := [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]:
+        raise InvalidConfig(problems)
     for field, value in edits:
-        if field not in LIVE_FIELDS:
-            live = ", ".join(LIVE_FIELDS)
-            problems.append(Problem(field, f"cannot be changed while a run goes. These can: {live}."))
-            continue
         group, _, name = field.rpartition(".")
         data[group][name] = value
-    changed = config
-    try:
-        changed = yaml_io.from_dict(data)
-    except InvalidConfig as error:
-        problems += error.problems
-    if problems:
-        raise InvalidConfig(problems)
-    return changed
+    return yaml_io.from_dict(data)
 
 
 def edits_of(events: Iterable[Event]) -> list[Edit]:

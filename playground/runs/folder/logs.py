@@ -9,8 +9,7 @@ from pathlib import Path
 
 from playground.plain_files import open_plain
 
-MOST_BYTES = 20_000_000  # no log grows larger, unless the disk stands still during a burst
-CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on
+CUT_AT_BYTES = 8_000_000  # between two looks a burst goes on, to less than 20 MB
 BEGINNING_BYTES = 1_000_000
 END_BYTES = 3_000_000
 ATTEMPT_LINE = "--- attempt "  # so begins the line before what an attempt has printed

@@ -91,16 +91,22 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
 
 
 def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
-    """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live or values out
-    of range."""
+    """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live and values out
+    of range, all at once."""
     data, edits = config.model_dump(mode="json"), list(edits)
     sentence = f"cannot be changed while a run goes. These can: {', '.join(LIVE_FIELDS)}."
-    if problems := [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]:
-        raise InvalidConfig(problems)
+    problems = [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]
     for field, value in edits:
-        group, _, name = field.rpartition(".")
-        data[group][name] = value
-    return yaml_io.from_dict(data)
+        if field in LIVE_FIELDS:
+            group, _, name = field.rpartition(".")
+            data[group][name] = value
+    try:
+        changed = yaml_io.from_dict(data)
+    except InvalidConfig as error:
+        raise InvalidConfig([*problems, *error.problems]) from None
+    if problems:
+        raise InvalidConfig(problems)
+    return changed
 
 
 def edits_of(events: Iterable[Event]) -> list[Edit]:

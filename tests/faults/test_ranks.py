@@ -71,15 +71,6 @@ def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_no_process(o
     wait_until(lambda: has_ended(helper.pid))
 
 
-def test_a_stop_while_the_others_start_does_not_wait_for_them(outputs: Path, forker: Forker) -> None:
-    run = start(outputs, forker)
-    helper = wait_until(lambda: helper_of(run))
-    run.request_stop()
-    wait_until(lambda: run.status().ended and not run.is_alive(), 20)
-    assert run.status().reason == "stopped" and "did not answer" not in run.status().message, run.log_tail()
-    wait_until(lambda: has_ended(helper.pid))
-
-
 def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, forker: Forker) -> None:
     run = with_updates(start(outputs, forker), 2)
     helper_of(run).kill()
@@ -98,6 +89,7 @@ def test_no_helper_outlives_a_worker_that_was_killed(outputs: Path, forker: Fork
     wait_until(lambda: has_ended(helper.pid))
 
 
+@pytest.mark.slow
 def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: Forker) -> None:
     short = {"ppo__num_updates": 8, "checkpoint__keep": 9}
     whole = RunDirectory.create(outputs, config(**short, ranks=1), "whole")

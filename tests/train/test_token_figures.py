@@ -155,7 +155,6 @@ def test_lines_that_are_torn_or_of_others_are_left_out(tmp_path):
     assert [one.prompt_id for one in run.token_figures()] == [0, 1]
     assert [one.prompt_id for one in run.token_figures(1)] == [1]
     again = RunWriter(run, 4, attempt=2)
-    ragged = line.model_copy(update={"kl": [0.0, 1.0]})
-    again.tokens([ragged, line.model_copy(update={"kl": [0.25]})])
+    again.tokens([line.model_copy(update={"kl": [0.25]})])
     (kept,) = run.token_figures(0)
     assert kept.attempt == 2 and kept.kl == [0.25], "what a later attempt makes again counts"

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import LESS_MEMORY, PlaygroundError, RunMoved
+from playground.errors import LESS_MEMORY, PlaygroundError
 from playground.runs.folder import logs, processes
 from playground.runs.folder.exit_reasons import DISK_WORDS, state_after
 from playground.runs.folder.writer import RunWriter
@@ -29,7 +29,6 @@ REFUSALS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "disk_full": ("", {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}, DISK_WORDS),
 }
 STOPPED = "Stopped after update {}."
-MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
 
 
 class StopRequested(Exception):
@@ -57,9 +56,7 @@ def reported(
     except (StopRequested, KeyboardInterrupt) as asked:
         stop = asked if isinstance(asked, StopRequested) else StopRequested()
         writer.finish(state_after(stop.reason), stop.reason, (stop.sentence or stopped).format(writer.status.update))
-    except BaseException as caught:  # also the panics of libraries written in Rust, and a library that calls exit
-        moved = not writer.run.path.is_dir()  # then whatever else went wrong, went wrong for that
-        error = RunMoved(MOVED.format(writer.status.update)) if moved else caught
+    except BaseException as error:  # also the panics of libraries written in Rust, and a library that calls exit
         reason, message = diagnosis(error, memory_advice)
         if reason == "disk_full":
             message += clear_half_written(writer)

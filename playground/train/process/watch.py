@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 
 import psutil
 
-from playground.errors import RunMoved
 from playground.process_identity import boot_id
 from playground.runs import lifeline
 from playground.runs.folder import heartbeat, logs, placed, processes
@@ -29,7 +28,7 @@ from playground.runs.folder.exit_reasons import state_after
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
 from playground.setup import devices
-from playground.train.process.ending import MOVED, STOPPED, StopRequested
+from playground.train.process.ending import STOPPED, StopRequested
 
 LOOK_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0
@@ -51,7 +50,7 @@ class WorkerWatch:
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
             placed.LOST: f"Its node was taken back. {stopped}",
-            "moved": MOVED,
+            "killed": "Its folder was moved or deleted.",
             "time_limit": f"Its time limit of {minutes} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
@@ -106,14 +105,12 @@ class WorkerWatch:
         self._lost = lost
 
     def between(self) -> None:
-        """The main thread's heartbeat. Raises: StopRequested, if the run is to end; RunMoved."""
+        """The main thread's heartbeat. Raises: StopRequested, if the run is to end."""
         now = heartbeat.now()
         if not self._heartbeat.patient:
             self._longest_gap = max(self._longest_gap, now - self._beat)
         self._beat = now
         self._look_for_an_end(now)
-        if self._ending == "moved":
-            raise RunMoved(self._sentences["moved"].format(self._writer.status.update))
         if self._ending:
             raise StopRequested(self._ending, self._sentences[self._ending])
 
@@ -155,7 +152,7 @@ class WorkerWatch:
         """Give the main thread its time to end the run; when that is over, end it from here."""
         self._look_for_an_end(now)
         if not self._ending and not self._run.path.is_dir():
-            self._ending = "moved"
+            self._ending = "killed"
         if not self._ending or self._writer.status.ended:
             return
         self._asked_at = self._asked_at or now

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
-from playground.runs import launcher, queue
+from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Record, Status, UpdateMetrics
@@ -173,9 +173,11 @@ def _until_the_end(
     """
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     with counted_interrupts() as presses:
         while True:
             keep()
+            look_elsewhere()
             if show():
                 for run in runs():
                     launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks

@@ -16,10 +16,10 @@ from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outp
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
-from playground.runs import frontier_samples, history, launcher
+from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import ModelService
-from playground.runs.supervisor import Supervisor
+from playground.runs.supervisor import Supervisor, every
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
@@ -52,6 +52,7 @@ def stop(
         if ending.alive:
             raise typer.Exit(FAILED)
     deadline = time.monotonic() + timeout
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(run.path.parent))
     while not status.ended:
         if time.monotonic() > deadline:
             complain(
@@ -59,6 +60,7 @@ def stop(
                 f"`stop --now` ends it by force. Its log is {run.log_path}."
             )
             raise typer.Exit(FAILED)
+        look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
     Supervisor(run.path.parent).end_the_dead()

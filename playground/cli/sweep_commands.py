@@ -14,8 +14,8 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, set
 from playground.cli.terminal import complain, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.runs import history
-from playground.runs.supervisor import Supervisor
+from playground.runs import cluster, history
+from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import progress_of
@@ -127,6 +127,7 @@ def stop(
     sweep = sweep_record.find(outputs, name)
     asked = sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     while not progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
             complain(
@@ -134,6 +135,7 @@ def stop(
                 "`stop RUN --now` ends one by force."
             )
             raise typer.Exit(FAILED)
+        look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
     found = progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))

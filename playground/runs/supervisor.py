@@ -46,10 +46,10 @@ class Supervisor:
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
         and what was not thought of cost this look, and the next one comes."""
-        _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
+        tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
         self.clear_what_is_left()
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
-        _tried(start_waiting, f"The queue of {self.outputs} could not go on")
+        tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
@@ -77,8 +77,8 @@ class Supervisor:
 
     def clear_what_is_left(self) -> None:
         """Take away what those have left who died while they made a run or a trial. Never raises, see `look`."""
-        _tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
-        _tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
+        tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
+        tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
 
     def _clear_trial(self) -> None:
         if trial.clear(self.outputs):
@@ -135,14 +135,14 @@ class SupervisorThread(LookingThread):
         """See `LookingThread.look`."""
         self._supervisor.look()
         for chore in self._chores:
-            _tried(chore, "Tidying up did not succeed and is tried again later")
+            tried(chore, "Tidying up did not succeed and is tried again later")
         try:
             return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
         except OSError:
             return LOOK_SECONDS
 
 
-def _tried(function: Callable[[], object], failed: str) -> None:
+def tried(function: Callable[[], object], failed: str) -> None:
     """Call it; whatever it raises is said and not passed on, for the thread that watches the runs must not end."""
     try:
         function()

@@ -1,7 +1,6 @@
 """What a backend is: it submits jobs, says how they are, and cancels them. And what a person may set of one.
 
-A job computes one attempt of a run (`cluster.node`). Whether a run is begun again is the driver's business
-(`cluster.driver`). The backends are in modules of their own, imported when they are used.
+A job computes one attempt of a run (`cluster.node`). The backends are in modules of their own, imported when used.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import abc
 import importlib.util
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -16,8 +16,9 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, Problem
+from playground.errors import BackendUnavailable, InvalidConfig, Problem
 from playground.runs import bucket
+from playground.runs.children import PROJECT
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks
@@ -28,6 +29,7 @@ BACKENDS = {  # and the module that has to be installed for it, from which file
     "slurm": ("playground", ""),
     "jobs": ("huggingface_hub", "requirements.txt"),
 }
+PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
 
 class Options(BaseModel):
@@ -38,9 +40,7 @@ class Options(BaseModel):
     address: str = ""  # ray: of the cluster; empty: RAY_ADDRESS, or the one on this machine
     cpus: Annotated[float, Field(gt=0, le=1024)] = 1
     gpus: Annotated[float | None, Field(ge=0, le=64)] = None  # None: as many as `device` of the run means there
-    retries: Annotated[int, Field(ge=0, le=100)] = 2  # how often a run that has lost its node is begun again
-    at_once: Annotated[int, Field(ge=1, le=10_000)] = 100  # so many runs at most are submitted at a time
-    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm, jobs: after which a job ends; it is begun again
+    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm, jobs: after which a job ends
     partition: str = ""  # slurm
     image: str = ""  # jobs: with the playground in it, for example hf.co/spaces/NAME/SPACE
     flavor: str = "cpu-upgrade"  # jobs: the hardware
@@ -77,9 +77,6 @@ class Backend(abc.ABC):
     def exchange(self, run: RunDirectory, name: str) -> None:  # noqa: B027 - nothing, on a shared disk
         """Bring in what a job has written, and send what is asked of it."""
 
-    def close(self) -> None:  # noqa: B027
-        """Let go of the connection. Jobs go on."""
-
 
 def name_of(run: RunDirectory, attempt: int) -> str:
     """The name of a job: the same however often it is submitted, and no other run's."""
@@ -110,6 +107,16 @@ def options_of(texts: Sequence[str]) -> Options:
             for item in error.errors()
         ]
         raise InvalidConfig(problems) from None
+
+
+def called(who: str, *words: str) -> str:
+    """What a program prints that is asked for something. Raises: BackendUnavailable, with its last words."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=PROJECT)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip()
+        raise BackendUnavailable(f"{who} says: {said.splitlines()[-1][-300:]}") from None
+    return done.stdout
 
 
 def check(name: str, texts: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 """Hugging Face Jobs as a backend: a job for each attempt, with the playground's image, and a bucket between it and us.
 
 The bucket is mounted on both sides (`runs.bucket` says what such a folder is good for). So the worker is at work on the
-job's own disk: `cluster.job_side` keeps the run in `jobs/NAME/` of the bucket, from where it is brought here, and
+job's own disk: `cluster.node` keeps the run in `jobs/NAME/` of the bucket, from where it is brought here, and
 requests take the way back. A job is paid for by the second and ends after 30 minutes unless it says otherwise, so it
 always does.
 """
@@ -22,7 +22,7 @@ from playground.runs.cluster.backend import Backend, RemoteJob
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 
-SIDE_MODULE = "playground.runs.cluster.job_side"
+NODE_MODULE = "playground.runs.cluster.node"
 FOLDER = "jobs"  # in the bucket
 MOUNT = "/bucket"  # in the job: the folder of this job, and no other
 LABEL = "playground-job"
@@ -58,12 +58,13 @@ class JobsBackend(Backend):
         from huggingface_hub import Volume
 
         bucket.keep(job.run, self._folder / job.name / bucket.RUNS / job.run.id)
+        folder = f"{MOUNT}/{bucket.RUNS}/{job.run.id}"
         options, seconds = job.options, round(60 * job.options.minutes)
         here = Volume(type="bucket", source=options.bucket, mount_path=MOUNT, path=f"{FOLDER}/{job.name}")
         made = _tried(
             lambda: self._api.run_job(
                 image=options.image,
-                command=["python", "-m", SIDE_MODULE, MOUNT, job.run.id, str(job.attempt), str(seconds)],
+                command=["python", "-m", NODE_MODULE, folder, str(job.attempt), str(seconds), "bucket"],
                 flavor=options.flavor,
                 timeout=f"{seconds}s",
                 secrets={"HF_TOKEN": self._token},

@@ -196,12 +196,12 @@ class RunDirectory:
         return self.label().name or describe.title_of(config)
 
     def is_alive(self) -> bool:
-        """True while a worker process holds the lock, which the kernel frees on any death, or a driver has a worker
-        elsewhere."""
-        return is_locked(self.lock_path) or self.is_driven()
+        """True while a worker process holds the lock, which the kernel frees on any death, or a job elsewhere has
+        the run."""
+        return is_locked(self.lock_path) or self.is_elsewhere()
 
-    def is_driven(self) -> bool:
-        """True while a driver has it: it is computed elsewhere, or waits for that."""
+    def is_elsewhere(self) -> bool:
+        """True while it has a job on another machine, which works or waits."""
         elsewhere = placed.read(self.path)
         return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
@@ -209,7 +209,7 @@ class RunDirectory:
         """True while a worker lives and has not written its end. One that has takes a moment to leave, which
         need not be waited for."""
         status = self.status_on_disk()
-        return self.is_alive() and (not status.ended or status.reason == "damaged" or self.is_driven())
+        return self.is_alive() and (not status.ended or status.reason == "damaged")
 
     @property
     def making_path(self) -> Path:
@@ -238,8 +238,6 @@ class RunDirectory:
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
-        if status.reason in placed.FAULTS and self.is_driven():  # which takes it up again
-            status = status.model_copy(update={"state": "queued", "phase": placed.AGAIN, "reason": "", "message": ""})
         if status.ended or self.is_alive() or self.waits(status) or self.is_expected(status):
             return self._with_requests(status)
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker

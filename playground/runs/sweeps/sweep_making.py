@@ -148,8 +148,6 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
         if not run.status().ended:
             launcher.stop(run)
             asked.append(run.id)
-    if sweep.on != HERE:
-        cluster.ensure_drivers(outputs)
     return asked
 
 
@@ -174,8 +172,6 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
             found.refused[run.id] = str(error)
             continue
         found.going.append(run.id)
-    if sweep.on != HERE:
-        cluster.ensure_drivers(outputs)
     return found
 
 
@@ -228,4 +224,4 @@ def _check_backend(on: Where, options: Sequence[str]) -> None:
 
 def _elsewhere(sweep: Sweep) -> Workers | None:
     """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
-    return None if sweep.on == HERE else cluster.elsewhere(sweep.name, sweep.on, sweep.options)
+    return None if sweep.on == HERE else cluster.elsewhere(sweep.on, sweep.options)

@@ -43,8 +43,8 @@ def test_jobs_need_the_bucket_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_options_are_read_as_they_are_written() -> None:
-    options = options_of(["address=10.0.0.1:6379", "gpus=0.5", "retries=0"])
-    assert (options.address, options.gpus, options.retries, options.at_once) == ("10.0.0.1:6379", 0.5, 0, 100)
+    options = options_of(["address=10.0.0.1:6379", "gpus=0.5"])
+    assert (options.address, options.gpus, options.cpus) == ("10.0.0.1:6379", 0.5, 1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import pytest
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import cluster, history, launcher, queue
-from playground.runs.cluster import handing
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.supervisor import Supervisor
@@ -21,6 +20,7 @@ from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.runs.sweeps.sweep_record import Sweep
+from tests.runs.cluster.scripted import Scripted, connect
 from tests.support import at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
@@ -211,18 +211,11 @@ def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, mo
         planned(outputs, on="slurm", options=["cpu=2"])
 
 
-@pytest.fixture
-def drivers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The drivers that were to be started."""
-    started: list[str] = []
-    monkeypatch.setattr(handing, "ensure_driver", lambda folder, name: started.append(name))
-    return started
-
-
-def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, drivers: list[str]) -> None:
+def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = Scripted()
+    connect(monkeypatch, slurm)
     sweep = sweep_making.create(outputs, planned(outputs, on="slurm", options=["cpus=2"]).sweep)
-    found = [(one.run.id, one.placed.place, one.placed.options, one.placed.driver) for one in handing.driven(outputs)]
-    assert found == [(run_id, "slurm", ["cpus=2"], "leash") for run_id in ids()] and set(drivers) == {"leash"}
+    assert [(job.run.id, job.attempt, job.options.cpus) for job in slurm.jobs] == [(run_id, 1, 2) for run_id in ids()]
     Supervisor(outputs).look()
     assert queue.waiting(outputs) == [] and states(outputs, sweep) == dict.fromkeys(ids(), "queued")
     sweep_making.create(outputs, sweep)
@@ -231,7 +224,7 @@ def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, drivers:
     for other in (*ids()[:1], *ids()[2:]):
         (outputs / other / "status.json").write_text(Status(state="finished").model_dump_json())
     assert sweep_making.resume_all(outputs, sweep).going == [run.id]
-    assert [(one.run.id, one.placed.attempt) for one in handing.driven(outputs)] == [(run.id, 2)]
+    assert [(job.run.id, job.attempt) for job in slurm.jobs[4:]] == [(run.id, 2)]
 
 
 def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:

@@ -1,8 +1,7 @@
 """Runs whose maker was killed before they were runs.
 
 A mark in `<outputs>/.making/` stands from before a run's folder is there until its configuration is, which makes it a
-run. Both are made under the folder's lock for starting (`launcher.one_at_a_time`), so under that lock every mark is of
-a dead maker. What such a maker has left is taken away when a run of that name is made, and by the supervisor.
+run. Both are made under the folder's lock for starting, so under that lock every mark is of a dead maker.
 """
 
 from __future__ import annotations
@@ -42,16 +41,8 @@ def left(outputs: Path) -> list[RunDirectory]:
 
 
 def clear(run: RunDirectory) -> None:
-    """Under the lock for starting, take away what a dead maker has left: the folder first, the mark last. What is left
-    by a process that dies in here is for the next."""
-    if not os.path.lexists(run.making_path):
-        return
-    if not run.config_path.is_file():
-        remove(run)
+    """Under the lock for starting, take away what a dead maker has left: the folder first, the mark last."""
+    if os.path.lexists(run.making_path) and not run.config_path.is_file():
+        shutil.rmtree(run.path, ignore_errors=True)
     if run.config_path.is_file() or not os.path.lexists(run.path):
         run.making_path.unlink(missing_ok=True)
-
-
-def remove(run: RunDirectory) -> None:
-    """Take away the folder of a run that is none yet. By its maker, too."""
-    shutil.rmtree(run.path, ignore_errors=True)

@@ -20,7 +20,7 @@ from typing import Any
 from playground import plain_files
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
-from playground.runs import launcher, lifeline
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
@@ -99,9 +99,8 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
 
     Raises:
         RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
-            in its place. OutputsNotWritable, WorkerNotStarted. InvalidConfig: see `lifeline.policy`.
+            in its place. OutputsNotWritable, WorkerNotStarted.
     """
-    lifeline.policy()
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         if busy := living(outputs):

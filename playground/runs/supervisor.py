@@ -1,9 +1,8 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
-A worker that dies cannot say so. The process that watches an outputs folder does it instead, once it holds the lock
-that the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
-process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
-and `doctor` look once. Any number of them may look at the same time.
+A worker that dies cannot say so. Who looks at an outputs folder does it instead, once it holds the lock that the worker
+would hold if it lived; so a living worker is never contradicted. The page looks about once a second, a terminal that
+follows a run does too, `runs`, `show` and `doctor` look once, and any number of them at the same time.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ class Supervisor:
         self._left_alone: dict[str, tuple[tuple[int, ...], float]] = {}
 
     def look(self) -> None:
-        """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
-        and what was not thought of cost this look, and the next one comes."""
+        """Ends for the dead, workers for those who wait. Never raises: what goes wrong costs this look only."""
         tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
         self.clear_what_is_left()
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
@@ -76,13 +74,9 @@ class Supervisor:
         return ended
 
     def clear_what_is_left(self) -> None:
-        """Take away what those have left who died while they made a run or a trial. Never raises, see `look`."""
+        """Take away what those have left who died while they made a run or a trial. Never raises."""
         tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
-        tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
-
-    def _clear_trial(self) -> None:
-        if trial.clear(self.outputs):
-            say("What was left of a trial update, whose maker is gone, was taken away.")
+        tried(lambda: trial.clear(self.outputs), f"What was left in {self.outputs} of a trial stays")
 
     def _clear_half_made(self) -> None:
         if left := half_made.left(self.outputs):
@@ -118,12 +112,8 @@ class LookingThread:
 
 
 class SupervisorThread(LookingThread):
-    """Supervises an outputs folder; holds no state of any run. When it is closed, training runs go on, and the queue
-    waits for the next process that looks.
-
-    Args:
-        chores: what else is done at each look; each paces itself (`every`).
-    """
+    """Supervises an outputs folder. When it is closed, training runs go on, and the queue waits for the next process
+    that looks. `chores`: what else is done at each look; each paces itself (`every`)."""
 
     def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
         super().__init__("supervisor")
@@ -143,7 +133,7 @@ class SupervisorThread(LookingThread):
 
 
 def tried(function: Callable[[], object], failed: str) -> None:
-    """Call it; whatever it raises is said and not passed on, for the thread that watches the runs must not end."""
+    """Call it; whatever it raises is said, for the thread that watches the runs must not end."""
     try:
         function()
     except Exception as error:
@@ -151,7 +141,7 @@ def tried(function: Callable[[], object], failed: str) -> None:
 
 
 def say(sentence: str) -> None:
-    """On stderr, which may be a file on the disk that is full, or a terminal that has gone: no reason to stop."""
+    """On stderr, which may be on the disk that is full, or a terminal that has gone."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, file=sys.stderr)
 
@@ -170,8 +160,7 @@ def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
 
 
 def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
-    """Write the true end of a run if its worker is dead and has not. Only under both locks: it is not started
-    meanwhile, and no worker lives."""
+    """Write the true end of a run if its worker is dead. Under both locks: it is not started meanwhile."""
     with launcher.one_at_a_time(outputs):
         try:
             with launcher.at_rest(run):

@@ -105,20 +105,6 @@ def test_it_may_begin_after_the_last_update_and_go_further(parent: RunDirectory,
     assert {item.stage for item in run.samples() if item.update == 4} == {"during"}
 
 
-def test_other_weights_are_counted_in_the_parents_unit(parent: RunDirectory, forker: Forker) -> None:
-    run = forked(parent, forker, 2, "rewards.0.weight=-2", "ppo.num_updates=3")
-    assert run.status().state == "finished" and not [item for item in run.events() if item.kind == "warning"]
-    copied = {(item.update, item.prompt_id): item.score for item in parent.samples()}
-    for item in run.samples():
-        if item.update <= 2:  # no normalisation here: the score is the weighted sum, and a penalty for no end
-            penalty = 1.0 * (item.ended is False) * run.config().sampling.missing_eos_penalty
-            assert item.score == pytest.approx(-2 * (item.scores["sentiment"] or 0.0) - penalty)
-            assert copied[item.update, item.prompt_id] == pytest.approx((item.scores["sentiment"] or 0.0) - penalty)
-    last = run.metrics()[-1]
-    assert last.score_mean is not None and last.terms["sentiment"] is not None
-    assert last.raw_score_mean == pytest.approx(-2 * last.terms["sentiment"], abs=1e-6)
-
-
 def test_the_points_at_which_it_may_part_are_the_checkpoints(parent: RunDirectory) -> None:
     assert fork.points(parent) == [2, 4]
     with pytest.raises(RunNotResumable, match=r"no checkpoint after update 3 .*; there are: 2, 4\."):
@@ -131,7 +117,7 @@ def test_the_points_at_which_it_may_part_are_the_checkpoints(parent: RunDirector
         ("model.source=pocket-2m", "model.source"),
         ("prompts.limit=8", "prompts.limit"),
         ("seed=3", "seed"),
-        ("rewards.0.normalise=true", "rewards"),
+        ("rewards.0.weight=2", "rewards"),
         ("ppo.num_updates=2", "ppo.num_updates"),
         ("kl.coef=-1", "kl.coef"),
     ],

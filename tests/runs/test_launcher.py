@@ -29,7 +29,7 @@ def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
     assert run.status().state == "finished" and not run.is_alive()
     assert [item.update for item in run.metrics()] == [1, 2, 3]
     assert "last words" in run.log_tail()
-    assert launcher.living_run(outputs) is None
+    assert launcher.living_runs(outputs) == []
 
 
 def test_a_run_is_alive_before_it_can_be_seen(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import history, launcher, lifeline, queue
+from playground.runs import history, launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
@@ -96,25 +96,6 @@ def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Pa
     assert damaged.status().message.startswith("Its config.yaml cannot be run: ")
     assert not gone.path.exists() and queue.entries(outputs) == []
     wait_until(lambda: good.status().state == "finished")
-
-
-def test_a_policy_that_there_is_not_costs_no_run_its_place(
-    outputs: Path, holder: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (patient,) = waiting(outputs, "patient")
-    end(holder)
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "Die")
-    for ask in (
-        lambda: launcher.start_waiting(outputs),
-        lambda: launcher.start(small_config(), outputs, "another"),
-        lambda: launcher.resume(holder),
-    ):
-        with pytest.raises(InvalidConfig, match="must be one of survive, die"):
-            ask()
-    assert queue.waiting(outputs) == ["patient"] and not (outputs / "another").exists()
-    monkeypatch.delenv(lifeline.POLICY_VARIABLE)
-    assert [run.id for run in launcher.start_waiting(outputs)] == ["patient"]
-    wait_until(lambda: patient.status().state == "finished")
 
 
 def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_goes(

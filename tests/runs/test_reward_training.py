@@ -43,8 +43,7 @@ def test_one_training_at_a_time_and_beside_a_run(outputs: Path, fake: None, fake
     first = start(outputs, "wait")
     wait_until(lambda: first.status().state == "running")
     assert reward_models.living(outputs) is not None
-    living = launcher.living_run(outputs)
-    assert living is not None and living.id == "run"
+    assert [one.id for one in launcher.living_runs(outputs)] == ["run"]
     with pytest.raises(RunBusy, match="The reward model `wait` is in training"):
         start(outputs, "finish")
     with pytest.raises(RunBusy, match="still in training"):

@@ -139,7 +139,7 @@ def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) 
         next(trial.make(small_config(), outputs, silent))
     steps.close()
     run, _ = launcher.start(small_config("wait"), outputs, "trains")
-    with pytest.raises(RunBusy, match="The run trains trains or waits on"):
+    with pytest.raises(RunBusy, match="A run trains or waits on"):
         next(trial.make(small_config(), outputs, silent))
     kill_worker(run)
     wait_until(lambda: not run.is_alive())

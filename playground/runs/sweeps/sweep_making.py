@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
-from playground.runs import cluster, history, launcher, lifeline
+from playground.runs import cluster, history, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
@@ -115,7 +115,6 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
         OutputsNotWritable. InvalidConfig: another sweep, or a run, has taken a name since it was planned. OSError: in
             the middle of it, for example on a full disk; `complete` makes the rest.
     """
-    lifeline.policy()  # a word that it does not know is refused before there is a sweep
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         there = sweep_record.named(outputs, sweep.name)

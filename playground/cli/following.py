@@ -137,7 +137,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = progress_of(outputs, sweep, states), all_left([*states.values()], time.time())
+        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
         made = sum(one.update for one in states.values())
@@ -153,7 +153,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     with contextlib.closing(shown):
         runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
         _until_the_end(outputs, show, stop, runs, wait)
-    return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).state
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(

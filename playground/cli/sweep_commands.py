@@ -128,7 +128,7 @@ def stop(
     asked = sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
-    while not progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).ended:
+    while not progress_of(sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
             complain(
                 f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
@@ -138,7 +138,7 @@ def stop(
         look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
-    found = progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
+    found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
     outcome = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
     print(f"{name}: {outcome}; {found.words}.")
 

@@ -100,7 +100,7 @@ def _varies(sweep: Sweep) -> str:
 
 
 def _how_far(outputs: Path, sweep: Sweep) -> SweepProgress:
-    return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep))
 
 
 def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """What a run's frontier is estimated from: `frontier.json` in its folder (docs/run-format.md), and having it drawn.
 
-The model service draws (`train/service/frontier_drawing.py`), this side asks and keeps what it says, when the page
-or the command line wants to know. What the figures mean is `insight.frontier`'s business.
+The model service draws (`train/service/frontier_drawing.py`), this side asks and keeps what it says.
 """
 
 from __future__ import annotations
@@ -52,11 +51,7 @@ def read(run: RunDirectory) -> FrontierSamples | None:
 
 
 def draw(run: RunDirectory, service: ModelService, each: int | None = None) -> Generator[Mapping[str, Any], None, None]:
-    """Have it drawn and kept with the run: progress as {phase, done, of}.
-
-    Raises:
-        ServiceUnavailable: it could not be drawn, with a sentence. OSError: it could not be kept.
-    """
+    """Have it drawn and kept with the run: progress as {phase, done, of}. Raises: ServiceUnavailable, OSError."""
     question = {"source": str(run.path.resolve()), "each": each}
     for found in service.ask("frontier-samples", question, TIMEOUT_SECONDS):
         if "measured" not in found:

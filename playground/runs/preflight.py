@@ -1,9 +1,5 @@
 """What can be known of a configuration before its run is started: the model, the prompts as it reads them, what its
-own completions earn. One real update of it is `trial`'s business.
-
-The second and the third part ask the model service. Knows no torch. The page and `python -m playground try` call it;
-both show what these functions give, so it is plain data and sentences.
-"""
+own completions earn. As plain data and sentences, which the page and `python -m playground try` show."""
 
 from __future__ import annotations
 
@@ -31,12 +27,8 @@ MISSING = (
 
 
 def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
-    """Was the model found, what is it, and does training it fit: {facts: [name, value], here, verdict, note}. `note`
-    says what to do where not all is well.
-
-    Raises:
-        InvalidConfig: it is not here and cannot be had, or there is no such device. ModelNotFound: see `estimate`.
-    """
+    """Was the model found, what is it, and does training it fit: {facts: [name, value], here, verdict, note}. Raises:
+    InvalidConfig, if it cannot be had, or there is no such device; ModelNotFound."""
     checks.require_in_reach(config, outputs)
     here = True
     try:
@@ -70,11 +62,7 @@ def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
 
 def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
     """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
-    it goes on, at last {samples, rewards}. A reward that fails says why and keeps none of the others from speaking.
-
-    Raises:
-        ServiceUnavailable: the model or the prompts cannot be used.
-    """
+    it goes on, at last {samples, rewards}; a reward that fails says why. Raises: ServiceUnavailable."""
     config = checks.located(config, outputs)
     wanted = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []

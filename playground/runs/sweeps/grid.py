@@ -56,8 +56,8 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], check: Check) -> Grid:
-    """Every configuration of a sweep of `base` with `path=value` overrides for all runs. Raises: InvalidConfig, with all
-    that is wrong with any of them, each problem once."""
+    """Every configuration of a sweep of `base` with `path=value` overrides for all runs. Raises: InvalidConfig, with
+    all that is wrong with any of them, each problem once."""
     count = math.prod(map(len, vary.values()))
     if count > MOST_RUNS:
         answer = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())

@@ -71,8 +71,6 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
     if wanted.on != HERE:
         try:
             cluster.check(wanted.on, wanted.options)
-            for config in found.configs if found else ():
-                cluster.check_files(wanted.on, config, outputs)
         except InvalidConfig as error:
             problems += error.problems
     elif wanted.options:

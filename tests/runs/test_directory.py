@@ -8,9 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ import pytest
 
 from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunNotFound
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import make_outputs, read_records, write_atomically
+from playground.runs.folder.files import make_outputs, read_records
 from playground.runs.folder.records import Label, Sample, Status, to_json_line
 from playground.runs.folder.writer import RunWriter, write_end
 from tests.support import sample, small_config, update_metrics, wait_until
@@ -48,16 +46,6 @@ def write_status(run: RunDirectory, **fields: object) -> None:
     run.status_path.write_text(Status.model_validate({"state": "running", **fields}).model_dump_json())
 
 
-def test_a_new_run_is_queued_and_keeps_its_configuration(outputs: Path) -> None:
-    config = small_config("My Run: \u00fc!")
-    runs = [RunDirectory.create(outputs, config) for _ in range(3)]
-    assert len({run.id for run in runs}) == 3 and all(run.id.startswith("my-run-") for run in runs)
-    run = runs[0]
-    assert run.config() == config and run.control_path.is_dir() and not run.stop_requested
-    assert (run.status_on_disk().state, run.status_on_disk().num_updates) == ("queued", 3)
-    assert run.metrics() == run.samples() == run.events() == [] and run.latest_checkpoint() is None
-
-
 def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path) -> None:
     for run_id in ("", "..", "a/b", "A", "-a", "a b", "a\n", "\u00e9", "x" * 61, ".bin", "a\0"):
         with pytest.raises(InvalidConfig, match="run-id"):
@@ -77,29 +65,11 @@ def test_a_name_that_is_taken_and_a_folder_that_is_no_run_are_refused(run: RunDi
     assert RunDirectory.open(reserved.path).config() == small_config()
 
 
-def test_settings_that_could_not_be_read_back_are_refused_before_there_is_a_folder(outputs: Path) -> None:
-    typed = [f"{number:03} {'x' * 96}" for number in range(960)]  # as many as a form takes
-    with pytest.raises(InvalidConfig, match="at most 100,000 are read"):
-        RunDirectory.create(outputs, small_config(prompts={"source": "typed", "typed": typed}), "one")
-    assert not (outputs / "one").exists()
-    some = small_config(prompts={"source": "typed", "typed": typed[:900]})
-    assert RunDirectory.create(outputs, some, "one").config() == some
-
-
 def test_outputs_that_cannot_be_made_or_written_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file/deeper", Path("/proc/self/task")):  # not even root writes there
         with pytest.raises(OutputsNotWritable, match="--outputs"):
             make_outputs(folder)
-
-
-def test_many_threads_may_ask_for_the_same_outputs_folder_and_replace_the_same_file(outputs: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:  # whose results raise what the threads have raised
-        assert {*pool.map(make_outputs, [outputs] * 400)} == {outputs} and list(outputs.iterdir()) == []
-        path = outputs / "file"
-        texts = [name * 1000 for name in "abcd"]
-        list(pool.map(partial(write_atomically, path), texts * 100))
-    assert path.read_text() in texts and list(outputs.iterdir()) == [path]
 
 
 def test_a_run_lives_exactly_as_long_as_its_process(run: RunDirectory) -> None:
@@ -150,14 +120,6 @@ def test_fields_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
     known = Sample(update=0, stage="before", prompt_id=1, prompt="p", completion="c", seed=2, score=1.5, kl=None)
     (tmp_path / "samples.jsonl").write_text(json.dumps({**known.model_dump(), "colour": "blue"}) + "\n")
     assert read_records(tmp_path / "samples.jsonl", Sample) == [known]
-
-
-def test_only_a_checkpoint_with_a_manifest_counts(run: RunDirectory) -> None:
-    for name in ("update-000009", "update-000010", "update-000011"):
-        (run.checkpoints_path / name).mkdir(parents=True)
-    for name in ("update-000009", "update-000010"):
-        (run.checkpoints_path / name / "MANIFEST.json").touch()
-    assert run.latest_checkpoint() == run.checkpoints_path / "update-000010"
 
 
 def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run: RunDirectory) -> None:

@@ -149,17 +149,3 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path: Pa
         if not died:
             break
     assert not died and step >= FEWEST_STEPS["fork"]
-
-
-def test_a_folder_that_is_no_run_is_no_half_made_one(outputs: Path) -> None:
-    half = RunDirectory.reserve(outputs, small_config(), "half")
-    (outputs / "notes").mkdir()
-    (outputs / "notes" / "mine.txt").write_text("mine")
-    link = outputs / "link"
-    link.symlink_to(outputs / "notes")
-    (outputs / MAKING / "link").touch()
-    Supervisor(outputs).look()
-    assert half.path.exists()  # it was begun just now
-    later(outputs)
-    assert not half.path.exists() and (outputs / "notes" / "mine.txt").read_text() == "mine"
-    assert link.is_symlink()

@@ -142,14 +142,6 @@ def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: 
         assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
 
 
-def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_path: Path) -> None:
-    placed(outputs, "a")
-    (tmp_path / "precious").mkdir()
-    (outputs / ".bin").symlink_to(tmp_path, target_is_directory=True)
-    assert history.keep_newest(outputs, 0, 0) == [] and ids(outputs) == ["a"]
-    assert history.empty_bin(outputs) == 0 and (tmp_path / "precious").is_dir()
-
-
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:
     run = RunDirectory.create(outputs, small_config(), run_id)
     writer = RunWriter(run, num_updates=len(seconds))

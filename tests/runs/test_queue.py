@@ -11,7 +11,7 @@ from typing import IO
 
 import pytest
 
-from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
@@ -50,15 +50,6 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path
         assert launcher.start_waiting(outputs) == []
         wait_until(lambda run=run: run.status().state == "finished" and not run.is_alive())
     assert queue.entries(outputs) == []
-
-
-def test_a_late_run_does_not_overtake_those_that_wait_when_the_device_becomes_free(
-    outputs: Path, holder: RunDirectory
-) -> None:
-    waiting(outputs, "patient")
-    end(holder)
-    late = launcher.start(small_config(), outputs, "late")
-    assert late.process is None and queue.waiting(outputs) == ["patient", "late"]
 
 
 def test_a_place_counts_only_those_who_wait_for_the_same_device(outputs: Path, holder: RunDirectory) -> None:
@@ -115,14 +106,6 @@ def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_g
     wait_until(lambda: second.status().state == "finished")
 
 
-def test_a_waiting_run_cannot_be_deleted(outputs: Path, holder: RunDirectory) -> None:
-    (run,) = waiting(outputs, "one")
-    with pytest.raises(RunBusy, match="waits in the queue"):
-        history.delete_run(run)
-    launcher.stop(run)
-    assert history.delete_run(run).is_dir()
-
-
 # resuming
 
 
@@ -169,15 +152,6 @@ def test_a_repeated_request_is_the_same_run_whatever_became_of_it(outputs: Path)
     assert launcher.start(small_config(), outputs, request=Request()).run.id != first.id
 
 
-def test_a_request_whose_run_was_stopped_in_the_queue_starts_nothing(outputs: Path, holder: RunDirectory) -> None:
-    request = Request("click")
-    run = launcher.start(small_config(), outputs, request=request).run
-    launcher.stop(run)
-    again = launcher.start(small_config(), outputs, request=request)
-    assert (again.run.id, again.process, again.run.status().state) == (run.id, None, "stopped")
-    assert queue.waiting(outputs) == []
-
-
 def test_a_request_whose_run_lies_in_the_bin_is_refused(outputs: Path, holder: RunDirectory) -> None:
     run = launcher.start(small_config(), outputs, request=Request("click")).run
     launcher.stop(run)
@@ -196,13 +170,6 @@ def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> No
     assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
     everything = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
     assert b"passwd" not in everything
-
-
-@pytest.mark.parametrize("request_", [Request("x" * 201), Request("a", visitor="x" * 201), Request("a", mode="x" * 41)])
-def test_a_request_that_is_too_long_starts_nothing(outputs: Path, request_: Request) -> None:
-    with pytest.raises(InvalidConfig, match="may have at most"):
-        launcher.start(small_config(), outputs, request=request_)
-    assert list(outputs.glob("*/config.yaml")) == []
 
 
 GPUS = [

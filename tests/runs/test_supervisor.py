@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.runs import children, history, launcher, queue, reward_models, supervisor
-from playground.runs.folder import directory, files, writer
+from playground.runs.folder import files, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
@@ -169,33 +168,6 @@ def test_an_exit_code_that_comes_a_moment_after_the_lock_is_free_is_waited_for(
     assert "exit code 5" in run.status_on_disk().message
 
 
-def test_the_exit_code_of_an_earlier_attempt_says_nothing_about_a_later_one(outputs: Path, deaf: Any) -> None:
-    run, process = deaf
-    killed(process)
-    writer.write_end(run, run.status_on_disk(), "interrupted", "killed", "")  # by another process, which resumes it too
-    run.queue_again(run.status_on_disk(), 3)
-    assert children.exit_code(run) is None
-
-
-def test_a_run_that_was_just_made_by_hand_has_time_to_get_its_worker(outputs: Path) -> None:
-    keeper = Supervisor(outputs)
-    for name, age in (
-        ("new", 0.0),
-        ("old", directory.GRACE_SECONDS + 1),
-        ("future", -3600.0),
-    ):  # the clock was set back
-        stamp = time.time() - age
-        os.utime(RunDirectory.create(outputs, small_config(), name).status_path, (stamp, stamp))
-    assert [ended.id for ended in keeper.end_the_dead()] == ["future", "old"]
-
-
-def test_a_clock_that_jumps_breaks_neither_ends_nor_order(outputs: Path) -> None:
-    future = lost_run(outputs, "future", started_at=time.time() + 1e6, updated_at=time.time() - 1e6)
-    assert len(Supervisor(outputs).end_the_dead()) == 1
-    (summary,) = history.list_runs(outputs)
-    assert summary.duration_seconds == 0.0 and future.status().state == "interrupted"
-
-
 def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path) -> None:
     run = lost_run(outputs)
     run.metrics_path.write_text("".join(update_metrics(update).model_dump_json() + "\n" for update in (1, 2)))
@@ -208,36 +180,6 @@ def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path
     assert (status.state, status.reason, status.update, status.num_updates) == ("interrupted", "damaged", 2, 3)
     assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
     assert keeper.end_the_dead() == [] and Supervisor(outputs).end_the_dead() == [] and len(run.events()) == 2
-
-
-def test_folders_that_are_no_runs_are_left_alone(outputs: Path) -> None:
-    lost = lost_run(outputs)
-    (outputs / "notes").mkdir()
-    (outputs / "notes" / "config.yaml").write_text("mine: true")
-    RunDirectory.reserve(outputs, small_config(), "half-made")
-    (outputs / "link").symlink_to(lost.path)
-
-    def others() -> list[Path]:
-        return sorted(path for path in outputs.rglob("*") if lost.path not in path.parents and path.suffix != ".lock")
-
-    before = others()
-    assert len(Supervisor(outputs).end_the_dead()) == 1 and others() == before
-
-
-def test_a_look_keeps_no_waiting_run_from_being_seen_in_the_queue(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queue.enter(RunDirectory.create(outputs, small_config(), "waiting"), "cpu", attempt=1)
-    lost_run(outputs)
-    seen, take = [], launcher.take
-
-    def taken(lock: IO[bytes]) -> None:
-        take(lock)
-        seen.append((Path(lock.name).parent.name, queue.waiting(outputs)))
-
-    monkeypatch.setattr(launcher, "take", taken)
-    Supervisor(outputs).end_the_dead()
-    assert seen == [("lost", ["waiting"])]
 
 
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:

@@ -36,16 +36,6 @@ def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch: pytest.Mon
         check("ray", [])
 
 
-def test_jobs_need_the_bucket_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(bucket.VARIABLE, str(tmp_path))
-    check("jobs", JOBS)
-
-
-def test_options_are_read_as_they_are_written() -> None:
-    options = options_of(["address=10.0.0.1:6379", "gpus=0.5"])
-    assert (options.address, options.gpus, options.cpus) == ("10.0.0.1:6379", 0.5, 1)
-
-
 @pytest.mark.parametrize(
     ("device", "ranks", "texts", "cpus", "gpus"),
     [

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
-from typing import IO
-from unittest.mock import Mock
 
 import pytest
 
@@ -127,15 +124,6 @@ def test_a_run_that_was_deleted_is_not_made_again(outputs: Path, monkeypatch: py
     assert list(states(outputs, sweep)) == [ids()[0], *ids()[2:]]
 
 
-def test_another_run_that_was_given_an_id_of_the_sweep_is_not_its_run(outputs: Path) -> None:
-    sweep = created(outputs, "finish")
-    sweep_making.stop_all(outputs, sweep)
-    gone = RunDirectory(outputs / ids()[3])
-    history.delete_run(gone)
-    RunDirectory.create(outputs, small_config(), gone.id)
-    assert list(states(outputs, sweep)) == ids(3)
-
-
 def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs: Path) -> None:
     sweep = planned(outputs).sweep
     found: list[Sweep] = []
@@ -182,14 +170,6 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> Non
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
-def test_a_worker_that_cannot_be_started_costs_its_own_run_only(outputs: Path) -> None:
-    def refuse(run: RunDirectory, lock: IO[bytes]) -> object:
-        raise OSError(11, "Resource temporarily unavailable")
-
-    sweep = sweep_making.create(outputs, planned(outputs).sweep, Mock(side_effect=refuse))
-    assert list(states(outputs, sweep)) == ids() and set(states(outputs, sweep).values()) == {"failed"}
-
-
 def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     with pytest.raises(InvalidConfig, match="on: needs the package `no_such_engine`"):
@@ -214,13 +194,6 @@ def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, monkeypa
         (outputs / other / "status.json").write_text(Status(state="finished").model_dump_json())
     assert sweep_making.resume_all(outputs, sweep).going == [run.id]
     assert [(job.run.id, job.attempt) for job in slurm.jobs[4:]] == [(run.id, 2)]
-
-
-def test_who_asked_for_a_sweep_asked_for_each_run(outputs: Path) -> None:
-    plan = planned(outputs)
-    sweep_making.create(outputs, plan.sweep.model_copy(update={"visitor": "abc/def", "mode": "space"}))
-    asked = [json.loads((outputs / run_id / "request.json").read_text()) for run_id in ids()]
-    assert {(one["visitor"], one["mode"]) for one in asked} == {("abc/def", "space")}
 
 
 def test_a_record_that_cannot_be_read_takes_nothing_else_away(outputs: Path) -> None:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -163,32 +162,6 @@ def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(run: RunDi
     ]
     status = run.status()
     assert (status.state, status.phase, status.reason, status.update) == ("failed", "", "diverged", 2)
-
-
-def test_time_at_work_has_no_pauses_and_nothing_that_lies_between_attempts(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [500.0]
-    monkeypatch.setattr("playground.runs.folder.writer.time.monotonic", lambda: clock[0])
-
-    def then(seconds: float, **changes: Any) -> float | None:
-        clock[0] += seconds
-        writer.set_status(**changes)
-        return run.status_on_disk().worked_seconds
-
-    def nine_seconds_later() -> float:
-        return run.status_on_disk().seconds_at_work(now=run.status_on_disk().updated_at + 9)
-
-    writer = RunWriter(run, 3)
-    steps = [(4.0, "running"), (6.0, "paused"), (660.0, "running"), (5.0, "paused"), (900.0, "stopped")]
-    assert [then(seconds, state=state) for seconds, state in steps] == [4.0, 10.0, 10.0, 15.0, 15.0]
-    run.queue_again(run.status_on_disk(), 3)
-    assert nine_seconds_later() == 15.0  # it waits
-    clock[0] += 3600.0
-    writer = RunWriter(run, 3, attempt=2)
-    assert then(2.0, state="running") == 17.0 and nine_seconds_later() == 26.0
-    old = Status(state="finished", started_at=1000.0, updated_at=1090.0)  # from before this was recorded
-    assert old.seconds_at_work(now=9999.0) == 90.0
 
 
 def test_the_end_of_a_dead_worker_can_be_read_behind_half_a_line_and_frees_the_reserve(run: RunDirectory) -> None:

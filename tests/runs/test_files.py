@@ -89,16 +89,6 @@ def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTa
     assert JsonlTail(tail.path).read_records(Marked) == []
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_behind_many_damaged_lines_a_file_is_not_read_on(tail: JsonlTail, *, packed: bool) -> None:
-    for damaged, found in ((files.MOST_DAMAGED - 1, 1), (files.MOST_DAMAGED, 0)):
-        data = b"{}\n" * damaged + LINES[0]
-        path = tail.path.with_name("a.jsonl.gz") if packed else tail.path
-        path.write_bytes(gzip.compress(data) if packed else data)
-        reader = JsonlTail(tail.path)
-        assert len(reader.read_records(Marked)) == found and reader.read_records(Marked) == []
-
-
 def test_a_line_without_an_end_is_passed_over_and_not_held(tail: JsonlTail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 60)
     tail.path.write_bytes(LINES[0] + b'{"text": "' + b"a" * 200 + b'"}\n' + LINES[1] + b"a" * 59)

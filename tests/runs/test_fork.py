@@ -99,12 +99,6 @@ def test_its_checks_know_what_was_changed_in_its_parent_and_in_the_parent_of_tha
         assert not [item for item in run.all_events() if item.kind == "edit"]  # or resuming would make it again
 
 
-def test_the_points_at_which_it_may_part_are_the_checkpoints(parent: RunDirectory) -> None:
-    assert fork.points(parent) == [2, 4]
-    with pytest.raises(RunNotResumable, match=r"no checkpoint after update 3 .*; there are: 2, 4\."):
-        fork.fork(parent, 3, [])
-
-
 @pytest.mark.parametrize(
     ("override", "field"),
     [

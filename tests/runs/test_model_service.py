@@ -92,21 +92,6 @@ def test_a_silent_service_is_given_up_and_ended(service: ModelService, monkeypat
     assert process.poll() is not None
 
 
-def test_what_the_process_prints_is_kept_with_the_runs_and_bounded(
-    service: ModelService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = ModelService(tmp_path)
-    log = tmp_path / model_service.LOG
-    for times in (1, 2):
-        ask(kept, "loud")
-        kept.close()
-        assert log.read_text().count("what a library says") == times and log.stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(model_service, "MAX_LOG_BYTES", 10)
-    ask(kept, "loud")
-    kept.close()
-    assert log.read_text().count("what a library says") == 1
-
-
 def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: ModelService, tmp_path: Path) -> None:
     gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
     assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"

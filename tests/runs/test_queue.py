@@ -13,7 +13,6 @@ import pytest
 
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
-from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.setup import devices
@@ -50,14 +49,6 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path
         assert launcher.start_waiting(outputs) == []
         wait_until(lambda run=run: run.status().state == "finished" and not run.is_alive())
     assert queue.entries(outputs) == []
-
-
-def test_a_place_counts_only_those_who_wait_for_the_same_device(outputs: Path, holder: RunDirectory) -> None:
-    gpu = launcher.start(small_config("wait", device="cuda:7"), outputs).run
-    (cpu,) = waiting(outputs, "on-cpu")
-    (other,) = waiting(outputs, "on-gpu", device="cuda:7")
-    assert queue.position(cpu) == queue.position(other) == 1
-    assert {run.id for run in launcher.living_runs(outputs)} == {gpu.id, "holder"}
 
 
 def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path, holder: RunDirectory) -> None:
@@ -125,17 +116,6 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
     wait_until(lambda: first.status().state == "running")
     assert first.status().attempt == 2 and not first.stop_requested  # the stop was for the first attempt
     end(first)
-
-
-def test_a_run_that_is_stopped_while_it_waits_to_be_resumed_keeps_what_it_has(
-    outputs: Path, holder: RunDirectory
-) -> None:
-    run = RunDirectory.create(outputs, small_config(), "old")
-    writer.write_end(run, run.status_on_disk().model_copy(update={"update": 2}), "interrupted", "killed", "")
-    launcher.resume(run)
-    launcher.stop(run)
-    assert (run.status().state, run.status().update, run.status().attempt) == ("stopped", 2, 2)
-    assert [(event.attempt, event.seq) for event in run.all_events()] == [(1, 0), (2, 0)]
 
 
 # requests

@@ -89,11 +89,3 @@ def test_a_folder_of_other_contents_is_left_alone(outputs: Path, fake: None) -> 
     with pytest.raises(RunExists, match="was not made by a training"):
         start(outputs, "mine", replace=True)
     assert (outputs / "reward-models" / "mine" / "model.safetensors").exists()
-
-
-def test_a_worker_that_dies_leaves_an_interrupted_training(outputs: Path, fake: None) -> None:
-    training = start(outputs, "crash")
-    assert training.status().state == "interrupted"
-    assert catalog.reward_models(outputs) == catalog.reward_models(None)
-    reward_models.delete(training)
-    assert reward_models.trainings(outputs) == []

@@ -10,10 +10,9 @@ from typing import IO
 
 import pytest
 
-from playground.config import yaml_io
 from playground.errors import RunBusy
 from playground.runs import history, launcher, queue, trial
-from playground.runs.folder import heartbeat, writer
+from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import Supervisor
 from playground.setup import estimates
@@ -150,22 +149,3 @@ def test_a_worker_that_fails_or_dies_says_why(outputs: Path, script: str, words:
     *_, found = trial.make(small_config(), outputs, spawn)
     assert found["state"] == "failed" and words in found["message"]
     assert not (outputs / launcher.TRIAL).exists() and trial.timed(outputs) == []
-
-
-def test_a_trial_without_an_update_in_its_time_says_what_would_help(outputs: Path) -> None:
-    def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-        writer.write_end(run, run.status_on_disk(), "stopped", "time_limit", "Its time limit was reached.")
-        return silent(run, lock)
-
-    *_, found = trial.make(small_config(), outputs, spawn)
-    assert found["state"] == "failed" and "10 minutes" in found["message"] and "ppo.batch_size" in found["message"]
-
-
-def test_trials_of_settings_that_are_no_more_are_left_out(outputs: Path) -> None:
-    outputs.mkdir()
-    kept = trial.Trial(config=small_config().model_dump(mode="json"), update_seconds=1.5, memory_bytes=7)
-    old = trial.Trial(config={"rewards": [{"kind": "gone"}]}, update_seconds=1.0)
-    (outputs / trial.FILE).write_text(trial.Trials(trials=(old, kept)).model_dump_json())
-    assert trial.timed(outputs) == [estimates.Finished(yaml_io.from_dict(kept.config), 1.5, None, 7)]
-    (outputs / trial.FILE).write_text("[")
-    assert trial.timed(outputs) == []

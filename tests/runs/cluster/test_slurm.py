@@ -79,9 +79,3 @@ def test_a_controller_that_is_away_says_so(outputs: Path, slurm: Path) -> None:
     (slurm / "away").touch()
     with pytest.raises(BackendUnavailable, match="Slurm's squeue says: Unable to contact slurm controller"):
         SlurmBackend().states()
-
-
-def test_without_slurm_it_is_said_where_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(BackendUnavailable, match="login node"):
-        SlurmBackend()

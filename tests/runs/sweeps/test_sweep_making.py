@@ -196,16 +196,6 @@ def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, monkeypa
     assert [(job.run.id, job.attempt) for job in slurm.jobs[4:]] == [(run.id, 2)]
 
 
-def test_a_record_that_cannot_be_read_takes_nothing_else_away(outputs: Path) -> None:
-    created(outputs)
-    sweep_record.path_of(outputs, "torn").write_text('{"format": 1, "na')
-    sweep_record.path_of(outputs, "other").write_text(sweep_record.path_of(outputs, "leash").read_text())
-    assert [sweep.name for sweep in sweep_record.every(outputs)] == ["leash"]
-    for name in ("torn", "other"):
-        with pytest.raises(RunNotFound, match=f"There is no sweep `{name}`"):
-            sweep_record.find(outputs, name)
-
-
 def forgotten_later(outputs: Path) -> None:
     """What is tidied up when a while has gone by."""
     for path in (outputs / sweep_record.FOLDER).iterdir():

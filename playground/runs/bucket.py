@@ -254,7 +254,7 @@ def _restore_files(source: Path, target: Path) -> None:
 
 
 def _copy_files(source: Path, target: Path, names: list[str]) -> dict[str, Facts]:
-    """Copy these files of a folder into a new one; what a manifest says of them."""
+    """Copy these files into a new folder; what a manifest says of them."""
     facts: dict[str, Facts] = {}
     target.mkdir(parents=True)
     for name in names:

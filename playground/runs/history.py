@@ -6,18 +6,16 @@ Reads files only. The Runs page and `python -m playground runs` show what this f
 from __future__ import annotations
 
 import contextlib
-import functools
 import heapq
 import os
 import shutil
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from playground.config import RUN_ID, flatten, methods
-from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.errors import InvalidConfig, PlaygroundError, RunBusy, RunNotFound
 from playground.runs import launcher, queue, reward_models, trial
 from playground.runs.folder import changes, requests
 from playground.runs.folder.directory import BIN as BIN
@@ -28,7 +26,6 @@ from playground.runs.fork import parent_of
 from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
-T = TypeVar("T")
 MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that show it
 SPARK_POINTS = 24
 
@@ -85,13 +82,10 @@ def finished_runs(outputs: Path) -> list[Finished]:
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
         try:
             run = RunDirectory.open(path)
-            took = _remembered(_timed, run, functools.partial(_took, run))
-        except Exception as error:  # see list_runs
-            if isinstance(error, OSError) and error.errno in SHORTAGES:
-                raise
+            if took := _took(run):
+                found.append(took)
+        except (PlaygroundError, OSError):  # it cannot be read
             continue
-        if took is not None:
-            found.append(took)
     return [*found, *trial.timed(outputs)]
 
 
@@ -126,7 +120,6 @@ def delete_run(run: RunDirectory) -> Path:
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)
         _cache.pop(run.path, None)
-        _timed.pop(run.path, None)
         return target
 
 
@@ -197,13 +190,15 @@ def in_use(outputs: Path) -> set[str]:
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
-_timed: dict[Path, tuple[tuple[int, ...], Finished | None]] = {}
 
 
 def _summary(run: RunDirectory) -> RunSummary:
-    """Raises: InvalidConfig."""
+    """What was made of a run before, unless its files have changed since. Raises: InvalidConfig."""
     status = run.status()
-    return _remembered(_cache, run, lambda: _summarized(run, status))._replace(status=status)
+    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
+    if run.path not in _cache or _cache[run.path][0] != key:
+        _cache[run.path] = key, _summarized(run, status)
+    return _cache[run.path][1]._replace(status=status)
 
 
 def _summarized(run: RunDirectory, status: Status) -> RunSummary:
@@ -236,11 +231,3 @@ def _summarized(run: RunDirectory, status: Status) -> RunSummary:
         asked=requests.of(run).id,
         forked=parent_of(events) is not None,
     )
-
-
-def _remembered(known: dict[Path, tuple[tuple[int, ...], T]], run: RunDirectory, make: Callable[[], T]) -> T:
-    """What was made of a run before, unless its files have changed since."""
-    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
-    if run.path not in known or known[run.path][0] != key:
-        known[run.path] = key, make()
-    return known[run.path][1]

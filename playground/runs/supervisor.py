@@ -86,14 +86,13 @@ class Supervisor:
 
 
 class LookingThread:
-    """A thread of the web process that looks again and again: at once, and then until `close`."""
+    """A thread of the page that looks again and again until `close`."""
 
     def __init__(self, name: str) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def close(self) -> None:
@@ -185,7 +184,7 @@ def _end(run: RunDirectory) -> bool:
 
 
 def _all_runs(outputs: Path) -> Iterator[tuple[str, Callable[[], RunDirectory]]]:
-    """Every folder that is a run, or the training of a reward model, or neither."""
+    """Every folder that may be a run, or the training of a reward model."""
     for path in folders(outputs):
         yield path, functools.partial(RunDirectory, path)
     for folder in folders(outputs / catalog.REWARD_MODELS):

@@ -38,13 +38,9 @@ UPDATES = 2
 LONG_SECONDS = 10.0  # after a first update that took longer, no second one is waited for
 MOST_MINUTES, WITH_DOWNLOAD = 10.0, 600.0  # after which its process ends by itself
 LEFT_SECONDS = 60.0  # a folder in which nothing lives or changes for so long is of a maker that is gone
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.25
 MEMORY_REASONS = ("out_of_memory", "out_of_gpu_memory")
 ENDED = "The trial was ended before its first update. Nothing of it is left."
-LATE = (
-    "The trial made no update within {:.0f} minutes, so it was ended. Use fewer or shorter completions "
-    "(ppo.batch_size, sampling.max_new_tokens), or a smaller model."
-)
 BUSY = "A run trains or waits on {}, so time and memory of a trial would not be those of your run. Try it afterwards."
 
 
@@ -75,10 +71,14 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
     outputs, begun, memory = make_outputs(outputs), time.monotonic(), 0
     run, process = _start(config, outputs, spawn)
     try:
-        for phase in _phases(run, process):
+        while process.poll() is None:
+            status, made = run.status_on_disk(), run.metrics()
             memory = max(memory, _held_bytes(process.pid))
-            if phase:
-                yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+            if status.ended or len(made) >= UPDATES or (made and _seconds(made[-1]) > LONG_SECONDS):
+                break
+            phase = f"making update {len(made) + 1}" if status.state == "running" else status.phase or "starting"
+            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+            time.sleep(POLL_SECONDS)
         if run.metrics():
             yield _found(config, run, device, memory, time.monotonic() - begun)
         else:
@@ -138,13 +138,8 @@ def _start(
 
 def _for_trial(config: RunConfig) -> RunConfig:
     """The same work in each update, and as little else as can be: few fixed prompts, no checkpoint on the way."""
-    evaluation = {
-        "num_prompts": min(4, config.evaluation.num_prompts),
-        "samples_per_prompt": 1,
-        "every": 100_000,
-        "text": None,
-        "traces": min(1, config.evaluation.traces),  # of the first, which also warms up
-    }
+    few, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
+    evaluation = {"num_prompts": few, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
     return config.model_copy(
         update={
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
@@ -153,23 +148,6 @@ def _for_trial(config: RunConfig) -> RunConfig:
             "checkpoint": config.checkpoint.model_copy(update={"every": 0}),
         }
     )
-
-
-def _phases(run: RunDirectory, process: subprocess.Popen[bytes]) -> Iterator[str]:
-    """What a trial is doing, until it has made enough or has ended; empty while there is nothing new to say."""
-    begun = changed = time.monotonic()
-    count, shown = 0, ("", 0)
-    while process.poll() is None:
-        now, status, made = time.monotonic(), run.status_on_disk(), run.metrics()
-        if len(made) > count:
-            count, changed = len(made), now
-        long = made and max(now - changed, _seconds(made[-1])) > LONG_SECONDS
-        if status.ended or count >= UPDATES or long:
-            return
-        phase = f"making update {count + 1}" if status.state == "running" else status.phase or "starting"
-        yield phase if shown != (phase, int(now - begun)) else ""
-        shown = phase, int(now - begun)
-        time.sleep(POLL_SECONDS)
 
 
 def _seconds(update: UpdateMetrics) -> float:
@@ -185,11 +163,10 @@ def _held_bytes(pid: int) -> int:
 def _more_measuring(run: RunDirectory) -> float:
     """Seconds that a run takes longer to measure the reference, of which a trial takes a part."""
     events = {event.kind: event for event in run.all_events()}
-    if SCORE_SCALE not in events or REFERENCE not in events:
+    scale, reference = events.get(SCORE_SCALE), events.get(REFERENCE)
+    if not scale or not reference or not scale.data.get("samples"):
         return 0.0
-    samples = events[SCORE_SCALE].data.get("samples")
-    share = SCALE_SAMPLES / samples if isinstance(samples, int) and samples > 0 else 1.0
-    return (events[SCORE_SCALE].time - events[REFERENCE].time) * (share - 1)
+    return (scale.time - reference.time) * (SCALE_SAMPLES / scale.data["samples"] - 1)
 
 
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
@@ -225,8 +202,6 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
     if not run.config_path.is_file() or status.reason == "stopped" or heartbeat.killed_path(run.path).exists():
         return {**outcome, "state": "stopped", "message": ENDED}
     reason, message = status.reason, status.message
-    if reason == "time_limit":
-        return {**outcome, "message": LATE.format(run.config().max_minutes)}
     if not status.ended:
         reason, message = exit_reasons.of_death(process.wait(), status, run.path)
     if "worker.log" in message and (lines := run.log_tail().strip().splitlines()):  # which goes with the folder

@@ -88,7 +88,7 @@ def fork(
             run.write_label("", note_of(parent, at, config, before))
             run.publish(config)
         except BaseException:
-            half_made.clear(run)  # half a run is none
+            shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
             raise
     return launcher.resume(run, spawn)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs import children, half_made, launcher, queue, trial
+from playground.runs import children, launcher, queue, trial
 from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record, stamps
@@ -45,7 +45,7 @@ class Supervisor:
     def look(self) -> None:
         """Ends for the dead, workers for those who wait. Never raises: what goes wrong costs this look only."""
         tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
-        self.clear_what_is_left()
+        tried(lambda: trial.clear(self.outputs), f"What was left in {self.outputs} of a trial stays")
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
         tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
@@ -72,17 +72,6 @@ class Supervisor:
                 self._left_alone[path] = stamps(f"{path}/status.json"), time.monotonic() + RETRY_SECONDS
         children.bury()
         return ended
-
-    def clear_what_is_left(self) -> None:
-        """Take away what those have left who died while they made a run or a trial. Never raises."""
-        tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
-        tried(lambda: trial.clear(self.outputs), f"What was left in {self.outputs} of a trial stays")
-
-    def _clear_half_made(self) -> None:
-        if left := half_made.left(self.outputs):
-            with launcher.one_at_a_time(self.outputs):  # none is in the middle of being made
-                for run in left:
-                    half_made.clear(run)
 
 
 class LookingThread:

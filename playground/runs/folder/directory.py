@@ -50,7 +50,6 @@ from playground.setup import describe
 
 BIN = ".bin"  # in the outputs folder: runs that were deleted
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
-MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
 P = TypeVar("P", Sample, TokenFigures)
 GRACE_SECONDS = 20.0  # in which the worker of a run that was just made may still come
 
@@ -110,11 +109,8 @@ class RunDirectory:
             if os.path.lexists(run.path):
                 continue
             try:
-                run.making_path.parent.mkdir(mode=0o700, exist_ok=True)
-                os.close(private(str(run.making_path), os.O_WRONLY | os.O_CREAT))
                 run.path.mkdir(mode=0o700)
             except FileExistsError:  # made by another process in this moment
-                run.making_path.unlink(missing_ok=True)
                 continue
             except OSError as error:
                 raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
@@ -130,7 +126,6 @@ class RunDirectory:
     def publish(self, config: RunConfig) -> None:
         """Write config.yaml, which makes the folder a run."""
         write_atomically(self.config_path, config.to_yaml())
-        self.making_path.unlink(missing_ok=True)
 
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
@@ -210,11 +205,6 @@ class RunDirectory:
         need not be waited for."""
         status = self.status_on_disk()
         return self.is_alive() and (not status.ended or status.reason == "damaged")
-
-    @property
-    def making_path(self) -> Path:
-        """The mark that stands while this folder is to be a run and is none yet."""
-        return self.path.parent / MAKING / self.id
 
     @property
     def queue_path(self) -> Path:

@@ -1,9 +1,8 @@
 """What survives a restart of a Space, whose disk does not: whole checkpoints and records of runs, in a mounted bucket.
 
 A bucket is a folder for whole files: what is appended to or renamed there, and what is read back at once, may be lost
-or stale. So a thread of the page (`BucketThread`) copies a run at each checkpoint and at its end, every file once and
-under its final name, the MANIFEST.json of a folder last; a copy that is torn has none, and is not looked at. `restore`
-brings back what is whole when the page starts.
+or stale. So a thread of the page (`BucketThread`) copies a run at each checkpoint and at its end, every file once, the
+MANIFEST.json of a folder last. `restore` brings back what is whole when the page starts.
 
     <bucket>/runs/<run>/checkpoints/update-000040/   as in the run's folder
     <bucket>/runs/<run>/records/000003/              everything else of the run, status.json last but for the manifest
@@ -30,7 +29,7 @@ from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private, stamps
-from playground.runs.supervisor import LookingThread, say
+from playground.runs.supervisor import LookingThread, say, tried
 
 VARIABLE = "PLAYGROUND_BUCKET"
 RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
@@ -156,27 +155,17 @@ def restore(bucket: Path, outputs: Path) -> list[str]:
 
 
 class BucketThread(LookingThread):
-    """Keeps the runs of a page in the bucket, and looks once more when it is closed. What goes wrong is said once."""
+    """Keeps the runs of a page in the bucket, and looks once more when it is closed."""
 
     def __init__(self, outputs: Path, bucket: Path, restored: list[str]) -> None:
         super().__init__("bucket")
         self._keeper = Keeper(outputs, bucket)
         self._keeper.knows(restored)
-        self.trouble = ""  # why the last look came to nothing, as a sentence
 
     def look(self) -> float:
         """See `LookingThread.look`."""
-        try:
-            self._keeper.look()
-            trouble = ""
-        except Exception as error:  # whatever it is, it must not end what keeps the runs
-            trouble = f"The bucket could not be written, so a restart would lose what is new: {_in_words(error)}"
-        if trouble and trouble != self.trouble:
-            say(trouble)
-        elif self.trouble and not trouble:
-            say("The bucket can be written again, and has everything.")
-        self.trouble = trouble
-        return RETRY_SECONDS if trouble else LOOK_SECONDS
+        failed = "The bucket could not be written, so a restart would lose what is new"
+        return LOOK_SECONDS if tried(self._keeper.look, failed) else RETRY_SECONDS
 
     def _go(self) -> None:
         super()._go()

@@ -1,5 +1,4 @@
-"""The processes that this one starts to train: what they are given, their exit codes, and no zombies. Whether a run
-lives is not said here: that is its lock."""
+"""The processes that this one starts to train: what they are given, their exit codes, and no zombies."""
 
 from __future__ import annotations
 

@@ -17,22 +17,10 @@ from typing import Any
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
 from playground.runs import half_made, launcher, queue
-from playground.runs.folder import changes, checkpoints, requests
+from playground.runs.folder import changes, checkpoints, records, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
-from playground.runs.folder.records import (
-    EDIT,
-    FORK,
-    REFERENCE,
-    SCORE_SCALE,
-    Evaluation,
-    Event,
-    Record,
-    Sample,
-    Status,
-    UpdateMetrics,
-    to_json_line,
-)
+from playground.runs.folder.records import Event, Record, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.requests import Request
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started, Workers
@@ -42,8 +30,8 @@ FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
     "evaluation.samples_per_prompt evaluation.text".split()
 )
-Line = UpdateMetrics | Sample | Evaluation | TokenFigures
-KEPT = (SCORE_SCALE, "model", REFERENCE)  # events about what the fork begins with
+Line = UpdateMetrics | records.Sample | records.Evaluation | TokenFigures
+KEPT = (records.SCORE_SCALE, "model", records.REFERENCE)  # events about what the fork begins with
 
 
 def points(parent: RunDirectory) -> list[int]:
@@ -62,12 +50,8 @@ def fork(
     request: Request | None = None,
 ) -> Started:
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
-
-    Raises:
-        RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
-        InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
-        RunExists, OutputsNotWritable, WorkerNotStarted.
-    """
+    Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
+    invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
     folder = parent.checkpoints_path / checkpoints.name_of(at)
@@ -119,7 +103,7 @@ def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig)
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
-    found = next((event for event in events if event.kind == FORK), None)
+    found = next((event for event in events if event.kind == records.FORK), None)
     return (str(found.data.get("parent", "")), found.update) if found else None
 
 
@@ -156,10 +140,10 @@ def _copy_records(
     made = Event(
         seq=len(events) + 1,
         time=time.time(),
-        kind=FORK,
+        kind=records.FORK,
         update=at,
         message=f"Forked from {parent.id} after update {at}.",
-        data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
+        data={"parent": parent.id, "changed": changed, "before": was},
     )
     _write(run.events_path, [*copied, made])
     status = Status(
@@ -171,21 +155,6 @@ def _copy_records(
         worked_seconds=last,
     )
     write_atomically(run.status_path, status.model_dump_json())
-
-
-def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
-    """The settings that were changed in what is copied, as data of the fork: a resumed run repeats its own events."""
-    found: list[dict[str, Any]] = []
-    for event in parent.events():
-        if event.kind == EDIT and event.update < at:  # one that was made after update `at` is not in its checkpoint
-            found.append({name: event.data.get(name) for name in ("field", "old", "value")} | {"update": event.update})
-        elif event.kind == FORK and event.update <= at:
-            earlier, new, old = (event.data.get(name) for name in ("earlier", "changed", "before"))
-            found += earlier if isinstance(earlier, list) else []
-            if isinstance(new, dict) and isinstance(old, dict):
-                at_fork = {"update": event.update}
-                found += [{"field": name, "old": old.get(name), "value": new[name]} | at_fork for name in new]
-    return found
 
 
 def _kept(item: Record) -> Record:

@@ -1,15 +1,10 @@
-"""What a run's frontier is estimated from: `frontier.json` in its folder (docs/run-format.md), and having it drawn.
-
-The model service draws (`train/service/frontier_drawing.py`), this side asks and keeps what it says.
-"""
+"""What a run's frontier is estimated from: `frontier.json` in its folder (docs/run-format.md), and having it drawn."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
 from typing import Any
-
-from pydantic import model_validator
 
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.directory import RunDirectory
@@ -25,24 +20,14 @@ class FrontierSamples(Record):
     """Completions of P fixed prompts by K policies, the reference first, S = K x each of them for each prompt; those of
     one policy stand together, in the order of `updates`.
 
-    Attributes:
-        updates: after which update each policy was saved; 0 for the reference.
-        scores [P][S]. log_ratios [K - 1][P][S]: log pi_k(y) - log pi_ref(y) of whole completions, k = 1 ..., in nats.
+    `updates`: after which each policy was saved; 0 for the reference. `scores` [P][S]. `log_ratios` [K - 1][P][S]:
+    log pi_k(y) - log pi_ref(y) of whole completions, k = 1 ..., in nats.
     """
 
     updates: list[Count]
     each: Count
     scores: list[list[Figure]]
     log_ratios: list[list[list[Figure]]]
-
-    @model_validator(mode="after")
-    def _fits(self) -> FrontierSamples:
-        size = len(self.updates) * self.each
-        tables = [self.scores, *self.log_ratios]
-        fits = size > 0 and self.scores and len(tables) == len(self.updates)
-        if not fits or any(len(table) != len(self.scores) or {*map(len, table)} != {size} for table in tables):
-            raise ValueError("the tables have other sizes than `updates` and `each` say")
-        return self
 
 
 def read(run: RunDirectory) -> FrontierSamples | None:

@@ -1,7 +1,4 @@
-"""The list of runs in an outputs folder, one summary line each; deleting a run into the bin, emptying the bin.
-
-Reads files only. The Runs page and `python -m playground runs` show what this finds.
-"""
+"""The list of runs in an outputs folder, one summary line each; deleting a run into the bin, emptying the bin."""
 
 from __future__ import annotations
 

@@ -80,12 +80,8 @@ def start(
 
 def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
-    One that waits already is given back as it is.
-
-    Raises:
-        RunBusy: it is alive. RunNotResumable: nothing is left to do, or its trainer cannot go on from a checkpoint.
-        InvalidConfig: a damaged configuration. WorkerNotStarted.
-    """
+    One that waits already is given back as it is. Raises: RunBusy, if it is alive; RunNotResumable, if nothing is left
+    to do, or its trainer cannot go on; InvalidConfig, for a damaged configuration; WorkerNotStarted."""
     config = run.config()
     checkpoints.check_engine(config)
     slot = _slot(config, spawn)
@@ -210,10 +206,8 @@ def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bo
 def give_worker(
     run: RunDirectory, spawn: Spawn | None = None, publish: Callable[[], None] = lambda: None
 ) -> subprocess.Popen[bytes]:
-    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child.
-
-    Raises: RunBusy; WorkerNotStarted, if the system gave no process, and the run has ended with that; OSError.
-    """
+    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child. Raises:
+    RunBusy; WorkerNotStarted, if the system gave no process, and the run has ended with that; OSError."""
     with open(run.lock_path, "wb", opener=private) as lock:
         take(lock)
         publish()

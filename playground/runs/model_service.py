@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -32,14 +31,11 @@ MAX_LOG_BYTES = 1_000_000
 # Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
 MOST_QUESTIONS = 16
 BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
-GONE = "The process that answers prompts ended unexpectedly. Try again."
-ENDLESS = "The tokenizer or the chat template of this model did not come to an end in time. Choose another model."
-DYING_SECONDS = 1.0
+GONE = "The process that answers prompts ended unexpectedly. Try again; if it does so again, choose another model."
 
 
 class GeneratedSample(NamedTuple):
-    """One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, summed over its
-    positions, in nats."""
+    """One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, in nats."""
 
     side: Literal["reference", "policy"]
     index: int  # type: ignore[assignment]  # it hides tuple.index, which is not needed here
@@ -74,12 +70,8 @@ class ModelService:
         max_new_tokens: int | None = None,
     ) -> Generator[GeneratedSample, None, None]:
         """Several same-seed completions of one prompt from the reference and from the policy, as they come. `source`: a
-        run folder (reference and newest policy), or a model name or folder (reference only).
-
-        Raises:
-            ServiceUnavailable: if the process cannot be started, dies or does not answer; or with the service's own
-                sentence if the question cannot be answered (for example a prompt longer than the context).
-        """
+        run folder, or a model name or folder (reference only). Raises: ServiceUnavailable, if the process cannot be
+        started, dies or does not answer; or with the service's own sentence if the question cannot be answered."""
         question = {
             "source": str(source),
             "prompt": prompt,
@@ -96,10 +88,7 @@ class ModelService:
     ) -> Generator[dict[str, Any], None, None]:
         """Put one question (`train.service.questions.QUESTIONS`) to the service and pass on its answers as they come.
         Who wants no more of them closes this generator. `timeout_seconds`: the longest silence before an answer.
-
-        Raises:
-            ServiceUnavailable: see `compare`; and where too many wait already.
-        """
+        Raises: ServiceUnavailable, see `compare`; and where too many wait already."""
         if not self._places.acquire(blocking=False):
             raise ServiceUnavailable(BUSY)
         try:
@@ -132,7 +121,8 @@ class ModelService:
                 self.close()
                 raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
             if answer is None:
-                raise ServiceUnavailable(self._buried())
+                self.close()
+                raise ServiceUnavailable(GONE)
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":
@@ -142,14 +132,6 @@ class ModelService:
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":
                 return
-
-    def _buried(self) -> str:
-        """What to say of a process that has closed its stdout, by its exit code."""
-        process, self._process = self._process, None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            if process and process.wait(DYING_SECONDS) == -signal.SIGALRM:  # see `training.models.time_limit`
-                return ENDLESS
-        return GONE
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:

@@ -41,7 +41,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     note = found.advice
     if not here and download:
         note = " ".join(filter(None, (MISSING.format(download.source, download.mb, download.licence), note)))
-    size = f"{_count(model.parameters)} parameters in {model.layers} layers"
+    size = f"{model.parameters:,} parameters in {model.layers} layers"
     total, free = (two_digits(size / GB) for size in (found.total, found.device.free_bytes))
     needed = f"{'' if found.measured else 'about '}{total} of {free} GB free"
     facts = {
@@ -74,22 +74,17 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
-            answer: dict[str, Any] = {
-                "name": name,
-                "weight": spec.weight,
-                "judge": judge,
-                "values": None,
-                "problem": "",
-            }
             asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
+            values, problem = None, ""
             try:
                 for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
                     if "names" in found:
-                        answer["values"] = next(iter(found["reference"].values()))
+                        values = next(iter(found["reference"].values()))
                     else:
                         yield found
             except ServiceUnavailable as error:
-                answer["problem"] = str(error)
+                problem = str(error)
+            answer = {"name": name, "weight": spec.weight, "judge": judge, "values": values, "problem": problem}
             rewards.append(answer)
     yield {"samples": samples, "rewards": rewards}
 
@@ -100,12 +95,6 @@ def _where(source: str, here: bool) -> str:
     if not catalog.is_hub_id(source):
         return "a folder of this machine"
     return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"
-
-
-def _count(parameters: int) -> str:
-    if parameters >= 1e9:
-        return f"{parameters / 1e9:.2g} billion"
-    return f"{parameters / 1e6:.3g} million" if parameters >= 1e6 else f"{parameters:,}"
 
 
 def _form(config: RunConfig, has_template: bool) -> str:

@@ -1,7 +1,7 @@
 """The queue of an outputs folder: one run on each device, first come, first served, on disk.
 
-A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1 for one that several processes compute. A run that has
-to wait has a file in `<outputs>/.queue/`; to change it takes the folder's lock for starting (`launcher.one_at_a_time`).
+A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1. A run that has to wait has a file in `.queue/` of the
+outputs folder; to change it takes the folder's lock for starting (`launcher.one_at_a_time`).
 """
 
 from __future__ import annotations

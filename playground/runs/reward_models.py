@@ -88,12 +88,8 @@ class RewardTraining(RunDirectory):
 
 def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
     """Make the folder and start the worker; the training and the worker's process. With `replace` a new reward model
-    may take the name of one that is there, which is kept as NAME-before.
-
-    Raises:
-        RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
-            in its place. OutputsNotWritable, WorkerNotStarted.
-    """
+    may take the name of one that is there, which is kept as NAME-before. Raises: RunBusy, if another reward model is in
+    training; RunExists; RunNotFound, if a link is in its place; OutputsNotWritable, WorkerNotStarted."""
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         if busy := living(outputs):

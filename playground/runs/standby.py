@@ -1,7 +1,6 @@
 """The client of the standby worker: a process that has imported PyTorch before anyone clicks on Start.
 
-Half of the time from the click to the first update is imports. So the page keeps one worker waiting
-(`playground.worker.wait`) and gives it the next run. Where none waits, a run starts in a new process as ever.
+Half of the time from the click to the first update is imports. So the page keeps one worker waiting for the next run.
 """
 
 from __future__ import annotations

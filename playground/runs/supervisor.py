@@ -1,8 +1,7 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
 A worker that dies cannot say so. Who looks at an outputs folder does it instead, once it holds the lock that the worker
-would hold if it lived; so a living worker is never contradicted. The page looks about once a second, a terminal that
-follows a run does too, `runs`, `show` and `doctor` look once, and any number of them at the same time.
+would hold if it lived. The page looks about once a second, so does a terminal that follows a run; others look once.
 """
 
 from __future__ import annotations
@@ -120,12 +119,14 @@ class SupervisorThread(LookingThread):
             return LOOK_SECONDS
 
 
-def tried(function: Callable[[], object], failed: str) -> None:
-    """Call it; whatever it raises is said, for the thread that watches the runs must not end."""
+def tried(function: Callable[[], object], failed: str) -> bool:
+    """Call it; whatever it raises is said, for a thread that looks must not end. True if it raised none."""
     try:
         function()
+        return True
     except Exception as error:
         say(f"{failed}: {error if isinstance(error, (OSError, PlaygroundError)) else repr(error)}")
+        return False
 
 
 def say(sentence: str) -> None:

@@ -1,8 +1,7 @@
 """One real update of a configuration before its run is started: how long it takes, and how much memory.
 
 An ordinary job in the hidden folder `.trial` of the outputs folder. After the second update (or the first, if that took
-long) its process is ended and the folder removed; the figures stay in `.trials.json`, and later estimates are made from
-them. The process ends with who makes the trial (`runs.lifeline`), and after a while in any case.
+long) its process is ended and the folder removed; the figures stay in `.trials.json`, for estimates.
 """
 
 from __future__ import annotations
@@ -61,10 +60,7 @@ class Trials(Record):
 
 def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) -> Iterator[dict[str, Any]]:
     """Make a trial: {state: asking, phase, seconds} again and again, and at last what came of it (see `_found`,
-    `_failed`). To close this generator ends the trial.
-
-    Raises: RunBusy, if the device is taken or another trial is under way; and as `launcher.start`.
-    """
+    `_failed`). To close this generator ends it. Raises: RunBusy, if the device is taken; and as `launcher.start`."""
     device = devices.chosen(config.device)
     if device is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from playground.analysis.diagnosis.run_records import Change, Records
 from playground.errors import InvalidConfig, RunNotResumable
 from playground.runs import fork, history, launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event, UpdateMetrics, to_json_line
+from playground.runs.folder.records import UpdateMetrics
 from tests.forking import Forker
 from tests.support import config_with, wait_until
 
@@ -74,29 +73,6 @@ def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirector
     assert [item.kl_coef for item in metrics] == [0.25, 0.25, 0.9, 0.9, 0.9]
     assert [item.update for item in metrics] == [1, 2, 3, 4, 5]
     assert fork.parent_of(parent.events()) is None
-
-
-def edit(update: int, field: str, old: float, value: float) -> Event:
-    return Event(
-        seq=90 + update, time=0.0, kind="edit", update=update, data={"field": field, "old": old, "value": value}
-    )
-
-
-def test_its_checks_know_what_was_changed_in_its_parent_and_in_the_parent_of_that(
-    parent: RunDirectory, forker: Forker, tmp_path: Path
-) -> None:
-    first = RunDirectory.open(shutil.copytree(parent.path, tmp_path / "first"))
-    later = edit(2, "kl.coef", 0.5, 7.0)  # update 2 and its checkpoint were made by then
-    with open(first.events_path, "a", encoding="utf-8") as file:
-        file.writelines(map(to_json_line, [edit(1, "kl.coef", 0.25, 0.5), later]))
-    second = forked(first, forker, 2, "ppo.learning_rate=0.002")
-    third = forked(second, forker, 2, "kl.coef=0.9", "ppo.num_updates=3")
-    assert [item.kl_coef for item in third.metrics()] == [0.25, 0.25, 0.9]
-    raised = Change(1, "kl.coef", 0.25, 0.5)
-    faster = Change(2, "ppo.learning_rate", parent.config().ppo.learning_rate, 0.002)
-    for run, known in ((second, [raised, faster]), (third, [raised, faster, Change(2, "kl.coef", 0.5, 0.9)])):
-        assert Records(run.config(), run.metrics(), run.samples(), run.events()).changes == known
-        assert not [item for item in run.all_events() if item.kind == "edit"]  # or resuming would make it again
 
 
 @pytest.mark.parametrize(

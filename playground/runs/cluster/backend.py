@@ -116,8 +116,6 @@ def check(name: str, texts: Sequence[str]) -> None:
     problems = []
     if importlib.util.find_spec(module) is None:
         problems.append(Problem("on", f"needs the package `{module}`, which is not here: pip install -r {file}"))
-    if options.address.startswith("ray://"):
-        problems.append(Problem("option.address", "must be that of the cluster itself; Ray's client is not used."))
     if name == "jobs":
         needed = [field for field in ("image", "bucket") if not getattr(options, field)]
         problems += [Problem(f"option.{field}", "is needed by jobs: see docs/scale.md.") for field in needed]

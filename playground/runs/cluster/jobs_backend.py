@@ -35,11 +35,8 @@ T = TypeVar("T")
 
 
 class JobsBackend(Backend):
-    """See the module. Raises: BackendUnavailable, InvalidConfig.
-
-    Args:
-        api: a `huggingface_hub.HfApi`; default: one with the login of this machine.
-    """
+    """See the module. `api`: a `huggingface_hub.HfApi`, by default with the login of this machine. Raises:
+    BackendUnavailable, InvalidConfig."""
 
     def __init__(self, api: Any = None) -> None:
         from huggingface_hub import HfApi, get_token

@@ -1,8 +1,7 @@
 """What a backend starts on a node: `python -m playground.runs.cluster.node FOLDER ATTEMPT SECONDS [bucket]`.
 
 The ordinary worker, tied to this process (`runs.lifeline`, policy `die`): however this ends, the worker saves a
-checkpoint and leaves. It does so too when the node is wanted back (SIGTERM), and before the job's time is up. What it
-cannot say of its own death is written here, where the exit code is.
+checkpoint and leaves, also when the node is wanted back (SIGTERM), and before the job's time is up.
 
 A job of the hub (`bucket`) computes on its own disk: FOLDER is that of the run in a mounted bucket, from where it is
 taken, and where it is kept, whole and about once a minute.
@@ -37,14 +36,8 @@ TRIES, TRY_SECONDS = 30, 10.0  # of a bucket that is mounted late, or away
 def compute(
     folder: Path, attempt: int, seconds: float = math.inf, meanwhile: Callable[[], None] = lambda: None
 ) -> None:
-    """Compute an attempt of a run to its end; at once where that is not asked for any more.
-
-    Args:
-        seconds: after which the job ends. meanwhile: called about once a second.
-
-    Raises:
-        RunNotFound: this machine does not see the folder. RunBusy, OSError, WorkerNotStarted.
-    """
+    """Compute an attempt of a run to its end; at once where that is not asked for any more. The job ends after
+    `seconds`. Raises: RunNotFound, if this machine does not see the folder; RunBusy, OSError, WorkerNotStarted."""
     until = time.monotonic() + seconds - min(MARGIN_SECONDS, seconds / 2)
     run = RunDirectory.open(folder)
     if not _is_wanted(run, attempt):

@@ -1,8 +1,7 @@
 """A Ray cluster as a backend: a detached actor for each job, placed by the processors and GPUs that it asks for.
 
-The outputs folder has to lie on a disk that all nodes see at the same path. Each call is a process of its own
-(`python -m playground.runs.cluster.ray_backend ADDRESS submit|list|cancel ...`), for Ray ends a process that has lost
-its cluster.
+The outputs folder has to lie on a disk that all nodes see at the same path. Each call is a process of its own, for Ray
+ends a process that has lost its cluster.
 """
 
 from __future__ import annotations

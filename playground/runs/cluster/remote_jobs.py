@@ -33,11 +33,8 @@ WAITING = "waiting for a node"
 
 def elsewhere(place: str, options: Sequence[str]) -> Elsewhere:
     """For the launcher, in the place of what starts a worker: each run that is started or resumed with it becomes a job
-    of this backend. A run whose job is refused has ended with that, and BackendUnavailable is raised.
-
-    Raises:
-        InvalidConfig: an unknown backend, or one that cannot be used from here.
-    """
+    of this backend. A run whose job is refused has ended with that, and BackendUnavailable is raised. Raises:
+    InvalidConfig, for a backend that cannot be used from here."""
     check(place, options)
 
     def submit(run: RunDirectory) -> None:
@@ -114,7 +111,8 @@ def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping
     status, now = run.status_on_disk(), time.time()
     if not where.holds(run.path, status):  # it has ended
         return
-    if run.stop_requested and (status.state == "queued" or now - _asked_at(run) > STOP_SECONDS):
+    stop = run.control_path / "stop"
+    if stop.exists() and (status.state == "queued" or now - stop.stat().st_mtime > STOP_SECONDS):
         if alive:
             backend.cancel(where.job)
         _end(run, where, "stopped", "stopped", "Stopped while no node was at work on it.")
@@ -124,10 +122,6 @@ def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping
         lost = f"Its node was lost: its job is {states.get(where.job, 'gone')}"
         begun = f", and no node has begun it: do all see {run.path}?" if status.state == "queued" else "."
         _end(run, where, "interrupted", placed.LOST, lost + begun)
-
-
-def _asked_at(run: RunDirectory) -> float:
-    return (run.control_path / "stop").stat().st_mtime
 
 
 def _end(run: RunDirectory, where: Placed, state: State, reason: str, message: str) -> None:

@@ -42,12 +42,8 @@ class Resumed(NamedTuple):
 
 
 class SweepRequest(NamedTuple):
-    """A sweep as it is asked for.
-
-    Attributes:
-        preset: its name, for reading. base: it as plain data. overrides: `path=value` for all runs. vary:
-            `field=value,value`. name: by default made up. options: of the backend, as `name=value`. asked: who asks.
-    """
+    """A sweep as it is asked for. `base`: the preset as plain data; `overrides`: `path=value` for all runs; `vary`:
+    `field=value,value`; `options`: of the backend, as `name=value`."""
 
     preset: str
     base: dict[str, Any]
@@ -103,12 +99,8 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
 
 
 def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
-    """Write the plan down, then make its runs, and give the sweep as it is then.
-
-    Raises:
-        OutputsNotWritable. InvalidConfig: another sweep, or a run, has taken a name since it was planned. OSError: in
-            the middle of it, for example on a full disk; `complete` makes the rest.
-    """
+    """Write the plan down, then make its runs, and give the sweep as it is then. Raises: OutputsNotWritable; OSError in
+    the middle of it, then `complete` makes the rest; InvalidConfig, if a name was taken since it was planned."""
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         there = sweep_record.named(outputs, sweep.name)
@@ -123,11 +115,7 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
 
 
 def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
-    """Make the runs that were not made yet; gives their ids.
-
-    Raises:
-        RunExists: another run was made under such an id since. InvalidConfig, OSError: see `launcher.start`.
-    """
+    """Make the runs that were not made yet; gives their ids. Raises: see `launcher.start`."""
     spawn = _elsewhere(sweep) or spawn
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in sweep.missing(there)[1]:

@@ -10,8 +10,7 @@ from playground.runs.sweeps.sweep_record import Sweep
 
 
 class SweepProgress(NamedTuple):
-    """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted, `deleted`
-    those that have been deleted, `unmade` those that were not made yet."""
+    """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted."""
 
     finished: int = 0
     failed: int = 0
@@ -23,17 +22,14 @@ class SweepProgress(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All its runs."""
         return sum(self)
 
     @property
     def done(self) -> int:
-        """Those of which nothing more is to come by itself."""
         return self.finished + self.failed + self.stopped + self.deleted
 
     @property
     def ended(self) -> bool:
-        """True while nothing of it trains or waits."""
         return not self.running and not self.waiting
 
     @property

@@ -7,7 +7,6 @@ Each run carries the tag of its sweep as the id of its request, and is else a ru
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
 import time
@@ -141,24 +140,13 @@ def every(outputs: Path) -> list[Sweep]:
 def gone(outputs: Path) -> list[Path]:
     """The records of those of which nothing else is left, and which are not of this moment: a page may show them."""
     found = [path for path, sweep in _readable(outputs) if is_gone(outputs, sweep)]
-    return [path for path in found if 0 < _changed(path) < (time.time() - KEEP_SECONDS) * 1e9]
+    return [path for path in found if 0 < stamps(path)[0] < (time.time() - KEEP_SECONDS) * 1e9]
 
 
 def _readable(outputs: Path) -> list[tuple[Path, Sweep]]:
     paths = [path for path in (Path(outputs) / FOLDER).glob("*.json") if RUN_ID.fullmatch(path.stem)]
-    found = [(path, _read(path, _changed(path))) for path in paths]
+    found = [(path, read_record(path, Sweep)) for path in paths]
     return [(path, sweep) for path, sweep in found if sweep and sweep.name == path.stem]
-
-
-def _changed(path: Path) -> int:
-    """When it was written, in ns; 0 for one that has gone."""
-    return stamps(path)[0]
-
-
-@functools.lru_cache(maxsize=512)
-def _read(path: Path, changed: int) -> Sweep | None:
-    """Read again only where it has changed: the Runs page asks every few seconds."""
-    return read_record(path, Sweep)
 
 
 def name_problem(outputs: Path, name: str) -> Problem | None:
@@ -178,7 +166,7 @@ def runs_of(outputs: Path, sweep: Sweep) -> list[RunDirectory]:
 
 
 def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
-    """Where each of its runs is, of those that are there."""
+    """Of those of its runs that are there, by id."""
     return {run.id: run.status() for run in runs_of(outputs, sweep)}
 
 

@@ -19,7 +19,6 @@ JOBS = ["image=hf.co/spaces/me/playground", "bucket=me/runs"]
     ("name", "texts", "fields"),
     [
         ("slurm", ["adress=auto", "gpus=-1", "cpus"], ["option.adress", "option.gpus", "option.cpus"]),
-        ("ray", ["address=ray://head:10001"], ["option.address"]),
         ("jobs", [], ["option.image", "option.bucket", bucket.VARIABLE]),
         ("cloud", [], ["on"]),
     ],

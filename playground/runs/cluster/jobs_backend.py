@@ -24,6 +24,7 @@ from playground.runs.folder.directory import RunDirectory
 
 NODE_MODULE = "playground.runs.cluster.node"
 FOLDER = "jobs"  # in the bucket
+FIRST = "000001"  # the copy of records that was sent
 MOUNT = "/bucket"  # in the job: the folder of this job, and no other
 LABEL = "playground-job"
 ENDED = ("COMPLETED", "CANCELED", "ERROR", "DELETED")
@@ -94,7 +95,8 @@ class JobsBackend(Backend):
                     path.unlink(missing_ok=True)
         folder = self._folder / name / bucket.RUNS / run.id
         newest = max((path.parent.name for path in folder.glob(f"{bucket.RECORDS}/*/{bucket.MANIFEST}")), default="")
-        if newest > self._had.get(name, "000001") and self._bring_in(run, name):  # the first is that which was sent
+        had = self._had.get(name, FIRST) if name in self._at_work else FIRST  # a copy that was half written was not had
+        if newest > had and self._bring_in(run, name):
             self._had[name] = newest
         if run.status_on_disk().ended:
             shutil.rmtree(self._folder / name, ignore_errors=True)

@@ -1,10 +1,8 @@
 """What a backend starts on a node: `python -m playground.runs.cluster.node FOLDER ATTEMPT SECONDS [bucket]`.
 
 The ordinary worker, tied to this process (`runs.lifeline`, policy `die`): however this ends, the worker saves a
-checkpoint and leaves, also when the node is wanted back (SIGTERM), and before the job's time is up.
-
-A job of the hub (`bucket`) computes on its own disk: FOLDER is that of the run in a mounted bucket, from where it is
-taken, and where it is kept, whole and about once a minute.
+checkpoint and leaves, also when the node is wanted back (SIGTERM), and before the job's time is up. A job of the hub
+(`bucket`) computes on its own disk: FOLDER is in a mounted bucket, where the run is kept about once a minute.
 """
 
 from __future__ import annotations

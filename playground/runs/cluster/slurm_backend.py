@@ -1,7 +1,6 @@
 """A Slurm cluster as a backend, by its own commands (sbatch, squeue, scancel); to be used on a login node.
 
-The outputs folder has to lie on a disk that all nodes see at the same path, like this project and its Python. A job
-that Slurm takes back is not queued again by Slurm: the run is resumed as its next attempt.
+The outputs folder has to lie on a disk that all nodes see at the same path, like this project and its Python.
 """
 
 from __future__ import annotations

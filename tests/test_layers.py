@@ -164,7 +164,7 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         ("playground.pocket.words", "from playground.pocket.pretrain import pretrain", False),
         ("playground.analysis.x", "from playground.ui import form", False),
         ("playground.config", "from playground.runs import records", False),
-        ("playground.train.loop.trainer", "from playground.runs.cluster import driver", False),
+        ("playground.train.loop.trainer", "from playground.runs.cluster import node", False),
         ("app", "from playground.train import worker", False),
         ("playground.ui.zero_gpu", "from playground.train.process import watch", False),
         ("playground.ui.server", "from playground import worker", False),

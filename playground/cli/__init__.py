@@ -247,9 +247,7 @@ def doctor(
     if empty_bin:
         gone = history.empty_bin(outputs)
         print(f"Deleted {gone} {'run' if gone == 1 else 'runs'} from the bin.", file=sys.stderr)
-    keeper = Supervisor(outputs)
-    keeper.end_the_dead()
-    keeper.clear_what_is_left()
+    Supervisor(outputs).end_the_dead()
     checks = health.examine(outputs)
     health.print_checks(checks, as_json=json)
     raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)

@@ -16,7 +16,7 @@ from typing import Any
 
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
-from playground.runs import launcher, queue
+from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Record, Status, UpdateMetrics
@@ -102,7 +102,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = progress_of(outputs, sweep, states), all_left([*states.values()], time.time())
+        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
         shown.tell(line, message, found.words)
@@ -113,7 +113,7 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
         return True
 
     _until_the_end(outputs, show, stop, lambda: sweep_record.runs_of(outputs, sweep))
-    return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).state
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(
@@ -123,9 +123,11 @@ def _until_the_end(
     web process does. `show` is True once all has ended, `stop` False if all has ended by that."""
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     with counted_interrupts() as presses:
         while True:
             keep()
+            look_elsewhere()
             if show():
                 for run in runs():
                     launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks

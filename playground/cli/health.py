@@ -155,7 +155,7 @@ def _outputs(outputs: Path) -> list[Check]:
 
 def _policy(living: Sequence[RunDirectory]) -> Check:
     """What becomes of runs when their server ends: of those to come, and of those that train."""
-    bound = [run.id for run in living if not run.is_driven() and heartbeat.bound_to_server(run.path)]
+    bound = [run.id for run in living if not run.is_elsewhere() and heartbeat.bound_to_server(run.path)]
     try:
         policy = lifeline.policy()
     except InvalidConfig as error:

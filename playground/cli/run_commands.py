@@ -17,10 +17,10 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, Run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
 from playground.errors import RunNotFound
-from playground.runs import frontier_samples, history, launcher
+from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
-from playground.runs.supervisor import Supervisor
+from playground.runs.supervisor import Supervisor, every
 from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
@@ -53,10 +53,12 @@ def stop(
         if ending.alive:
             raise typer.Exit(FAILED)
     deadline = time.monotonic() + timeout
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(run.path.parent))
     while not status.ended:
         if time.monotonic() > deadline:
             complain(f"{run.id} has not stopped within {timeout:g} s. `stop --now` ends it by force.")
             raise typer.Exit(FAILED)
+        look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
     Supervisor(run.path.parent).end_the_dead()

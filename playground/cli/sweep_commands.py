@@ -17,8 +17,8 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, set
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.runs import history
-from playground.runs.supervisor import Supervisor
+from playground.runs import cluster, history
+from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
@@ -131,13 +131,15 @@ def stop(
     sweep = sweep_record.find(outputs, name)
     sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
-    while not progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep)).ended:
+    look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
+    while not progress_of(sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
             complain(f"Not all runs of {name} have stopped within {timeout:g} s. `stop RUN --now` ends one by force.")
             raise typer.Exit(FAILED)
+        look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
-    found = progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
+    found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
     print(f"{name}: {found.words}.")
 
 
@@ -263,7 +265,7 @@ def _varies(sweep: Sweep) -> str:
 
 
 def _how_far(outputs: Path, sweep: Sweep) -> SweepProgress:
-    return progress_of(outputs, sweep, sweep_record.statuses(outputs, sweep))
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep))
 
 
 def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """What survives a restart of a Space, whose disk does not: whole checkpoints and records of runs, in a mounted bucket.
 
 A bucket is a folder for whole files: what is appended to or renamed there, and what is read back at once, may be lost
-or stale. So nothing lives on it. A thread of the web process (`BucketThread`; no worker waits for it) copies a run at
-each checkpoint and at its end, every file once and under its final name, the MANIFEST.json of a folder last; a copy
-that is torn has none, and is not looked at. `restore` brings back what is whole when the page starts. Knows the files
-of runs and nothing of what is in them. `ui.server` calls it.
+or stale. So a thread of the page (`BucketThread`) copies a run at each checkpoint and at its end, every file once, the
+MANIFEST.json of a folder last. `restore` brings back what is whole when the page starts.
 
     <bucket>/runs/<run>/checkpoints/update-000040/   as in the run's folder
     <bucket>/runs/<run>/records/000003/              everything else of the run, status.json last but for the manifest
@@ -14,7 +12,6 @@ of runs and nothing of what is in them. `ui.server` calls it.
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import os
@@ -32,7 +29,7 @@ from playground.runs.folder import checkpoints
 from playground.runs.folder.checkpoints import MANIFEST, MAX_MANIFEST_BYTES
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, private, stamps
-from playground.runs.supervisor import LookingThread, say
+from playground.runs.supervisor import LookingThread, say, tried
 
 VARIABLE = "PLAYGROUND_BUCKET"
 RUNS, RECORDS, CHECKPOINTS = "runs", "records", "checkpoints"
@@ -43,7 +40,6 @@ KEY_FILE = ".visitors.key"  # of `ui.door.visitors`: without it visitors would n
 LOOK_SECONDS = 2.0
 RETRY_SECONDS = 30.0  # after a bucket that was full or gone
 COMING = ".restoring-"  # a run that is being brought back has this before its name, and is none yet
-PIECE_BYTES = 2**20
 KEPT_COPIES = 2  # of the records: the newest may be torn on its way, after it was written here
 
 Mark = tuple[Any, ...]
@@ -52,12 +48,8 @@ DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what a f
 
 
 def of_environment(environment: Mapping[str, str], outputs: Path | None = None) -> Path | None:
-    """The bucket's folder; None where none is wanted.
-
-    Raises:
-        InvalidConfig: it is not there, cannot be written, or goes with the outputs folder. Better no page than one that
-            loses runs unnoticed.
-    """
+    """The bucket's folder; None where none is wanted. Raises: InvalidConfig, if it is not there, cannot be written, or
+    goes with the outputs folder: better no page than one that loses runs unnoticed."""
     named = environment.get(VARIABLE)
     if not named:
         return None
@@ -76,19 +68,15 @@ def of_environment(environment: Mapping[str, str], outputs: Path | None = None) 
 
 
 class Keeper:
-    """Copies the runs of one outputs folder, and what sweeps were to be. Remembers what it has copied; what it has not
-    seen here it never deletes.
-
-    Not thread-safe: `BucketThread` has one.
-    """
+    """Copies the runs of one outputs folder, and what sweeps were to be. What it has not seen here it never deletes."""
 
     def __init__(self, outputs: Path, bucket: Path) -> None:
         self.outputs, self.bucket = outputs, bucket
         self._kept: dict[str, Mark] = {}  # by its path in the bucket
 
     def look(self) -> list[str]:
-        """Copy every run that has a new checkpoint or has ended since the last look, and forget those that have been
-        deleted here. Returns the runs that were copied. Raises: OSError, if the bucket takes nothing."""
+        """Copy every run that has a new checkpoint or has ended since the last look, and forget those that were deleted
+        here; the runs that were copied. Raises: OSError, if the bucket takes nothing."""
         os.listdir(self.bucket)  # not made anew where it has gone: what stood there would be no bucket
         _copy_if_new(self.outputs / KEY_FILE, self.bucket / KEY_FILE)
         with os.scandir(self.outputs) as found:  # a list that cannot be read must not look like one of no runs
@@ -122,8 +110,8 @@ class Keeper:
 
 
 def keep(run: RunDirectory, place: Path) -> None:
-    """Copy a run into its folder in the bucket: the newest checkpoint and the best, then everything else. What an
-    earlier copy has left there goes last. Raises: OSError."""
+    """Copy a run into its folder in the bucket: the newest checkpoint and the best, then everything else; what an
+    earlier copy has left goes last. Raises: OSError."""
     status = run.status_path.read_bytes()  # first: whatever it says is on the disk by now
     there = run.checkpoints()
     wanted = {folder.name: folder for folder in (*there[-1:], checkpoints.best(there)) if folder}
@@ -144,15 +132,13 @@ def keep(run: RunDirectory, place: Path) -> None:
 
 
 def restore(bucket: Path, outputs: Path) -> list[str]:
-    """Bring back the runs that are not here, each from its newest copy that is whole; say which could not be.
-
-    Returns their names. A run that trained when its page ended is found without a worker, like any other whose worker
-    has died, and can be resumed.
-    """
+    """Bring back what is not here: what sweeps were to be, and the runs, each from its newest copy that is whole; the
+    names of these. A run that trained when its page ended is found without a worker, and can be resumed."""
     for left in outputs.glob(f"{COMING}*"):
         shutil.rmtree(left, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        _copy_if_new(bucket / KEY_FILE, outputs / KEY_FILE)
+    for path in (bucket / KEY_FILE, *(bucket / SWEEPS).glob("*.json")):
+        with contextlib.suppress(OSError):
+            _copy_if_new(path, outputs / path.relative_to(bucket))
     restored = []
     for place in map(Path, folders(bucket / RUNS)):
         name = place.name
@@ -168,42 +154,18 @@ def restore(bucket: Path, outputs: Path) -> list[str]:
     return restored
 
 
-def restore_sweeps(bucket: Path, outputs: Path) -> list[str]:
-    """Bring back what sweeps were to be, where they are not here, and return their names."""
-    restored = []
-    for path in (bucket / SWEEPS).glob("*.json"):
-        target = outputs / SWEEPS / path.name
-        if RUN_ID.fullmatch(path.stem) and not target.exists():
-            with contextlib.suppress(OSError):
-                target.parent.mkdir(mode=0o700, exist_ok=True)
-                _copy(path, target)
-                restored.append(path.stem)
-    return restored
-
-
 class BucketThread(LookingThread):
-    """Keeps the runs of a page in the bucket, and looks once more when it is closed. A bucket that is full or gone is
-    reported once, and tried again."""
+    """Keeps the runs of a page in the bucket, and looks once more when it is closed."""
 
     def __init__(self, outputs: Path, bucket: Path, restored: list[str]) -> None:
         super().__init__("bucket")
         self._keeper = Keeper(outputs, bucket)
         self._keeper.knows(restored)
-        self.trouble = ""  # why the last look came to nothing, as a sentence
 
     def look(self) -> float:
         """See `LookingThread.look`."""
-        try:
-            self._keeper.look()
-            trouble = ""
-        except Exception as error:  # a fault of a kind that was not thought of must not end what keeps the runs
-            trouble = f"The bucket could not be written, so a restart would lose what is new: {_in_words(error)}"
-        if trouble and trouble != self.trouble:
-            say(trouble)
-        elif self.trouble and not trouble:
-            say("The bucket can be written again, and has everything.")
-        self.trouble = trouble
-        return RETRY_SECONDS if trouble else LOOK_SECONDS
+        failed = "The bucket could not be written, so a restart would lose what is new"
+        return LOOK_SECONDS if tried(self._keeper.look, failed) else RETRY_SECONDS
 
     def _go(self) -> None:
         super()._go()
@@ -281,7 +243,7 @@ def _restore_files(source: Path, target: Path) -> None:
 
 
 def _copy_files(source: Path, target: Path, names: list[str]) -> dict[str, Facts]:
-    """Copy these files of a folder into a new one; what a manifest says of them."""
+    """Copy these files into a new folder; what a manifest says of them."""
     facts: dict[str, Facts] = {}
     target.mkdir(parents=True)
     for name in names:
@@ -293,7 +255,7 @@ def _copy_files(source: Path, target: Path, names: list[str]) -> dict[str, Facts
 def _copy(source: Path, target: Path) -> Facts:
     """Write a whole file in one go; how large it is, and its SHA-256."""
     with open_plain(source) as read:
-        return _write(target, iter(lambda: read.read(PIECE_BYTES), b""))
+        return _write(target, iter(lambda: read.read(2**20), b""))
 
 
 def _write(target: Path, pieces: Iterable[bytes]) -> Facts:
@@ -304,21 +266,19 @@ def _write(target: Path, pieces: Iterable[bytes]) -> Facts:
             found.update(piece)
             size += len(piece)
         file.flush()
-        try:
+        with contextlib.suppress(OSError):  # of a mount that knows no fsync: closing is what writes
             os.fsync(file.fileno())
-        except OSError as error:  # of a mount that knows no fsync: closing is what writes
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-                raise
     return {"bytes": size, "sha256": found.hexdigest()}
 
 
 def _copy_if_new(source: Path, target: Path) -> None:
     if source.is_file() and not target.exists():
+        target.parent.mkdir(mode=0o700, exist_ok=True)
         _copy(source, target)
 
 
 def _remove(path: Path) -> None:
-    """A file, or a folder with all that is in it. Its manifests go first: what is then left of it is no copy."""
+    """A file, or a folder, whose manifests go first: what is then left of it is no copy."""
     if path.is_file():
         return path.unlink(missing_ok=True)
     for manifest in [path / MANIFEST, *path.glob(f"*/*/{MANIFEST}")]:

@@ -1,8 +1,4 @@
-"""The processes that this one starts to train: what they are given, their exit codes, and no zombies.
-
-Who started a process learns its exit code, and has to fetch it, or the system keeps the dead process. The launcher
-adds, the supervisor asks. Nothing here says whether a run lives: that is its lock.
-"""
+"""The processes that this one starts to train: what they are given, their exit codes, and no zombies."""
 
 from __future__ import annotations
 
@@ -28,11 +24,8 @@ _workers: dict[Path, tuple[int, subprocess.Popen[bytes]]] = {}  # by the run's f
 
 
 def torch_environment(hub: bool = False) -> dict[str, str]:
-    """The environment of a process that computes: what it needs, and the hub's token for one that downloads (`hub`).
-
-    Waiting threads sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times
-    as slow. Small models are spared the price of sleeping by `training.process.tuning.limit_threads`.
-    """
+    """The environment of a process that computes, with the hub's token for one that downloads (`hub`). Waiting threads
+    sleep instead of spinning: with a browser busy on the same cores, spinning made an update 20 times as slow."""
     return {
         "OMP_WAIT_POLICY": "PASSIVE",
         **redaction.needed_variables(os.environ, hub=hub),
@@ -59,15 +52,8 @@ def new_process(
     hub: bool = False,
     bound: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """`python -m module arguments`, detached from us but for our policy of what it does when we die.
-
-    Args:
-        descriptor: of an open file that it inherits; the environment's `variable` names it. output: what it prints.
-        hub: it may have to download something. bound: it ends with us, whatever our policy.
-
-    Raises:
-        OSError: the system gives no process.
-    """
+    """`python -m module arguments`, detached from us but for our policy of what it does when we die. It inherits the
+    open file `descriptor`, which the environment's `variable` names. Raises: OSError."""
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         stdin=subprocess.DEVNULL,
@@ -88,10 +74,8 @@ def add(run: RunDirectory, process: subprocess.Popen[bytes]) -> None:
 
 
 def exit_code(run: RunDirectory) -> int | None:
-    """How the worker of a run ended, minus the signal that killed it; None: it lives, or is not ours.
-
-    Asked once its lock is free, which is a moment before the system gives its exit code: that moment is waited for.
-    """
+    """How the worker of a run ended, minus the signal that killed it; None: it lives, or is not ours. Its lock is free
+    a moment before the system gives the exit code: that moment is waited for."""
     with _lock:
         attempt, process = _workers.get(run.path.resolve(), (0, None))
     if process is None or attempt != run.status_on_disk().attempt:  # another process has resumed the run since

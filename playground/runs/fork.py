@@ -1,8 +1,7 @@
 """A fork: a new run that begins with the state that another one had after an update, with other settings from there on.
 
-What the parent wrote down until then is copied, and so is its checkpoint, whose numbers the fork keeps; then it goes on
-as a run that is resumed does. With nothing changed it is bit-identical to its parent. The command line and the page
-call this.
+What the parent wrote until then is copied, and so is its checkpoint; then it goes on as a run that is resumed does.
+With nothing changed it is bit-identical to its parent.
 """
 
 from __future__ import annotations
@@ -17,36 +16,22 @@ from typing import Any
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
-from playground.rewards.mixture import Scale, arithmetic
 from playground.runs import half_made, launcher, queue
-from playground.runs.folder import changes, checkpoints, requests
+from playground.runs.folder import changes, checkpoints, records, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
-from playground.runs.folder.records import (
-    EDIT,
-    FORK,
-    REFERENCE,
-    SCORE_SCALE,
-    Evaluation,
-    Event,
-    Record,
-    Sample,
-    Status,
-    UpdateMetrics,
-    to_json_line,
-)
+from playground.runs.folder.records import Event, Record, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.requests import Request
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started, Workers
 from playground.setup import describe
 
 FIXED = tuple(
-    "format seed method engine model. reference. prompts. score. sampling. evaluation.num_prompts "
+    "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
     "evaluation.samples_per_prompt evaluation.text".split()
 )
-Line = UpdateMetrics | Sample | Evaluation | TokenFigures
-KEPT = (SCORE_SCALE, "model", REFERENCE)  # events about what the fork begins with
-REWARDS = "rewards"  # of which a fork may change the weights
+Line = UpdateMetrics | records.Sample | records.Evaluation | TokenFigures
+KEPT = (records.SCORE_SCALE, "model", records.REFERENCE)  # events about what the fork begins with
 
 
 def points(parent: RunDirectory) -> list[int]:
@@ -64,16 +49,9 @@ def fork(
     spawn: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
-    """Make the fork and let it go on; where its device is busy it waits in the queue.
-
-    Args:
-        at: one of `points`. overrides: `path=value`, as `--set` takes them. request: see `launcher.start`.
-
-    Raises:
-        RunNotResumable: there is no such checkpoint, or it is damaged, or the trainer cannot go on from one.
-        InvalidConfig: a setting is invalid, or is one that what has been trained and measured depends on.
-        RunExists, OutputsNotWritable, WorkerNotStarted.
-    """
+    """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
+    Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
+    invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
     folder = parent.checkpoints_path / checkpoints.name_of(at)
@@ -91,12 +69,10 @@ def fork(
             changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
             _copy_records(parent, run, at, changed, was)
             _copy_checkpoint(folder, run, config, changed)
-            if REWARDS in changed:
-                _weigh_again(run, config, before)
             run.write_label("", note_of(parent, at, config, before))
             run.publish(config)
         except BaseException:
-            half_made.remove(run)  # half a run is none
+            shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
             raise
     return launcher.resume(run, spawn)
 
@@ -111,8 +87,6 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
         for field in differences(config, before)
         if field.startswith(FIXED)
     ]
-    if _unweighted(config) != _unweighted(before):
-        problems.append(Problem(REWARDS, "only their weights can be changed in a fork. Start a new run."))
     if config.ppo.num_updates <= at:
         problems.append(Problem("ppo.num_updates", f"must be more than {at}, where the fork begins."))
     if problems:
@@ -129,7 +103,7 @@ def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig)
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
-    found = next((event for event in events if event.kind == FORK), None)
+    found = next((event for event in events if event.kind == records.FORK), None)
     return (str(found.data.get("parent", "")), found.update) if found else None
 
 
@@ -151,13 +125,13 @@ def _copy_records(
 ) -> None:
     """What still holds of the first updates, as one attempt's; the fork itself is an event."""
     last = 0.0
-    copies: list[tuple[Path, Sequence[Line]]] = [
-        (run.metrics_path, parent.metrics()),
-        (run.samples_path, parent.samples()),
-        (run.evaluations_path, parent.evaluations()),
-        (run.tokens_path, parent.token_figures()),
-    ]
-    for path, lines in copies:
+    copies: dict[Path, Sequence[Line]] = {
+        run.metrics_path: parent.metrics(),
+        run.samples_path: parent.samples(),
+        run.evaluations_path: parent.evaluations(),
+        run.tokens_path: parent.token_figures(),
+    }
+    for path, lines in copies.items():
         before = [line for line in lines if line.update <= at]
         _write(path, map(_kept, before))
         last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
@@ -166,10 +140,10 @@ def _copy_records(
     made = Event(
         seq=len(events) + 1,
         time=time.time(),
-        kind=FORK,
+        kind=records.FORK,
         update=at,
         message=f"Forked from {parent.id} after update {at}.",
-        data={"parent": parent.id, "changed": changed, "before": was, "earlier": _earlier(parent, at)},
+        data={"parent": parent.id, "changed": changed, "before": was},
     )
     _write(run.events_path, [*copied, made])
     status = Status(
@@ -181,22 +155,6 @@ def _copy_records(
         worked_seconds=last,
     )
     write_atomically(run.status_path, status.model_dump_json())
-
-
-def _earlier(parent: RunDirectory, at: int) -> list[dict[str, Any]]:
-    """The settings that were changed in the parent, and in runs that it comes from, in what is copied: as data of the
-    fork, since a resumed run makes the changes of its own events again."""
-    found: list[dict[str, Any]] = []
-    for event in parent.events():
-        if event.kind == EDIT and event.update < at:  # one that was made after update `at` is not in its checkpoint
-            found.append({name: event.data.get(name) for name in ("field", "old", "value")} | {"update": event.update})
-        elif event.kind == FORK and event.update <= at:
-            earlier, new, old = (event.data.get(name) for name in ("earlier", "changed", "before"))
-            found += earlier if isinstance(earlier, list) else []
-            if isinstance(new, dict) and isinstance(old, dict):
-                at_fork = {"update": event.update}
-                found += [{"field": name, "old": old.get(name), "value": new[name]} | at_fork for name in new]
-    return found
 
 
 def _kept(item: Record) -> Record:
@@ -213,7 +171,10 @@ def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed
     facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
     facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
     facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
-    _seal(copy, facts)
+    write_atomically(copy / checkpoints.TRAINER, json.dumps(facts))
+    os.remove(copy / checkpoints.MANIFEST)
+    manifest = {"format": 1, "files": checkpoints.listed(copy)}
+    write_atomically(copy / checkpoints.MANIFEST, json.dumps(manifest))
 
 
 def _link(source: str, target: str) -> None:
@@ -222,45 +183,6 @@ def _link(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
-
-
-def _seal(folder: Path, facts: dict[str, Any]) -> None:
-    """Other facts for a checkpoint, and a manifest that vouches for them."""
-    write_atomically(folder / checkpoints.TRAINER, json.dumps(facts))
-    os.remove(folder / checkpoints.MANIFEST)
-    manifest = {"format": 1, "files": checkpoints.listed(folder)}
-    write_atomically(folder / checkpoints.MANIFEST, json.dumps(manifest))
-
-
-def _unweighted(config: RunConfig) -> list[dict[str, Any]]:
-    return [spec.model_dump(mode="json", exclude={"weight"}) for spec in config.rewards]
-
-
-def _weigh_again(run: RunDirectory, config: RunConfig, before: RunConfig) -> None:
-    """With other weights the score of what was evaluated before is another; its unit stays the parent's, and so beta
-    means what it meant. What the updates until here were paid stays as it was."""
-    folder = next(iter(run.checkpoints()))
-    facts = checkpoints.facts_of(folder)
-    mixture = arithmetic(config.rewards)
-    mixture.restore(facts["terms"])
-    for name, new, old in zip(facts["terms"], config.rewards, before.rewards, strict=True):
-        term = facts["terms"][name]
-        bare = term["contribution"] / old.weight if old.weight else 0.0 if new.normalise else term["mean"]
-        term["contribution"] = bare * new.weight
-    scale = Scale(facts["score_mean"], facts["score_sd"], config.score.clip)
-    samples = run.samples()
-    terms = {name: [sample.scores.get(name) for sample in samples] for name in facts["terms"]}
-    penalty = config.sampling.missing_eos_penalty
-    rows = zip(samples, scale(mixture.combine(terms).totals), strict=True)
-    scores = [(row, score - penalty * (row.ended is False)) for row, score in rows]
-    _write(run.samples_path, [row.model_copy(update={"score": score}) for row, score in scores])
-    events = [(event, {**event.data, "terms": facts["terms"]}) for event in run.all_events()]
-    _write(
-        run.events_path,
-        [event.model_copy(update={"data": data}) if event.kind == SCORE_SCALE else event for event, data in events],
-    )
-    facts |= {checkpoints.OBJECTIVE: checkpoints.digest_of_objective(config), checkpoints.BEST_BY: None}
-    _seal(folder, facts)
 
 
 def _write(path: Path, records: Iterable[Record]) -> None:

@@ -1,23 +1,18 @@
-"""The list of runs in an outputs folder, one summary line each; deleting a run into the bin, emptying the bin.
-
-Reads files only. The Runs page and `python -m playground runs` show what this finds.
-"""
+"""The list of runs in an outputs folder, one summary line each; deleting a run into the bin, emptying the bin."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import heapq
 import os
 import shutil
 import statistics
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from playground.config import RUN_ID, flatten, methods
-from playground.errors import InvalidConfig, RunBusy, RunNotFound
+from playground.errors import InvalidConfig, PlaygroundError, RunBusy, RunNotFound
 from playground.runs import launcher, queue, reward_models, trial
 from playground.runs.folder import changes, requests
 from playground.runs.folder.directory import BIN as BIN
@@ -28,15 +23,14 @@ from playground.runs.fork import parent_of
 from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
-T = TypeVar("T")
 MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that show it
 SPARK_POINTS = 24
 
 
 class RunSummary(NamedTuple):
-    """One line of the history. Scores (in `unit`) and KL (in nats per completion) are of the training batches, what a
-    run has come to is `insight.before_after.headline_of`; duration in seconds at work. `beta` and `learning_rate` are
-    None where the method does not read them; `asked` is the digest of the request that started it."""
+    """One line of the history. Scores (in `unit`) and KL (nats per completion) are of the training batches; duration in
+    seconds at work. `beta` and `learning_rate` are None where the method does not read them; `asked` is the digest of
+    the request that started it."""
 
     id: str
     title: str
@@ -65,8 +59,7 @@ class RunSummary(NamedTuple):
 
 
 def list_runs(outputs: Path) -> list[RunSummary]:
-    """All runs of a folder, the newest first. A folder that cannot be read as a run is left out, whatever is wrong with
-    it: one bad run must not take the list of the others away."""
+    """All runs of a folder, the newest first. A folder that cannot be read as a run, whatever is wrong, is left out."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
         if config_path.parent.name.startswith("."):  # a trial that is under way
@@ -80,20 +73,16 @@ def list_runs(outputs: Path) -> list[RunSummary]:
 
 
 def finished_runs(outputs: Path) -> list[Finished]:
-    """How long the newest finished runs of a folder took, the newest first, and after them its trials. Looks at a few
-    runs only, and leaves out what cannot be read, as `list_runs` does."""
+    """How long the newest finished runs of a folder took, the newest first, and after them its trials."""
     found = []
     paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
         try:
             run = RunDirectory.open(path)
-            took = _remembered(_timed, run, functools.partial(_took, run))
-        except Exception as error:  # see list_runs
-            if isinstance(error, OSError) and error.errno in SHORTAGES:
-                raise
+            if took := _took(run):
+                found.append(took)
+        except (PlaygroundError, OSError):  # it cannot be read
             continue
-        if took is not None:
-            found.append(took)
     return [*found, *trial.timed(outputs)]
 
 
@@ -108,22 +97,14 @@ def _took(run: RunDirectory) -> Finished | None:
 
 
 def find_run(outputs: Path, run_id: str) -> RunDirectory:
-    """The run of that id in a folder. Safe with ids from strangers.
-
-    Raises:
-        RunNotFound: if the id is not a plain folder name, or there is no such run.
-    """
+    """The run of that id in a folder. Safe with ids from strangers. Raises: RunNotFound."""
     if not RUN_ID.fullmatch(run_id):
         raise RunNotFound(f"`{run_id[:60]}` is not a run id.")
     return RunDirectory.open(Path(outputs) / run_id)
 
 
 def delete_run(run: RunDirectory) -> Path:
-    """Move an ended run into the bin of its outputs folder and return where it went.
-
-    Raises:
-        RunBusy: if its worker is alive, or it waits for one. RunNotFound: the bin is a link that leads elsewhere.
-    """
+    """Move an ended run into the bin and return where it went. Raises: RunBusy; RunNotFound, if the bin is a link."""
     with launcher.one_at_a_time(run.path.parent):  # so that it is not started between the look and the move
         at_work = run.is_at_work()
         if at_work or queue.position(run):
@@ -136,7 +117,6 @@ def delete_run(run: RunDirectory) -> Path:
         target = bin_path / f"{run.id}-{time.time_ns()}"
         os.rename(run.path, target)
         _cache.pop(run.path, None)
-        _timed.pop(run.path, None)
         return target
 
 
@@ -151,7 +131,7 @@ def empty_bin(outputs: Path) -> int:
 
 def keep_newest(outputs: Path, most_runs: int, most_bytes: int) -> list[str]:
     """Delete for good what is more than so many ended runs or bytes, the bin first, then the runs that ended longest
-    ago; returns the ids of those runs. Never one that lives or waits, or that such a one names as its reference."""
+    ago; the ids of those. Never one that lives or waits, or that such a one names as its reference."""
     outputs = Path(outputs)
     bin_path = outputs / BIN
     binned = [] if bin_path.is_symlink() else sorted(bin_path.glob("*"), key=_last_written)
@@ -166,7 +146,7 @@ def keep_newest(outputs: Path, most_runs: int, most_bytes: int) -> list[str]:
         if path.parent == outputs:
             try:
                 shutil.rmtree(delete_run(RunDirectory(path)), ignore_errors=True)
-            except (RunBusy, RunNotFound):  # it has just been taken up again; the bin is a link
+            except (RunBusy, RunNotFound, FileNotFoundError):  # taken up again, or gone; the bin is a link
                 continue
             gone.append(path.name)
         else:
@@ -176,7 +156,7 @@ def keep_newest(outputs: Path, most_runs: int, most_bytes: int) -> list[str]:
 
 
 def _last_written(run: Path) -> float:
-    """When a run changed its state for the last time: the moment of its end. 0 for a folder that has none."""
+    """When a run changed its state for the last time; 0 for a folder that has none."""
     try:
         return os.lstat(run / "status.json").st_mtime
     except OSError:
@@ -185,17 +165,12 @@ def _last_written(run: Path) -> float:
 
 def _num_bytes(run: Path) -> int:
     """What a run has on the disk."""
-    total = 0
-    for folder, _, names in os.walk(run):
-        for name in names:
-            with contextlib.suppress(OSError):  # it has just gone
-                total += os.lstat(os.path.join(folder, name)).st_size
-    return total
+    paths = (os.path.join(folder, name) for folder, _, names in os.walk(run) for name in names)
+    return sum(os.lstat(path).st_size for path in paths if os.path.lexists(path))
 
 
 def in_use(outputs: Path) -> set[str]:
-    """What must stay while runs live or wait: their ids, and the sources that they name (files of prompts or pairs, the
-    runs that are their references)."""
+    """What must stay while runs live or wait: their ids, and the files of prompts or pairs and references they name."""
     outputs = Path(outputs)
     found = set()
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
@@ -212,13 +187,15 @@ def in_use(outputs: Path) -> set[str]:
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
-_timed: dict[Path, tuple[tuple[int, ...], Finished | None]] = {}
 
 
 def _summary(run: RunDirectory) -> RunSummary:
-    """Raises: InvalidConfig."""
+    """What was made of a run before, unless its files have changed since. Raises: InvalidConfig."""
     status = run.status()
-    return _remembered(_cache, run, lambda: _summarized(run, status))._replace(status=status)
+    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
+    if run.path not in _cache or _cache[run.path][0] != key:
+        _cache[run.path] = key, _summarized(run, status)
+    return _cache[run.path][1]._replace(status=status)
 
 
 def _summarized(run: RunDirectory, status: Status) -> RunSummary:
@@ -251,11 +228,3 @@ def _summarized(run: RunDirectory, status: Status) -> RunSummary:
         asked=requests.of(run).id,
         forked=parent_of(events) is not None,
     )
-
-
-def _remembered(known: dict[Path, tuple[tuple[int, ...], T]], run: RunDirectory, make: Callable[[], T]) -> T:
-    """What was made of a run before, unless its files have changed since."""
-    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
-    if run.path not in known or known[run.path][0] != key:
-        known[run.path] = key, make()
-    return known[run.path][1]

@@ -1,14 +1,12 @@
-"""Starts workers, one for each device; the rest wait in the queue. A worker is detached: it outlives the browser, the
-page and the server that started it.
+"""Starts workers, one for each device; the rest wait in the queue. A worker outlives what has started it.
 
 The lock is taken here, before the process exists, and handed down with the open file, so there is no moment in which
-a started run looks dead. Output goes to worker.log, never into a pipe that has to be drained.
+a started run looks dead.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import subprocess
 import time
@@ -19,7 +17,7 @@ from typing import IO, NamedTuple
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.process_identity import identity
-from playground.runs import children, half_made, lifeline, queue
+from playground.runs import children, half_made, locks, queue
 from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private, write_atomically
@@ -31,19 +29,16 @@ LOCK_PATIENCE_SECONDS = 1.0
 START_LOCK = ".start.lock"  # in the outputs folder
 TRIAL = ".trial"  # and the one trial that is under way there; a name that no run can have
 START_PATIENCE_SECONDS = 15.0
-START_BUSY = (
-    f"Another program holds the lock for starting runs ({START_LOCK} in the outputs folder) and does not let go of it. "
-    "End that program, for example another server that hangs, then try again."
-)
-LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then (`training.process.ending.leave`)
+START_BUSY = f"Another program, such as a server that hangs, holds the lock for starting runs ({START_LOCK}). End it."
+LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then
 WORKER_MODULE = "playground.worker"
 
 Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
 
 class Elsewhere(NamedTuple):
-    """In the place of a `Spawn`, where a run is computed by what this process does not start (`cluster.handing`, a GPU
-    of ZeroGPU): every run waits in the queue for `slot`. `call` asks for what computes it, and returns at once."""
+    """In the place of a `Spawn`, where this process does not start what computes a run (`cluster.elsewhere`, a GPU of
+    ZeroGPU): every run waits in the queue for `slot`. `call` asks for what computes it, and returns at once."""
 
     slot: str
     call: Callable[[RunDirectory], None]
@@ -53,8 +48,7 @@ Workers = Spawn | Elsewhere
 
 
 class Started(NamedTuple):
-    """A run that was started or resumed, and its worker; None while it waits in the queue, and where the start was only
-    repeated."""
+    """A run, and its worker; None while it waits in the queue, and where the start was only repeated."""
 
     run: RunDirectory
     process: subprocess.Popen[bytes] | None
@@ -67,26 +61,18 @@ def start(
     spawn: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
-    """Create a run and start its worker; where its device is busy, put the run into the queue.
+    """Create a run and start its worker; where its device is busy, put the run into the queue. A `request` whose id has
+    started a run before gives that run, whatever became of it, and starts nothing.
 
-    Args:
-        spawn: run and its lock -> the worker's process; default: a new process (`runs.start.standby` has one waiting).
-        request: who asks, and by which click. A request whose id has started a run before gives that run, whatever
-            became of it, and starts nothing.
-
-    Raises:
-        RunExists, OutputsNotWritable, InvalidConfig: see `RunDirectory.reserve`. RunNotFound: the run of this request
-            has been deleted. WorkerNotStarted.
+    Raises: see `RunDirectory.reserve`. RunNotFound, if the run of this request has been deleted. WorkerNotStarted.
     """
-    lifeline.policy()  # a word that it does not know is refused before there is a run
     outputs = make_outputs(outputs)
     request = request or Request()
     requests.check(request)
     config = checks.located(config, outputs)
     slot = _slot(config, spawn)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
-        known = requests.find(outputs, request)
-        if known:
+        if known := requests.find(outputs, request):
             return Started(known, None)
         run = half_made.reserved(outputs, config, run_id, request, slot)
         return _begin(run, slot, 1, lambda: run.publish(config), spawn)
@@ -94,14 +80,8 @@ def start(
 
 def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
-
-    Where its device is busy, it waits in the queue. One that waits already is given back as it is.
-
-    Raises:
-        RunBusy: if it is alive. RunNotResumable: if nothing is left to do, or its trainer cannot go on from a
-            checkpoint. InvalidConfig: a damaged configuration. WorkerNotStarted.
-    """
-    lifeline.policy()
+    One that waits already is given back as it is. Raises: RunBusy, if it is alive; RunNotResumable, if nothing is left
+    to do, or its trainer cannot go on; InvalidConfig, for a damaged configuration; WorkerNotStarted."""
     config = run.config()
     checkpoints.check_engine(config)
     slot = _slot(config, spawn)
@@ -125,8 +105,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
 
 
 def _begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
-    """`publish` an attempt as queued, and give it its worker; a place in the queue where its devices are busy or
-    elsewhere. Under the lock of the run, so that nothing takes the end of an earlier attempt for this one's."""
+    """`publish` an attempt, under the lock of its run; give it its worker, or a place in the queue."""
     outputs = run.path.parent
     if not isinstance(spawn, Elsewhere) and not is_busy(outputs, slot, besides=run):
         end_trial(outputs)
@@ -140,27 +119,17 @@ def _begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], Non
 
 
 def stop(run: RunDirectory) -> None:
-    """Ask a run to stop. One that waits, in the queue or to be handed to another machine, has ended when this
-    returns."""
+    """Ask a run to stop. One that waits in the queue has ended when this returns."""
     run.request_stop()
-    if has_no_worker(run):
+    if run.status_on_disk().state == "queued":
         with one_at_a_time(run.path.parent):
-            if has_no_worker(run):
+            if run.status_on_disk().state == "queued" and not run.is_alive():
                 _take_out(run)
 
 
-def has_no_worker(run: RunDirectory) -> bool:
-    """True for a run that waits, in the queue or for who is to take it to another machine."""
-    return run.status_on_disk().state == "queued" and not run.is_alive()
-
-
 def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
-    """Give every free device to the run that has waited longest for it; take out what is not to run any more.
-
-    Supervisors and terminals that follow a run call this again and again, any number of them at the same time. Returns
-    the runs that were started. Raises: InvalidConfig, for a policy that there is not (`runs.start.lifeline`).
-    """
-    lifeline.policy()  # or all that wait would end for it
+    """Give every free device to the run that has waited longest for it, and take out what is not to run any more; the
+    runs that were started. Any number of processes may call this again and again."""
     outputs = Path(outputs)
     if not queue.entries(outputs):
         return []
@@ -208,46 +177,35 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
 
 
 def _take_out(run: RunDirectory) -> None:
-    message = "Stopped while it waited in the queue." if run.queue_path.exists() else "Stopped before it began."
-    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", message)
+    writer.write_end(run, run.status_on_disk(), "stopped", "stopped", "Stopped while it waited in the queue.")
     queue.leave(run)
 
 
 def wait_until_left(run: RunDirectory) -> None:
-    """A worker that has just written its end holds its lock until it is gone: wait for that, before anybody else has to
-    wait for us."""
+    """Wait until a worker that has just written its end is gone, and its lock free."""
     deadline = time.monotonic() + LEAVING_SECONDS
     while run.status_on_disk().ended and run.is_alive() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def end_trial(outputs: Path) -> bool:
-    """End the trial (`runs.trial`) that is under way in an outputs folder, as every start of a run does. False if there
-    is none."""
+    """End the trial (`runs.trial`) that is under way, as every start of a run does. False if there is none."""
     run = RunDirectory(Path(outputs) / TRIAL)
     return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
 
 
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
     """True if a run that is started now has to wait: another one has its device, or waits for it."""
-    for entry in queue.entries(outputs):
-        if (not entry.slot or not queue.are_apart(entry.slot, slot)) and queue.holds(
-            RunDirectory(outputs / entry.run), entry
-        ):
-            return True
-    others = (run for run in living_runs(outputs) if besides is None or run.id != besides.id)
-    return any(not queue.are_apart(queue.slot_held(run), slot) for run in others)
+    others = [RunDirectory(outputs / name) for name in queue.waiting(outputs)] + living_runs(outputs)
+    mine = besides.id if besides else ""
+    return any(run.id != mine and not queue.are_apart(queue.slot_held(run), slot) for run in others)
 
 
 def give_worker(
     run: RunDirectory, spawn: Spawn | None = None, publish: Callable[[], None] = lambda: None
 ) -> subprocess.Popen[bytes]:
-    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child.
-
-    Raises:
-        RunBusy: another process is at work in it. WorkerNotStarted: the system gave no process; the run has ended with
-        that. OSError.
-    """
+    """Take the lock of a run, `publish` what makes it one, start its worker, and remember that it is our child. Raises:
+    RunBusy; WorkerNotStarted, if the system gave no process, and the run has ended with that; OSError."""
     with open(run.lock_path, "wb", opener=private) as lock:
         take(lock)
         publish()
@@ -262,7 +220,7 @@ def give_worker(
 
 
 def name_worker(run: RunDirectory, pid: int) -> None:
-    """Write down which process a run is given to, until it says so itself: one that never does could not be ended."""
+    """Write down which process a run is given to: one that never says so itself could not be ended."""
     status, worker = run.status_on_disk(), identity(pid)
     if worker is not None and status.state == "queued":
         changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
@@ -272,37 +230,6 @@ def name_worker(run: RunDirectory, pid: int) -> None:
 def living_runs(outputs: Path) -> list[RunDirectory]:
     """The runs of this outputs folder whose workers are alive; here at most one on each device."""
     return [run for run in map(RunDirectory, folders(outputs)) if run.is_alive()]
-
-
-def living_run(outputs: Path) -> RunDirectory | None:
-    """One of these, if there is any."""
-    return next(iter(living_runs(outputs)), None)
-
-
-def adopt_lock() -> IO[bytes] | None:
-    """In the worker: the lock file handed down by the launcher. Keep the result alive for the life of the process."""
-    descriptor = os.environ.pop(LOCK_FD_VARIABLE, "")
-    if not descriptor:
-        return None
-    os.set_inheritable(int(descriptor), False)
-    return not_in_forks(os.fdopen(int(descriptor), "wb"))
-
-
-def take_lock(run: RunDirectory) -> IO[bytes] | None:
-    """In a worker started by hand: take the run's lock, or None if another worker has it."""
-    lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
-    try:
-        take(lock)
-        return not_in_forks(lock)
-    except RunBusy:
-        lock.close()
-        return None
-
-
-def not_in_forks(lock: IO[bytes]) -> IO[bytes]:
-    """A forked child that outlives the worker must not make the run look alive: it closes its copy."""
-    os.register_at_fork(after_in_child=lock.close)
-    return lock
 
 
 def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -321,9 +248,29 @@ def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
     return process
 
 
+def adopt_lock() -> IO[bytes] | None:
+    """In the worker: the lock file handed down by the launcher. Keep the result alive for the life of the process."""
+    descriptor = os.environ.pop(LOCK_FD_VARIABLE, "")
+    if not descriptor:
+        return None
+    os.set_inheritable(int(descriptor), False)
+    return locks.not_in_forks(os.fdopen(int(descriptor), "wb"))
+
+
+def take_lock(run: RunDirectory) -> IO[bytes] | None:
+    """In a worker started by hand: take the run's lock, or None if another worker has it."""
+    lock = open(run.lock_path, "wb", opener=private)  # noqa: SIM115 - held for the life of the process
+    try:
+        take(lock)
+        return locks.not_in_forks(lock)
+    except RunBusy:
+        lock.close()
+        return None
+
+
 def take(lock: IO[bytes]) -> None:
     """Take a run's lock, which may be held for a moment to see whether the run lives. Raises: RunBusy."""
-    _take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
+    locks.take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
 
 
 @contextlib.contextmanager
@@ -331,37 +278,14 @@ def at_rest(run: RunDirectory) -> Iterator[None]:
     """Hold the lock of a run without a worker, for a moment. Raises: RunBusy, if it has one; OSError."""
     with open(run.lock_path, "ab", opener=private) as lock:
         take(lock)
-        with let_go_of(lock):
+        with locks.let_go_of(lock):
             yield
-
-
-@contextlib.contextmanager
-def let_go_of(lock: IO[bytes]) -> Iterator[None]:
-    """Unlock at the end. To close the file is not enough: where this process was forked meanwhile (ZeroGPU), the fork
-    has a copy of it, and would hold the lock for as long as it lives."""
-    try:
-        yield
-    finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 @contextlib.contextmanager
 def one_at_a_time(outputs: Path) -> Iterator[None]:
-    """Hold the outputs folder's lock for starting, which others hold for a moment. Raises: RunBusy, if one does not let
-    go of it; OSError."""
+    """Hold the outputs folder's lock for starting. Raises: RunBusy, if another does not let go of it; OSError."""
     with open(outputs / START_LOCK, "wb", opener=private) as file:
-        _take(file, START_PATIENCE_SECONDS, START_BUSY)
-        with let_go_of(file):
+        locks.take(file, START_PATIENCE_SECONDS, START_BUSY)
+        with locks.let_go_of(file):
             yield
-
-
-def _take(lock: IO[bytes], patience_seconds: float, sentence: str) -> None:
-    deadline = time.monotonic() + patience_seconds
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                raise RunBusy(sentence) from None
-            time.sleep(0.005)

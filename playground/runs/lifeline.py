@@ -1,9 +1,7 @@
 """What becomes of a run when the server that started it dies: `survive` (the default) or `die`.
 
-Under `die` every worker knows which process its server is, and its watch looks again and again whether that is still
-there; if it is not, the run ends with a checkpoint. A trial (`runs.trial`) is bound so to who makes it, under both.
-(Linux's own "signal me when my parent dies" is about the thread that forked, and the threads in which a page handles
-clicks end.)
+Under `die` the watch of every worker looks whether its server is there; if not, the run ends with a checkpoint.
+(Linux's "signal me when my parent dies" is about the thread that forked; those in which a page handles clicks end.)
 """
 
 from __future__ import annotations
@@ -20,7 +18,8 @@ SERVER_VARIABLE = "PLAYGROUND_SERVER"
 
 
 def policy() -> str:
-    """The policy of workers that this process starts. Raises: InvalidConfig."""
+    """The policy of workers that this process starts. Raises: InvalidConfig, for a word that there is not, with which
+    they survive."""
     return _checked(os.environ.get(POLICY_VARIABLE) or "survive")
 
 
@@ -37,12 +36,8 @@ def _checked(chosen: str) -> str:
 
 
 def for_worker(bound: bool = False) -> dict[str, str]:
-    """The variable that names this process to a worker, or is empty under `survive`. Raises: InvalidConfig.
-
-    Args:
-        bound: it is to end with us whatever the policy.
-    """
-    ends = policy() == "die" or bound
+    """The variable that names this process to a worker; empty under `survive`, unless it is `bound` to us anyway."""
+    ends = bound or os.environ.get(POLICY_VARIABLE) == "die"
     return {SERVER_VARIABLE: json.dumps(identity(os.getpid())) if ends else ""}
 
 

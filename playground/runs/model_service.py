@@ -1,8 +1,7 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.train.service.questions`) holds torch; this side speaks JSON lines with it and holds
-nothing. It is started at the first question, leaves by itself when idle, and is started again when it has gone. What
-it prints goes into a log with the runs.
+The service (`playground.train.service.questions`) holds torch; this side speaks JSON lines with it. It is started at
+the first question, leaves by itself when idle, and is started again when it has gone.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -33,14 +31,11 @@ MAX_LOG_BYTES = 1_000_000
 # Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
 MOST_QUESTIONS = 16
 BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
-GONE = "The process that answers prompts ended unexpectedly. Try again."
-ENDLESS = "The tokenizer or the chat template of this model did not come to an end in time. Choose another model."
-DYING_SECONDS = 1.0
+GONE = "The process that answers prompts ended unexpectedly. Try again; if it does so again, choose another model."
 
 
 class GeneratedSample(NamedTuple):
-    """One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, summed over its
-    positions, in nats."""
+    """One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, in nats."""
 
     side: Literal["reference", "policy"]
     index: int  # type: ignore[assignment]  # it hides tuple.index, which is not needed here
@@ -53,11 +48,8 @@ class GeneratedSample(NamedTuple):
 
 
 class ModelService:
-    """Talks to the service process. Thread-safe: one question at a time, the others wait, up to `MOST_QUESTIONS`.
-
-    Args:
-        outputs: the folder in which what the process prints is kept; None keeps nothing.
-    """
+    """Talks to the service process. Thread-safe: one question at a time, the others wait, up to `MOST_QUESTIONS`. What
+    the process prints is kept in `outputs`."""
 
     def __init__(self, outputs: Path | None = None, idle_seconds: int = 300) -> None:
         self._outputs, self._idle_seconds = outputs, idle_seconds
@@ -77,15 +69,9 @@ class ModelService:
         temperature: float | None = None,
         max_new_tokens: int | None = None,
     ) -> Generator[GeneratedSample, None, None]:
-        """Several same-seed completions of one prompt from the reference and from the policy, as they come.
-
-        Args:
-            source: a run folder (reference and newest policy), or a model name or folder (reference only).
-
-        Raises:
-            ServiceUnavailable: if the process cannot be started, dies or does not answer; or with the service's own
-                sentence if the question cannot be answered (for example a prompt longer than the context).
-        """
+        """Several same-seed completions of one prompt from the reference and from the policy, as they come. `source`: a
+        run folder, or a model name or folder (reference only). Raises: ServiceUnavailable, if the process cannot be
+        started, dies or does not answer; or with the service's own sentence if the question cannot be answered."""
         question = {
             "source": str(source),
             "prompt": prompt,
@@ -100,39 +86,27 @@ class ModelService:
     def ask(
         self, kind: str, question: dict[str, Any], timeout_seconds: float | None = None
     ) -> Generator[dict[str, Any], None, None]:
-        """Put one question to the service and pass on its answers as they come. Who wants no more of them closes this
-        generator; then the service, which others use too, ends at its next word.
-
-        Args:
-            kind: one of `training.service.questions.QUESTIONS`. question: plain data, as that kind wants it.
-            timeout_seconds: the longest silence before an answer, once the service has started.
-
-        Raises:
-            ServiceUnavailable: see `compare`; and where too many wait already.
-        """
+        """Put one question (`train.service.questions.QUESTIONS`) to the service and pass on its answers as they come.
+        Who wants no more of them closes this generator. `timeout_seconds`: the longest silence before an answer.
+        Raises: ServiceUnavailable, see `compare`; and where too many wait already."""
         if not self._places.acquire(blocking=False):
             raise ServiceUnavailable(BUSY)
         try:
-            yield from self._asked(kind, question, timeout_seconds)
+            with self._lock:
+                self._ensure_started()
+                self._last_id += 1
+                self._send({**question, "id": self._last_id, "kind": kind})
+                try:
+                    yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
+                except GeneratorExit:  # the service, which others use too, ends at its next word
+                    with contextlib.suppress(ServiceUnavailable):
+                        self._send({"id": self._last_id, "kind": STOP})
+                    raise
         finally:
             self._places.release()
 
-    def _asked(
-        self, kind: str, question: dict[str, Any], timeout_seconds: float | None
-    ) -> Generator[dict[str, Any], None, None]:
-        with self._lock:
-            self._ensure_started()
-            self._last_id += 1
-            self._send({**question, "id": self._last_id, "kind": kind})
-            try:
-                yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
-            except GeneratorExit:
-                with contextlib.suppress(ServiceUnavailable):
-                    self._send({"id": self._last_id, "kind": STOP})
-                raise
-
     def close(self) -> None:
-        """End the service process, if it runs. It holds nothing that would have to be saved."""
+        """End the service process, if it runs."""
         process, self._process = self._process, None
         if process:
             process.kill()
@@ -147,7 +121,8 @@ class ModelService:
                 self.close()
                 raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
             if answer is None:
-                raise ServiceUnavailable(self._buried())
+                self.close()
+                raise ServiceUnavailable(GONE)
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":
@@ -157,14 +132,6 @@ class ModelService:
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":
                 return
-
-    def _buried(self) -> str:
-        """What to say of a process that has closed its stdout, by its exit code."""
-        process, self._process = self._process, None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            if process and process.wait(DYING_SECONDS) == -signal.SIGALRM:  # see `training.models.time_limit`
-                return ENDLESS
-        return GONE
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:
@@ -206,7 +173,7 @@ class ModelService:
             raise ServiceUnavailable(GONE) from None
 
     def _pump(self, stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
-        """Lines -> queue; None when the process has gone. Always draining, so the service never blocks on us."""
+        """Lines -> queue; None when the process has gone."""
         for line in stream:
             with contextlib.suppress(ValueError):
                 answer = json.loads(line)

@@ -1,9 +1,5 @@
 """What can be known of a configuration before its run is started: the model, the prompts as it reads them, what its
-own completions earn. One real update of it is `trial`'s business.
-
-The second and the third part ask the model service. Knows no torch. The page and `python -m playground try` call it;
-both show what these functions give, so it is plain data and sentences.
-"""
+own completions earn. As plain data and sentences, which the page and `python -m playground try` show."""
 
 from __future__ import annotations
 
@@ -31,12 +27,8 @@ MISSING = (
 
 
 def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
-    """Was the model found, what is it, and does training it fit: {facts: [name, value], here, verdict, note}. `note`
-    says what to do where not all is well.
-
-    Raises:
-        InvalidConfig: it is not here and cannot be had, or there is no such device. ModelNotFound: see `estimate`.
-    """
+    """Was the model found, what is it, and does training it fit: {facts: [name, value], here, verdict, note}. Raises:
+    InvalidConfig, if it cannot be had, or there is no such device; ModelNotFound."""
     checks.require_in_reach(config, outputs)
     here = True
     try:
@@ -49,7 +41,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     note = found.advice
     if not here and download:
         note = " ".join(filter(None, (MISSING.format(download.source, download.mb, download.licence), note)))
-    size = f"{_count(model.parameters)} parameters in {model.layers} layers"
+    size = f"{model.parameters:,} parameters in {model.layers} layers"
     total, free = (two_digits(size / GB) for size in (found.total, found.device.free_bytes))
     needed = f"{'' if found.measured else 'about '}{total} of {free} GB free"
     facts = {
@@ -70,11 +62,7 @@ def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
 
 def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
     """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
-    it goes on, at last {samples, rewards}. A reward that fails says why and keeps none of the others from speaking.
-
-    Raises:
-        ServiceUnavailable: the model or the prompts cannot be used.
-    """
+    it goes on, at last {samples, rewards}; a reward that fails says why. Raises: ServiceUnavailable."""
     config = checks.located(config, outputs)
     wanted = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []
@@ -86,22 +74,17 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
-            answer: dict[str, Any] = {
-                "name": name,
-                "weight": spec.weight,
-                "judge": judge,
-                "values": None,
-                "problem": "",
-            }
             asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
+            values, problem = None, ""
             try:
                 for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
                     if "names" in found:
-                        answer["values"] = next(iter(found["reference"].values()))
+                        values = next(iter(found["reference"].values()))
                     else:
                         yield found
             except ServiceUnavailable as error:
-                answer["problem"] = str(error)
+                problem = str(error)
+            answer = {"name": name, "weight": spec.weight, "judge": judge, "values": values, "problem": problem}
             rewards.append(answer)
     yield {"samples": samples, "rewards": rewards}
 
@@ -112,12 +95,6 @@ def _where(source: str, here: bool) -> str:
     if not catalog.is_hub_id(source):
         return "a folder of this machine"
     return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"
-
-
-def _count(parameters: int) -> str:
-    if parameters >= 1e9:
-        return f"{parameters / 1e9:.2g} billion"
-    return f"{parameters / 1e6:.3g} million" if parameters >= 1e6 else f"{parameters:,}"
 
 
 def _form(config: RunConfig, has_template: bool) -> str:

@@ -1,9 +1,7 @@
 """The queue of an outputs folder: one run on each device, first come, first served, on disk.
 
-A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1 for one that several processes compute.
-
-A run that has to wait has one small file in `<outputs>/.queue/`, named after it. To change the queue takes the folder's
-lock for starting (`launcher.one_at_a_time`); reading needs no lock. Starts nothing (see launcher.py).
+A slot names the devices of a run: cpu, cuda:0, or cuda:0,cuda:1. A run that has to wait has a file in `.queue/` of the
+outputs folder; to change it takes the folder's lock for starting (`launcher.one_at_a_time`).
 """
 
 from __future__ import annotations
@@ -88,14 +86,10 @@ def leave(run: RunDirectory) -> None:
         run.queue_path.unlink()
 
 
-def _waiting(outputs: Path) -> list[Entry]:
-    outputs = Path(outputs)
-    return [entry for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
-
-
 def waiting(outputs: Path) -> list[str]:
     """The ids of the runs that wait, the next one first."""
-    return [entry.run for entry in _waiting(outputs)]
+    outputs = Path(outputs)
+    return [entry.run for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
 
 
 def num_waiting(outputs: Path, slot: str) -> int:
@@ -106,6 +100,8 @@ def num_waiting(outputs: Path, slot: str) -> int:
 
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
-    there = _waiting(run.path.parent)
-    mine = [entry.slot for entry in there if entry.run == run.id]
-    return [entry.run for entry in there if not are_apart(entry.slot, mine[0])].index(run.id) + 1 if mine else None
+    there = waiting(run.path.parent)
+    if run.id not in there:
+        return None
+    before = [slot_held(RunDirectory(run.path.parent / name)) for name in there[: there.index(run.id)]]
+    return 1 + sum(not are_apart(slot, slot_held(run)) for slot in before)

@@ -1,9 +1,7 @@
 """The training of one reward model on disk: `<outputs>/reward-models/<name>/`, and starting and finding it.
 
-The folder becomes the reward model itself (config.json, tokenizer, safetensors, reward.json); what belongs to the
-training lies in `train/` inside it, in the form of a run directory: config.yaml, status.json (its `update` counts
-optimizer steps), metrics.jsonl (one `StepMetrics` a step), worker.log, worker.lock, control/stop. Knows no torch. The
-page and the command line start and read it, `playground.worker` writes it.
+The folder becomes the reward model itself; what belongs to the training lies in `training/` inside it, in the form of a
+run directory, whose `update` counts optimizer steps, with one `StepMetrics` for each.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from typing import Any
 from playground import plain_files
 from playground.config import RUN_ID, RewardTrainingConfig, yaml_io
 from playground.errors import OutputsNotWritable, RunBusy, RunExists, RunNotFound
-from playground.runs import launcher, lifeline
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
@@ -89,19 +87,9 @@ class RewardTraining(RunDirectory):
 
 
 def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
-    """Make the folder and start the worker; returns the training and the worker's process.
-
-    Beside a PPO run it is allowed: it is another process with models of its own, and a person who waits for a run may
-    well prepare the next reward. Two trainings of reward models at once are not: they would only slow each other down.
-
-    Args:
-        replace: a new reward model may take the name of one that is there, which is kept as NAME-before.
-
-    Raises:
-        RunBusy: another reward model is in training here. RunExists: there is one of that name. RunNotFound: a link is
-            in its place. OutputsNotWritable, WorkerNotStarted. InvalidConfig: see `lifeline.policy`.
-    """
-    lifeline.policy()
+    """Make the folder and start the worker; the training and the worker's process. With `replace` a new reward model
+    may take the name of one that is there, which is kept as NAME-before. Raises: RunBusy, if another reward model is in
+    training; RunExists; RunNotFound, if a link is in its place; OutputsNotWritable, WorkerNotStarted."""
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         if busy := living(outputs):
@@ -115,10 +103,7 @@ def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) ->
 
 
 def _make_room(training: RewardTraining, replace: bool) -> None:
-    """Make the folder; what is left of a training that did not end well goes, and a reward model takes another name.
-
-    Raises: see `start`.
-    """
+    """Make the folder; what is left of a training that did not end well goes, and a reward model takes another name."""
     training.refuse_links()
     folder, complete = training.folder, training.card() is not None
     if complete and not replace:
@@ -166,11 +151,7 @@ def find(outputs: Path, name: str) -> RewardTraining:
 
 
 def delete(training: RewardTraining) -> None:
-    """Remove a reward model and its training for good.
-
-    Raises:
-        RunBusy: it is still in training.
-    """
+    """Remove a reward model and its training for good. Raises: RunBusy, if it is still in training."""
     with launcher.one_at_a_time(training.folder.parents[1]):  # it is not started anew meanwhile
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")

@@ -1,8 +1,6 @@
 """The client of the standby worker: a process that has imported PyTorch before anyone clicks on Start.
 
-Half of the time from the click to the first update is imports. So the web process keeps one worker waiting
-(`playground.worker.wait`), gives it the next run, and holds no torch itself. Nothing depends on it: where none waits,
-a run starts in a new process as ever. A process that is still importing finds the run when it is done.
+Half of the time from the click to the first update is imports. So the page keeps one worker waiting for the next run.
 """
 
 from __future__ import annotations
@@ -51,8 +49,7 @@ class StandbyWorker:
                 )
 
     def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-        """The worker of `run`: the waiting process, or a new one. It gets the run's lock and log with the open files,
-        which live in the channel until the process takes them."""
+        """The worker of `run`: the waiting process, or a new one. Lock and log go through the channel."""
         with self._lock:
             process = self._process
             if process and self._channel and process.poll() is None and not children.asks_hub(run):  # no token for it

@@ -1,9 +1,7 @@
 """Gives every run the end that it has had, and every free device the next run of the queue.
 
-A worker that dies cannot say so. The process that watches an outputs folder does it instead, once it holds the lock
-that the worker would hold if it lived; so a living worker is never contradicted, and none is ever signalled. The web
-process looks about once a second for as long as it lives, a terminal that follows a run does too, and `runs`, `show`
-and `doctor` look once. Any number of them may look at the same time.
+A worker that dies cannot say so. Who looks at an outputs folder does it instead, once it holds the lock that the worker
+would hold if it lived. The page looks about once a second, so does a terminal that follows a run; others look once.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from playground.errors import PlaygroundError, RunBusy
-from playground.runs import children, half_made, launcher, queue, trial
+from playground.runs import children, launcher, queue, trial
 from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record, stamps
@@ -44,12 +42,11 @@ class Supervisor:
         self._left_alone: dict[str, tuple[tuple[int, ...], float]] = {}
 
     def look(self) -> None:
-        """Ends for the dead, workers for those who wait. Never raises: a full disk, too many open files, a damaged run
-        and what was not thought of cost this look, and the next one comes."""
-        _tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
-        self.clear_what_is_left()
+        """Ends for the dead, workers for those who wait. Never raises: what goes wrong costs this look only."""
+        tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
+        tried(lambda: trial.clear(self.outputs), f"What was left in {self.outputs} of a trial stays")
         start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
-        _tried(start_waiting, f"The queue of {self.outputs} could not go on")
+        tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
     def end_the_dead(self) -> list[RunDirectory]:
         """Write the end of every run whose worker died without a word; returns those runs."""
@@ -75,31 +72,15 @@ class Supervisor:
         children.bury()
         return ended
 
-    def clear_what_is_left(self) -> None:
-        """Take away what those have left who died while they made a run or a trial. Never raises, see `look`."""
-        _tried(self._clear_half_made, f"What was left in {self.outputs} of a run whose maker died stays")
-        _tried(self._clear_trial, f"What was left in {self.outputs} of a trial stays")
-
-    def _clear_trial(self) -> None:
-        if trial.clear(self.outputs):
-            say("What was left of a trial update, whose maker is gone, was taken away.")
-
-    def _clear_half_made(self) -> None:
-        if left := half_made.left(self.outputs):
-            with launcher.one_at_a_time(self.outputs):  # none is in the middle of being made
-                for run in left:
-                    half_made.clear(run)
-
 
 class LookingThread:
-    """A thread of the web process that looks again and again: at once, and then until `close`."""
+    """A thread of the page that looks again and again until `close`."""
 
     def __init__(self, name: str) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._go, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
         self._thread.start()
 
     def close(self) -> None:
@@ -118,12 +99,8 @@ class LookingThread:
 
 
 class SupervisorThread(LookingThread):
-    """Supervises an outputs folder; holds no state of any run. When it is closed, training runs go on, and the queue
-    waits for the next process that looks.
-
-    Args:
-        chores: what else is done at each look; each paces itself (`every`).
-    """
+    """Supervises an outputs folder. When it is closed, training runs go on, and the queue waits for the next process
+    that looks. `chores`: what else is done at each look; each paces itself (`every`)."""
 
     def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
         super().__init__("supervisor")
@@ -135,23 +112,25 @@ class SupervisorThread(LookingThread):
         """See `LookingThread.look`."""
         self._supervisor.look()
         for chore in self._chores:
-            _tried(chore, "Tidying up did not succeed and is tried again later")
+            tried(chore, "Tidying up did not succeed and is tried again later")
         try:
             return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
         except OSError:
             return LOOK_SECONDS
 
 
-def _tried(function: Callable[[], object], failed: str) -> None:
-    """Call it; whatever it raises is said and not passed on, for the thread that watches the runs must not end."""
+def tried(function: Callable[[], object], failed: str) -> bool:
+    """Call it; whatever it raises is said, for a thread that looks must not end. True if it raised none."""
     try:
         function()
+        return True
     except Exception as error:
         say(f"{failed}: {error if isinstance(error, (OSError, PlaygroundError)) else repr(error)}")
+        return False
 
 
 def say(sentence: str) -> None:
-    """On stderr, which may be a file on the disk that is full, or a terminal that has gone: no reason to stop."""
+    """On stderr, which may be on the disk that is full, or a terminal that has gone."""
     with contextlib.suppress(OSError, ValueError):
         print(sentence, file=sys.stderr)
 
@@ -170,8 +149,7 @@ def every(seconds: float, function: Callable[[], None]) -> Callable[[], None]:
 
 
 def end_if_dead(run: RunDirectory, outputs: Path) -> bool:
-    """Write the true end of a run if its worker is dead and has not. Only under both locks: it is not started
-    meanwhile, and no worker lives."""
+    """Write the true end of a run if its worker is dead. Under both locks: it is not started meanwhile."""
     with launcher.one_at_a_time(outputs):
         try:
             with launcher.at_rest(run):
@@ -196,7 +174,7 @@ def _end(run: RunDirectory) -> bool:
 
 
 def _all_runs(outputs: Path) -> Iterator[tuple[str, Callable[[], RunDirectory]]]:
-    """Every folder that is a run, or the training of a reward model, or neither."""
+    """Every folder that may be a run, or the training of a reward model."""
     for path in folders(outputs):
         yield path, functools.partial(RunDirectory, path)
     for folder in folders(outputs / catalog.REWARD_MODELS):

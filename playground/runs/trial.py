@@ -1,17 +1,13 @@
 """One real update of a configuration before its run is started: how long it takes, and how much memory.
 
-An ordinary job in the hidden folder `.trial` of the outputs folder, which no list of runs shows. After the second
-update (or the first, if that took long) its process is ended and the folder removed; the figures stay in
-`.trials.json`, and later estimates are made from them. The process ends with who makes the trial (see
-`runs.start.lifeline`) and after a while in any case; what is left then is cleared away by the supervisor. Knows no
-torch. The page and `python -m playground try` call it.
+An ordinary job in the hidden folder `.trial` of the outputs folder. After the second update (or the first, if that took
+long) its process is ended and the folder removed; the figures stay in `.trials.json`, for estimates.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -25,7 +21,7 @@ import psutil
 from playground.config import RunConfig, yaml_io
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import InvalidConfig, Problem, RunBusy
-from playground.runs import launcher, lifeline, queue
+from playground.runs import launcher, queue
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_record, write_atomically
@@ -41,16 +37,10 @@ UPDATES = 2
 LONG_SECONDS = 10.0  # after a first update that took longer, no second one is waited for
 MOST_MINUTES, WITH_DOWNLOAD = 10.0, 600.0  # after which its process ends by itself
 LEFT_SECONDS = 60.0  # a folder in which nothing lives or changes for so long is of a maker that is gone
-POLL_SECONDS = 0.1
-LOG_WORDS = r" ?[^.]*\bin worker\.log\."  # where a run that failed sends its reader
-MOST_WORDS = 300
+POLL_SECONDS = 0.25
 MEMORY_REASONS = ("out_of_memory", "out_of_gpu_memory")
 ENDED = "The trial was ended before its first update. Nothing of it is left."
-LATE = (
-    "The trial made no update within {:.0f} minutes, so it was ended. Use fewer or shorter completions "
-    "(ppo.batch_size, sampling.max_new_tokens), or a smaller model."
-)
-BUSY = "{} trains or waits on {}, so time and memory of a trial would not be those of your run. Try it afterwards."
+BUSY = "A run trains or waits on {}, so time and memory of a trial would not be those of your run. Try it afterwards."
 
 
 class Trial(Record):
@@ -70,22 +60,21 @@ class Trials(Record):
 
 def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) -> Iterator[dict[str, Any]]:
     """Make a trial: {state: asking, phase, seconds} again and again, and at last what came of it (see `_found`,
-    `_failed`). To close this generator ends the trial.
-
-    Raises:
-        RunBusy: the device is taken, or another trial is under way. InvalidConfig, OutputsNotWritable,
-        WorkerNotStarted: as for a run.
-    """
+    `_failed`). To close this generator ends it. Raises: RunBusy, if the device is taken; and as `launcher.start`."""
     device = devices.chosen(config.device)
     if device is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])
     outputs, begun, memory = make_outputs(outputs), time.monotonic(), 0
     run, process = _start(config, outputs, spawn)
     try:
-        for phase in _phases(run, process):
+        while process.poll() is None:
+            status, made = run.status_on_disk(), run.metrics()
             memory = max(memory, _held_bytes(process.pid))
-            if phase:
-                yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+            if status.ended or len(made) >= UPDATES or (made and _seconds(made[-1]) > LONG_SECONDS):
+                break
+            phase = f"making update {len(made) + 1}" if status.state == "running" else status.phase or "starting"
+            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+            time.sleep(POLL_SECONDS)
         if run.metrics():
             yield _found(config, run, device, memory, time.monotonic() - begun)
         else:
@@ -98,21 +87,18 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
         shutil.rmtree(run.path, ignore_errors=True)
 
 
-def clear(outputs: Path) -> bool:
-    """Take away the folder of a trial whose maker is gone. False where there is none. Raises: RunBusy, OSError."""
+def clear(outputs: Path) -> None:
+    """Take away the folder of a trial whose maker is gone. Raises: RunBusy, OSError."""
     run = RunDirectory(Path(outputs) / launcher.TRIAL)
     if run.path.is_symlink() or not run.path.is_dir() or time.time() - run.path.stat().st_mtime < LEFT_SECONDS:
-        return False
+        return
     with launcher.one_at_a_time(Path(outputs)):
-        if run.is_alive():
-            return False
-        shutil.rmtree(run.path, ignore_errors=True)
-        return True
+        if not run.is_alive():
+            shutil.rmtree(run.path, ignore_errors=True)
 
 
 def timed(outputs: Path) -> list[Finished]:
-    """What the trials of an outputs folder took, for estimates. Those of settings that there are no more are left
-    out."""
+    """What the trials of an outputs folder took, but for those of settings that there are no more."""
     found = []
     for item in _remembered(outputs):
         with contextlib.suppress(InvalidConfig):
@@ -123,7 +109,6 @@ def timed(outputs: Path) -> list[Finished]:
 def _start(
     config: RunConfig, outputs: Path, spawn: launcher.Spawn | None
 ) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
-    lifeline.policy()
     checks.check(config, outputs)
     tried = _for_trial(checks.located(config, outputs))
     disk.check([tried], outputs)
@@ -136,8 +121,7 @@ def _start(
 
     with launcher.one_at_a_time(outputs):
         if launcher.is_busy(outputs, slot):
-            living = launcher.living_run(outputs)
-            raise RunBusy(BUSY.format(f"The run {living.id}" if living else "A run", slot))
+            raise RunBusy(BUSY.format(slot))
         if not run.is_alive() and not run.path.is_symlink():
             shutil.rmtree(run.path, ignore_errors=True)
         try:
@@ -150,13 +134,8 @@ def _start(
 
 def _for_trial(config: RunConfig) -> RunConfig:
     """The same work in each update, and as little else as can be: few fixed prompts, no checkpoint on the way."""
-    evaluation = {
-        "num_prompts": min(4, config.evaluation.num_prompts),
-        "samples_per_prompt": 1,
-        "every": 100_000,
-        "text": None,
-        "traces": min(1, config.evaluation.traces),  # of the first, which also warms up
-    }
+    few, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
+    evaluation = {"num_prompts": few, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
     return config.model_copy(
         update={
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
@@ -167,51 +146,28 @@ def _for_trial(config: RunConfig) -> RunConfig:
     )
 
 
-def _phases(run: RunDirectory, process: subprocess.Popen[bytes]) -> Iterator[str]:
-    """What a trial is doing, until it has made enough or has ended; empty while there is nothing new to say."""
-    begun = changed = time.monotonic()
-    count, shown = 0, ("", 0)
-    while process.poll() is None:
-        now, status, made = time.monotonic(), run.status_on_disk(), run.metrics()
-        if len(made) > count:
-            count, changed = len(made), now
-        long = made and max(now - changed, _seconds(made[-1])) > LONG_SECONDS
-        if status.ended or count >= UPDATES or long:
-            return
-        phase = f"making update {count + 1}" if status.state == "running" else status.phase or "starting"
-        yield phase if shown != (phase, int(now - begun)) else ""
-        shown = phase, int(now - begun)
-        time.sleep(POLL_SECONDS)
-
-
 def _seconds(update: UpdateMetrics) -> float:
     return update.seconds_rollout + update.seconds_score + update.seconds_update
 
 
 def _held_bytes(pid: int) -> int:
-    """The most that a process has held so far, where the system says it; else what it holds now."""
-    with contextlib.suppress(OSError):
-        text = Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
-        if peak := re.search(r"^VmHWM:\s+(\d+) kB$", text, re.MULTILINE):
-            return int(peak[1]) * 1024
     with contextlib.suppress(psutil.Error):
         return int(psutil.Process(pid).memory_info().rss)
     return 0
 
 
 def _more_measuring(run: RunDirectory) -> float:
-    """Seconds that a run takes longer to measure the reference, of which a trial takes fewer samples."""
+    """Seconds that a run takes longer to measure the reference, of which a trial takes a part."""
     events = {event.kind: event for event in run.all_events()}
-    if SCORE_SCALE not in events or REFERENCE not in events:
+    scale, reference = events.get(SCORE_SCALE), events.get(REFERENCE)
+    if not scale or not reference or not scale.data.get("samples"):
         return 0.0
-    samples = events[SCORE_SCALE].data.get("samples")
-    share = SCALE_SAMPLES / samples if isinstance(samples, int) and samples > 0 else 1.0
-    return (events[SCORE_SCALE].time - events[REFERENCE].time) * (share - 1)
+    return (scale.time - reference.time) * (SCALE_SAMPLES / scale.data["samples"] - 1)
 
 
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
-    """What a trial that has made an update came to: its figures, the estimate that follows from them, and where memory
-    is short what would help: `better`, a configuration as plain data."""
+    """What a trial came to: its figures, the estimate that follows from them, and where memory is short what would
+    help: `better`, a configuration as plain data."""
     made, outputs = run.metrics(), run.path.parent
     if device.kind != "cpu":  # what counts is the memory of the device
         peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
@@ -242,13 +198,10 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
     if not run.config_path.is_file() or status.reason == "stopped" or heartbeat.killed_path(run.path).exists():
         return {**outcome, "state": "stopped", "message": ENDED}
     reason, message = status.reason, status.message
-    if reason == "time_limit":
-        return {**outcome, "message": LATE.format(run.config().max_minutes)}
     if not status.ended:
         reason, message = exit_reasons.of_death(process.wait(), status, run.path)
-    if "worker.log" in message:  # which goes with the folder
-        lines = [line for line in run.log_tail().splitlines() if line.strip()]
-        message = f"{re.sub(LOG_WORDS, '', message)} It said: {lines[-1].strip()[:MOST_WORDS]}" if lines else message
+    if "worker.log" in message and (lines := run.log_tail().strip().splitlines()):  # which goes with the folder
+        message = f"{message.split('.')[0]}. It said: {lines[-1].strip()[:300]}"
     if reason not in MEMORY_REASONS:
         return {**outcome, "message": message}
     advice, better = estimates.remedy(config, run.path.parent)

@@ -138,14 +138,12 @@ def launch(
     url, loop = _serve_gradio(demo, address, port, hub, access, service, incoming)
     access.share = sharing.addresses(address, port, mode)
     greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
-    chores = [
-        every(CHORE_SECONDS, chore)
-        for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits), lambda: cluster.ensure_drivers(outputs))
-    ]
+    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
     # It adopts what lives, ends what died, starts others.
     watch = SupervisorThread(outputs, spawn=standby.worker_for, chores=chores)
-    watch.start()
-    closing.callback(watch.close)
+    for thread in (watch, cluster.ClusterThread(outputs)):
+        thread.start()
+        closing.callback(thread.close)
     closing.callback(demo.close, verbose=False)
     if keeper:
         closing.callback(keeper.close)
@@ -205,7 +203,7 @@ def _keeper(outputs: Path) -> BucketThread | None:
     if backend is None:
         return None
     restored = bucket.restore(backend, outputs)
-    bucket.restore_sweeps(backend, outputs)
+    sweep_making.count_anew(outputs)
     return BucketThread(outputs, backend, restored)
 
 

@@ -80,4 +80,4 @@ def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):
     run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)
     assert processes.end(run, grace_seconds=0).signals[0] == "SIGTERM"
     process.wait(ALLOWED_SECONDS)
-    assert not run.is_alive() and launcher.living_run(outputs) is None
+    assert not run.is_alive() and launcher.living_runs(outputs) == []

@@ -16,7 +16,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import take_lock
-from tests.support import config_with, sample, small_config, update_metrics, wait_until
+from tests.support import small_config, update_metrics, wait_until
 
 
 class Living:
@@ -152,14 +152,6 @@ def test_a_paused_run_makes_one_update_for_a_trace_and_can_be_stopped(living):
     wait_until(lambda: done == [1, -1])
 
 
-@pytest.mark.parametrize("changed", [{"engine": "trl"}, {"method": "steer", "ppo__samples_per_prompt": 2}])
-def test_a_run_whose_updates_cannot_be_recorded_says_why(living, changed):
-    living.run.publish(config_with(small_config().model_dump(), changed))
-    with pytest.raises(RunNotSteerable, match=r"TRL's trainers do not show|no update of PPO's kind"):
-        changes.request_trace(living.run)
-    assert living.requests() == []
-
-
 def test_a_run_that_has_ended_cannot_be_changed(living):
     living.writer.finish("finished")
     edit = [Edit("kl.coef", 1)]
@@ -193,11 +185,6 @@ def test_from_the_moment_it_goes_on_what_will_be_made_again_does_not_count(writt
     lines = [update_metrics(update, attempt=attempt) for attempt, update in written]
     found = in_force(lines, [Resumption(*pair) for pair in resumed])
     assert [(item.attempt, item.update) for item in found] == kept
-
-
-def test_samples_of_an_update_that_was_not_reached_again_do_not_count() -> None:
-    samples = [sample(0, "before", 0.0), sample(0, "during", 1.0, update=4)]
-    assert [item.update for item in in_force(samples, [Resumption(2, 3)])] == [0]
 
 
 def test_events_of_what_is_made_again_are_listed_once() -> None:

@@ -8,18 +8,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
 from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunNotFound
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import make_outputs, read_records, write_atomically
+from playground.runs.folder.files import make_outputs, read_records
 from playground.runs.folder.records import Label, Sample, Status, to_json_line
 from playground.runs.folder.writer import RunWriter, write_end
 from tests.support import sample, small_config, update_metrics, wait_until
@@ -48,16 +45,6 @@ def write_status(run: RunDirectory, **fields: object) -> None:
     run.status_path.write_text(Status.model_validate({"state": "running", **fields}).model_dump_json())
 
 
-def test_a_new_run_is_queued_and_keeps_its_configuration(outputs: Path) -> None:
-    config = small_config("My Run: \u00fc!")
-    runs = [RunDirectory.create(outputs, config) for _ in range(3)]
-    assert len({run.id for run in runs}) == 3 and all(run.id.startswith("my-run-") for run in runs)
-    run = runs[0]
-    assert run.config() == config and run.control_path.is_dir() and not run.stop_requested
-    assert (run.status_on_disk().state, run.status_on_disk().num_updates) == ("queued", 3)
-    assert run.metrics() == run.samples() == run.events() == [] and run.latest_checkpoint() is None
-
-
 def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path) -> None:
     for run_id in ("", "..", "a/b", "A", "-a", "a b", "a\n", "\u00e9", "x" * 61, ".bin", "a\0"):
         with pytest.raises(InvalidConfig, match="run-id"):
@@ -77,29 +64,11 @@ def test_a_name_that_is_taken_and_a_folder_that_is_no_run_are_refused(run: RunDi
     assert RunDirectory.open(reserved.path).config() == small_config()
 
 
-def test_settings_that_could_not_be_read_back_are_refused_before_there_is_a_folder(outputs: Path) -> None:
-    typed = [f"{number:03} {'x' * 96}" for number in range(960)]  # as many as a form takes
-    with pytest.raises(InvalidConfig, match="at most 100,000 are read"):
-        RunDirectory.create(outputs, small_config(prompts={"source": "typed", "typed": typed}), "one")
-    assert not (outputs / "one").exists()
-    some = small_config(prompts={"source": "typed", "typed": typed[:900]})
-    assert RunDirectory.create(outputs, some, "one").config() == some
-
-
 def test_outputs_that_cannot_be_made_or_written_are_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in (tmp_path / "file", tmp_path / "file/deeper", Path("/proc/self/task")):  # not even root writes there
         with pytest.raises(OutputsNotWritable, match="--outputs"):
             make_outputs(folder)
-
-
-def test_many_threads_may_ask_for_the_same_outputs_folder_and_replace_the_same_file(outputs: Path) -> None:
-    with ThreadPoolExecutor(8) as pool:  # whose results raise what the threads have raised
-        assert {*pool.map(make_outputs, [outputs] * 400)} == {outputs} and list(outputs.iterdir()) == []
-        path = outputs / "file"
-        texts = [name * 1000 for name in "abcd"]
-        list(pool.map(partial(write_atomically, path), texts * 100))
-    assert path.read_text() in texts and list(outputs.iterdir()) == [path]
 
 
 def test_a_run_lives_exactly_as_long_as_its_process(run: RunDirectory) -> None:
@@ -152,14 +121,6 @@ def test_fields_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
     assert read_records(tmp_path / "samples.jsonl", Sample) == [known]
 
 
-def test_only_a_checkpoint_with_a_manifest_counts(run: RunDirectory) -> None:
-    for name in ("update-000009", "update-000010", "update-000011"):
-        (run.checkpoints_path / name).mkdir(parents=True)
-    for name in ("update-000009", "update-000010"):
-        (run.checkpoints_path / name / "MANIFEST.json").touch()
-    assert run.latest_checkpoint() == run.checkpoints_path / "update-000010"
-
-
 def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run: RunDirectory) -> None:
     assert run.label() == Label() and run.title(run.config()) == "Mine"
     assert run.write_label("Third try", "why\nnot") == run.label() == Label(name="Third try", note="why not")
@@ -201,32 +162,6 @@ def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(run: RunDi
     ]
     status = run.status()
     assert (status.state, status.phase, status.reason, status.update) == ("failed", "", "diverged", 2)
-
-
-def test_time_at_work_has_no_pauses_and_nothing_that_lies_between_attempts(
-    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [500.0]
-    monkeypatch.setattr("playground.runs.folder.writer.time.monotonic", lambda: clock[0])
-
-    def then(seconds: float, **changes: Any) -> float | None:
-        clock[0] += seconds
-        writer.set_status(**changes)
-        return run.status_on_disk().worked_seconds
-
-    def nine_seconds_later() -> float:
-        return run.status_on_disk().seconds_at_work(now=run.status_on_disk().updated_at + 9)
-
-    writer = RunWriter(run, 3)
-    steps = [(4.0, "running"), (6.0, "paused"), (660.0, "running"), (5.0, "paused"), (900.0, "stopped")]
-    assert [then(seconds, state=state) for seconds, state in steps] == [4.0, 10.0, 10.0, 15.0, 15.0]
-    run.queue_again(run.status_on_disk(), 3)
-    assert nine_seconds_later() == 15.0  # it waits
-    clock[0] += 3600.0
-    writer = RunWriter(run, 3, attempt=2)
-    assert then(2.0, state="running") == 17.0 and nine_seconds_later() == 26.0
-    old = Status(state="finished", started_at=1000.0, updated_at=1090.0)  # from before this was recorded
-    assert old.seconds_at_work(now=9999.0) == 90.0
 
 
 def test_the_end_of_a_dead_worker_can_be_read_behind_half_a_line_and_frees_the_reserve(run: RunDirectory) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from playground.process_identity import boot_id
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.heartbeat import Killed
 from playground.runs.folder.records import Status
 from tests.support import small_config
@@ -117,11 +115,3 @@ def test_a_worker_that_was_asked_to_stop_or_ended_by_us_has_not_had_an_accident(
     assert exit_reasons.of_death(-9, status(), run.path) == ("stalled", "Silent for 40 s.")
     (run.control_path / "stop").unlink()
     assert reason(run, -9, attempt=2) == "killed", "the note is of an earlier attempt"
-
-
-def test_every_exit_code_has_a_reason_that_has_a_title(run):
-    codes = [None, *range(256), *(-number for number in signal.Signals), -60]
-    assert {reason(run, code) for code in codes} <= EXIT_REASONS.keys()
-    assert {exit_reasons.state_after(name) for name in EXIT_REASONS if name} <= {"stopped", "failed", "interrupted"}
-    resumable = {name for name, known in EXIT_REASONS.items() if known.resumable}
-    assert resumable == {name for name in EXIT_REASONS if Status(state="failed", reason=name).resumable}

@@ -78,13 +78,6 @@ def test_a_line_that_is_no_record_is_skipped(tail: JsonlTail) -> None:
         assert read(LINES[0] + line + b"\n" + LINES[1], tail) == ITEMS[:2]
 
 
-def test_a_file_replaced_by_a_shorter_one_is_read_from_its_start(tail: JsonlTail) -> None:
-    tail.path.write_bytes(DATA)
-    assert tail.read_records(Marked) == ITEMS
-    tail.path.write_bytes(LINES[2])
-    assert tail.read_records(Marked) == ITEMS[2:]
-
-
 def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTail, tmp_path: Path) -> None:
     packed = tmp_path / "a.jsonl.gz"
     packed.write_bytes(gzip.compress(DATA)[:-9])
@@ -94,22 +87,6 @@ def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTa
     packed.rename(tmp_path / "elsewhere")
     packed.symlink_to(tmp_path / "elsewhere")
     assert JsonlTail(tail.path).read_records(Marked) == []
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_behind_many_damaged_lines_a_file_is_not_read_on(tail: JsonlTail, *, packed: bool) -> None:
-    for damaged, found in ((files.MOST_DAMAGED - 1, 1), (files.MOST_DAMAGED, 0)):
-        data = b"{}\n" * damaged + LINES[0]
-        path = tail.path.with_name("a.jsonl.gz") if packed else tail.path
-        path.write_bytes(gzip.compress(data) if packed else data)
-        reader = JsonlTail(tail.path)
-        assert len(reader.read_records(Marked)) == found and reader.read_records(Marked) == []
-
-
-def test_of_a_packed_file_so_many_lines_are_read_and_no_more(tail: JsonlTail) -> None:
-    tail.path.with_name("a.jsonl.gz").write_bytes(gzip.compress(b'{"update":0}\n' * 2_000_000, 1))
-    count, peak = measured(lambda: sum(1 for _ in tail.records(Marked)))
-    assert count == files.MOST_PACKED_LINES and peak < 100e6
 
 
 def test_a_line_without_an_end_is_passed_over_and_not_held(tail: JsonlTail, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from playground.analysis.diagnosis.run_records import Change, Records
 from playground.errors import InvalidConfig, RunNotResumable
 from playground.runs import fork, history, launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event, UpdateMetrics, to_json_line
+from playground.runs.folder.records import UpdateMetrics
 from tests.forking import Forker
 from tests.support import config_with, wait_until
 
@@ -76,62 +75,13 @@ def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirector
     assert fork.parent_of(parent.events()) is None
 
 
-def edit(update: int, field: str, old: float, value: float) -> Event:
-    return Event(
-        seq=90 + update, time=0.0, kind="edit", update=update, data={"field": field, "old": old, "value": value}
-    )
-
-
-def test_its_checks_know_what_was_changed_in_its_parent_and_in_the_parent_of_that(
-    parent: RunDirectory, forker: Forker, tmp_path: Path
-) -> None:
-    first = RunDirectory.open(shutil.copytree(parent.path, tmp_path / "first"))
-    later = edit(2, "kl.coef", 0.5, 7.0)  # update 2 and its checkpoint were made by then
-    with open(first.events_path, "a", encoding="utf-8") as file:
-        file.writelines(map(to_json_line, [edit(1, "kl.coef", 0.25, 0.5), later]))
-    second = forked(first, forker, 2, "ppo.learning_rate=0.002")
-    third = forked(second, forker, 2, "kl.coef=0.9", "ppo.num_updates=3")
-    assert [item.kl_coef for item in third.metrics()] == [0.25, 0.25, 0.9]
-    raised = Change(1, "kl.coef", 0.25, 0.5)
-    faster = Change(2, "ppo.learning_rate", parent.config().ppo.learning_rate, 0.002)
-    for run, known in ((second, [raised, faster]), (third, [raised, faster, Change(2, "kl.coef", 0.5, 0.9)])):
-        assert Records(run.config(), run.metrics(), run.samples(), run.events()).changes == known
-        assert not [item for item in run.all_events() if item.kind == "edit"]  # or resuming would make it again
-
-
-def test_it_may_begin_after_the_last_update_and_go_further(parent: RunDirectory, forker: Forker) -> None:
-    run = forked(parent, forker, 4, "ppo.num_updates=5", "kl.controller=adaptive")
-    assert [item.update for item in run.metrics()] == [1, 2, 3, 4, 5]
-    assert {item.stage for item in run.samples() if item.update == 4} == {"during"}
-
-
-def test_other_weights_are_counted_in_the_parents_unit(parent: RunDirectory, forker: Forker) -> None:
-    run = forked(parent, forker, 2, "rewards.0.weight=-2", "ppo.num_updates=3")
-    assert run.status().state == "finished" and not [item for item in run.events() if item.kind == "warning"]
-    copied = {(item.update, item.prompt_id): item.score for item in parent.samples()}
-    for item in run.samples():
-        if item.update <= 2:  # no normalisation here: the score is the weighted sum, and a penalty for no end
-            penalty = 1.0 * (item.ended is False) * run.config().sampling.missing_eos_penalty
-            assert item.score == pytest.approx(-2 * (item.scores["sentiment"] or 0.0) - penalty)
-            assert copied[item.update, item.prompt_id] == pytest.approx((item.scores["sentiment"] or 0.0) - penalty)
-    last = run.metrics()[-1]
-    assert last.score_mean is not None and last.terms["sentiment"] is not None
-    assert last.raw_score_mean == pytest.approx(-2 * last.terms["sentiment"], abs=1e-6)
-
-
-def test_the_points_at_which_it_may_part_are_the_checkpoints(parent: RunDirectory) -> None:
-    assert fork.points(parent) == [2, 4]
-    with pytest.raises(RunNotResumable, match=r"no checkpoint after update 3 .*; there are: 2, 4\."):
-        fork.fork(parent, 3, [])
-
-
 @pytest.mark.parametrize(
     ("override", "field"),
     [
         ("model.source=pocket-2m", "model.source"),
         ("prompts.limit=8", "prompts.limit"),
         ("seed=3", "seed"),
-        ("rewards.0.normalise=true", "rewards"),
+        ("rewards.0.weight=2", "rewards"),
         ("ppo.num_updates=2", "ppo.num_updates"),
         ("kl.coef=-1", "kl.coef"),
     ],

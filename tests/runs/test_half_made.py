@@ -1,4 +1,4 @@
-"""Makers of runs that are killed at each step: nothing is lost, nothing is made twice, and no folder is left behind."""
+"""Makers of runs that are killed at each step: nothing is lost, nothing is made twice, and no name is taken."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from playground.runs import fork, history, launcher, queue
 from playground.runs.folder import checkpoints, requests
-from playground.runs.folder.directory import MAKING, RunDirectory
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.supervisor import Supervisor
@@ -71,15 +71,13 @@ def die_before(step: int, folder: str) -> None:
     sys.addaudithook(seen)
 
 
-def folders(outputs: Path) -> set[str]:
-    """What is in an outputs folder and not hidden, but for its files."""
-    return {path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != "."}
+def runs(outputs: Path) -> set[str]:
+    """The runs of an outputs folder."""
+    return {path.parent.name for path in outputs.glob("*/config.yaml")}
 
 
 def later(outputs: Path) -> None:
-    """Let the time in which a maker may still be at work go by, and have the runs looked after."""
-    for path in (outputs / MAKING).glob("*"):
-        os.utime(path, (1, 1))
+    """Have the runs looked after."""
     Supervisor(outputs, idle).look()
 
 
@@ -119,7 +117,7 @@ def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path: Path, run
         run, _ = launcher.start(small_config(), outputs, run_id, idle, CLICK)
         later(outputs)
         assert run.config() == small_config() and run.id == (run_id or run.id), step
-        assert folders(outputs) == {run.id, *(["holder"] if busy else [])}, step
+        assert runs(outputs) == {run.id, *(["holder"] if busy else [])}, step
         assert launcher.start(small_config(), outputs, None, idle, CLICK).run.id == run.id, step
         if busy:
             assert queue.waiting(outputs) == [run.id], step
@@ -137,29 +135,14 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path: Pa
         died = killed(step, outputs, lambda of=parent: fork.fork(of, 2, [], run_id, idle, CLICK))
         end_all(outputs)
         later(outputs)
-        made = folders(outputs) - {"parent"}
+        made = runs(outputs) - {"parent"}
         for name in made:
             run = history.find_run(outputs, name)
             assert run.label().note == "Forked from parent after update 2, nothing changed", step
             assert [checkpoints.problem_of(folder) for folder in run.checkpoints()] == [""], step
         again = fork.fork(parent, 2, [], run_id, idle, CLICK).run
-        assert folders(outputs) == {"parent", again.id} and made <= {again.id}, step
-        assert not list((outputs / MAKING).glob("*")), step
+        assert runs(outputs) == {"parent", again.id} and made <= {again.id}, step
         end_all(outputs)
         if not died:
             break
     assert not died and step >= FEWEST_STEPS["fork"]
-
-
-def test_a_folder_that_is_no_run_is_no_half_made_one(outputs: Path) -> None:
-    half = RunDirectory.reserve(outputs, small_config(), "half")
-    (outputs / "notes").mkdir()
-    (outputs / "notes" / "mine.txt").write_text("mine")
-    link = outputs / "link"
-    link.symlink_to(outputs / "notes")
-    (outputs / MAKING / "link").touch()
-    Supervisor(outputs).look()
-    assert half.path.exists()  # it was begun just now
-    later(outputs)
-    assert not half.path.exists() and (outputs / "notes" / "mine.txt").read_text() == "mine"
-    assert link.is_symlink()

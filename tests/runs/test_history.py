@@ -12,7 +12,6 @@ from playground.runs import history, launcher, queue
 from playground.runs.folder import directory
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog
 from tests.support import small_config, update_metrics
 
 
@@ -36,17 +35,6 @@ def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
     assert len(newer.spark) == 24 and newer.spark[:2] == [0.5, 5.5]  # every tenth of 240 updates
-
-
-def test_runs_that_differ_by_what_was_changed_on_the_way_are_described_differently(outputs: Path) -> None:
-    for name in ("quiet", "changed"):
-        run = RunDirectory.create(outputs, catalog.preset("kinder-reviews"), name)
-        writer = RunWriter(run, num_updates=40)
-        writer.set_status(update=12)
-    writer.event("edit", "Leash (beta) 0.25 \u2192 3", field="kl.coef", old=0.25, value=3.0)
-    described = {item.id: item.told for item in history.list_runs(outputs)}
-    assert described["quiet"] == "Kinder reviews"
-    assert described["changed"] == "Kinder reviews, changed while it trained: beta 3 after update 12"
 
 
 def test_the_list_follows_what_happens_on_disk(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +128,6 @@ def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: 
         assert history.keep_newest(outputs, 0, 0) == ["gone"]
         assert ids(outputs) == ["linked", "living", "names-it", "reference", "waiting"]
         assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
-
-
-def test_a_bin_that_is_a_link_is_left_alone_when_old_runs_go(outputs: Path, tmp_path: Path) -> None:
-    placed(outputs, "a")
-    (tmp_path / "precious").mkdir()
-    (outputs / ".bin").symlink_to(tmp_path, target_is_directory=True)
-    assert history.keep_newest(outputs, 0, 0) == [] and ids(outputs) == ["a"]
-    assert history.empty_bin(outputs) == 0 and (tmp_path / "precious").is_dir()
 
 
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:

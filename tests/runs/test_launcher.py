@@ -14,22 +14,13 @@ from typing import IO
 
 import pytest
 
-from playground.errors import OutputsNotWritable, RunBusy, RunExists
+from playground.errors import RunBusy
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import Supervisor
 from tests.support import PROJECT, at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
-
-
-def test_a_started_run_goes_through_to_its_end(outputs: Path) -> None:
-    run, process = launcher.start(small_config(), outputs, "one")
-    assert process.wait(timeout=120) == 0
-    assert run.status().state == "finished" and not run.is_alive()
-    assert [item.update for item in run.metrics()] == [1, 2, 3]
-    assert "last words" in run.log_tail()
-    assert launcher.living_run(outputs) is None
 
 
 def test_a_run_is_alive_before_it_can_be_seen(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,24 +89,6 @@ def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs: Path, mon
     assert len([item for item in started if item.process is not None]) == 1
     assert len(queue.waiting(outputs)) == 19
     assert len({item.run.id for item in started}) == 20
-
-
-def test_a_run_of_the_same_name_is_refused(outputs: Path) -> None:
-    RunDirectory.create(outputs, small_config(), "one")
-    with pytest.raises(RunExists):
-        launcher.start(small_config(), outputs, "one")
-
-
-def test_outputs_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputsNotWritable):
-        launcher.start(small_config(), tmp_path / "file")
-
-
-def test_a_worker_that_dies_without_a_word_is_an_interrupted_run(outputs: Path) -> None:
-    run, process = launcher.start(small_config("crash"), outputs)
-    assert process.wait(timeout=120) == 9
-    assert (run.status().state, run.status().reason, run.status().update) == ("interrupted", "killed", 1)
 
 
 def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:

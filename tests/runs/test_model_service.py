@@ -33,21 +33,6 @@ def pid_of(samples: list[GeneratedSample]) -> str:
     return samples[0].completion.rsplit(" ", 1)[1]
 
 
-def test_an_answer_carries_every_figure(service: ModelService) -> None:
-    first, second = ask(service, "count", seed=7)
-    assert first == GeneratedSample(
-        side="policy",
-        index=0,
-        completion=f"count 0 seed 7 pid {pid_of([first])}",
-        score=0.5,
-        scores={"length": 3.0},
-        kl=1.5,
-        tokens=3,
-        ended=True,
-    )
-    assert second.index == 1
-
-
 def test_samples_come_as_they_are_made(service: ModelService, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     answers = service.compare("somewhere", f"gate {gate}", num_samples=2)
@@ -107,25 +92,6 @@ def test_a_silent_service_is_given_up_and_ended(service: ModelService, monkeypat
     assert process.poll() is not None
 
 
-def test_what_the_process_prints_is_kept_with_the_runs_and_bounded(
-    service: ModelService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = ModelService(tmp_path)
-    log = tmp_path / model_service.LOG
-    for times in (1, 2):
-        ask(kept, "loud")
-        kept.close()
-        assert log.read_text().count("what a library says") == times and log.stat().st_mode & 0o077 == 0
-    monkeypatch.setattr(model_service, "MAX_LOG_BYTES", 10)
-    ask(kept, "loud")
-    kept.close()
-    assert log.read_text().count("what a library says") == 1
-
-
-def test_what_libraries_print_and_answers_to_others_are_passed_over(service: ModelService) -> None:
-    assert [item.index for item in ask(service, "noise")] == [0, 1]
-
-
 def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: ModelService, tmp_path: Path) -> None:
     gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
     assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"
@@ -145,9 +111,3 @@ def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: Mo
     for thread in threads:
         thread.join()
     assert got == [2] * (most - 1) and len(ask(service, "count")) == 2, "each place is given back"
-
-
-def test_a_service_that_cannot_start_is_reported(service: ModelService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_service, "SERVICE_MODULE", "tests.no_such_module")
-    with pytest.raises(ServiceUnavailable, match="ended unexpectedly"):
-        ask(service, "count")

@@ -19,14 +19,6 @@ def facts(answer: dict) -> dict[str, str]:
     return dict(answer["facts"])
 
 
-def test_a_model_that_ships_is_described(outputs: Path) -> None:
-    answer = preflight.about_model(small_config(), outputs)
-    found = facts(answer)
-    assert answer["here"] and found["Found"] == "ships with the playground"
-    assert found["What it is"].startswith("llama, 2") and "million parameters" in found["What it is"]
-    assert found["What is trained"] == "all weights" and found["Memory"].endswith(": fits") and answer["note"] == ""
-
-
 def test_a_folder_of_ones_own_is_described_with_its_form_and_its_adapter(tmp_path: Path, outputs: Path) -> None:
     folder = model_folder(tmp_path / "mine")
     model = {"source": str(folder), "adapter": {"kind": "lora", "r": 4}}

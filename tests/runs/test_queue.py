@@ -11,9 +11,8 @@ from typing import IO
 
 import pytest
 
-from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import history, launcher, lifeline, queue
-from playground.runs.folder import writer
+from playground.errors import RunBusy, RunNotFound
+from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.setup import devices
@@ -52,23 +51,6 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path
     assert queue.entries(outputs) == []
 
 
-def test_a_late_run_does_not_overtake_those_that_wait_when_the_device_becomes_free(
-    outputs: Path, holder: RunDirectory
-) -> None:
-    waiting(outputs, "patient")
-    end(holder)
-    late = launcher.start(small_config(), outputs, "late")
-    assert late.process is None and queue.waiting(outputs) == ["patient", "late"]
-
-
-def test_a_place_counts_only_those_who_wait_for_the_same_device(outputs: Path, holder: RunDirectory) -> None:
-    gpu = launcher.start(small_config("wait", device="cuda:7"), outputs).run
-    (cpu,) = waiting(outputs, "on-cpu")
-    (other,) = waiting(outputs, "on-gpu", device="cuda:7")
-    assert queue.position(cpu) == queue.position(other) == 1
-    assert {run.id for run in launcher.living_runs(outputs)} == {gpu.id, "holder"}
-
-
 def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path, holder: RunDirectory) -> None:
     first, second, third = waiting(outputs, "first", "second", "third")
     launcher.stop(first)
@@ -98,25 +80,6 @@ def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Pa
     wait_until(lambda: good.status().state == "finished")
 
 
-def test_a_policy_that_there_is_not_costs_no_run_its_place(
-    outputs: Path, holder: RunDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (patient,) = waiting(outputs, "patient")
-    end(holder)
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "Die")
-    for ask in (
-        lambda: launcher.start_waiting(outputs),
-        lambda: launcher.start(small_config(), outputs, "another"),
-        lambda: launcher.resume(holder),
-    ):
-        with pytest.raises(InvalidConfig, match="must be one of survive, die"):
-            ask()
-    assert queue.waiting(outputs) == ["patient"] and not (outputs / "another").exists()
-    monkeypatch.delenv(lifeline.POLICY_VARIABLE)
-    assert [run.id for run in launcher.start_waiting(outputs)] == ["patient"]
-    wait_until(lambda: patient.status().state == "finished")
-
-
 def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_goes(
     outputs: Path, holder: RunDirectory
 ) -> None:
@@ -132,14 +95,6 @@ def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_g
     assert first.status().message == "Its worker could not be started: Resource temporarily unavailable."
     assert (first.status().state, first.is_alive()) == ("failed", False)
     wait_until(lambda: second.status().state == "finished")
-
-
-def test_a_waiting_run_cannot_be_deleted(outputs: Path, holder: RunDirectory) -> None:
-    (run,) = waiting(outputs, "one")
-    with pytest.raises(RunBusy, match="waits in the queue"):
-        history.delete_run(run)
-    launcher.stop(run)
-    assert history.delete_run(run).is_dir()
 
 
 # resuming
@@ -163,17 +118,6 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
     end(first)
 
 
-def test_a_run_that_is_stopped_while_it_waits_to_be_resumed_keeps_what_it_has(
-    outputs: Path, holder: RunDirectory
-) -> None:
-    run = RunDirectory.create(outputs, small_config(), "old")
-    writer.write_end(run, run.status_on_disk().model_copy(update={"update": 2}), "interrupted", "killed", "")
-    launcher.resume(run)
-    launcher.stop(run)
-    assert (run.status().state, run.status().update, run.status().attempt) == ("stopped", 2, 2)
-    assert [(event.attempt, event.seq) for event in run.all_events()] == [(1, 0), (2, 0)]
-
-
 # requests
 
 
@@ -186,15 +130,6 @@ def test_a_repeated_request_is_the_same_run_whatever_became_of_it(outputs: Path)
     assert launcher.start(small_config(), outputs, request=Request("click-1")).run.status().state == "stopped"
     assert launcher.start(small_config(), outputs, request=Request("click-2")).run.id != first.id
     assert launcher.start(small_config(), outputs, request=Request()).run.id != first.id
-
-
-def test_a_request_whose_run_was_stopped_in_the_queue_starts_nothing(outputs: Path, holder: RunDirectory) -> None:
-    request = Request("click")
-    run = launcher.start(small_config(), outputs, request=request).run
-    launcher.stop(run)
-    again = launcher.start(small_config(), outputs, request=request)
-    assert (again.run.id, again.process, again.run.status().state) == (run.id, None, "stopped")
-    assert queue.waiting(outputs) == []
 
 
 def test_a_request_whose_run_lies_in_the_bin_is_refused(outputs: Path, holder: RunDirectory) -> None:
@@ -215,13 +150,6 @@ def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> No
     assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
     everything = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
     assert b"passwd" not in everything
-
-
-@pytest.mark.parametrize("request_", [Request("x" * 201), Request("a", visitor="x" * 201), Request("a", mode="x" * 41)])
-def test_a_request_that_is_too_long_starts_nothing(outputs: Path, request_: Request) -> None:
-    with pytest.raises(InvalidConfig, match="may have at most"):
-        launcher.start(small_config(), outputs, request=request_)
-    assert list(outputs.glob("*/config.yaml")) == []
 
 
 GPUS = [

@@ -33,7 +33,7 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     assert run.is_alive(), "also while it is still importing"
     assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
     assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 3)
-    assert not run.is_alive() and launcher.living_run(outputs) is None
+    assert not run.is_alive() and launcher.living_runs(outputs) == []
 
 
 @pytest.mark.parametrize("when", ["never prepared", "died while it waited"])

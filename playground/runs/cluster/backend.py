@@ -1,7 +1,6 @@
 """What a backend is: it submits jobs, says how they are, and cancels them. And what a person may set of one.
 
-A job computes one attempt of a run (`cluster.node`). Whether a run is begun again is the driver's business
-(`cluster.driver`). The backends are in modules of their own, imported when they are used.
+A job computes one attempt of a run (`cluster.node`). The backends are in modules of their own, imported when used.
 """
 
 from __future__ import annotations
@@ -9,38 +8,35 @@ from __future__ import annotations
 import abc
 import importlib.util
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from playground.config import RunConfig
-from playground.errors import InvalidConfig, Problem
+from playground.config import yaml_io
+from playground.config.parts import Part
+from playground.errors import BackendUnavailable, InvalidConfig, Problem
 from playground.runs import bucket
+from playground.runs.children import PROJECT
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import checks
-from playground.setup.catalog import REWARD_MODELS
 
 BACKENDS = {  # and the module that has to be installed for it, from which file
     "ray": ("ray", "requirements-ray.txt"),
     "slurm": ("playground", ""),
     "jobs": ("huggingface_hub", "requirements.txt"),
 }
+PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
 
-class Options(BaseModel):
+class Options(Part):
     """How a backend is used. Each reads those that mean something to it (docs/scale.md)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     address: str = ""  # ray: of the cluster; empty: RAY_ADDRESS, or the one on this machine
     cpus: Annotated[float, Field(gt=0, le=1024)] = 1
     gpus: Annotated[float | None, Field(ge=0, le=64)] = None  # None: as many as `device` of the run means there
-    retries: Annotated[int, Field(ge=0, le=100)] = 2  # how often a run that has lost its node is begun again
-    at_once: Annotated[int, Field(ge=1, le=10_000)] = 100  # so many runs at most are submitted at a time
-    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm, jobs: after which a job ends; it is begun again
+    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm, jobs: after which a job ends
     partition: str = ""  # slurm
     image: str = ""  # jobs: with the playground in it, for example hf.co/spaces/NAME/SPACE
     flavor: str = "cpu-upgrade"  # jobs: the hardware
@@ -77,9 +73,6 @@ class Backend(abc.ABC):
     def exchange(self, run: RunDirectory, name: str) -> None:  # noqa: B027 - nothing, on a shared disk
         """Bring in what a job has written, and send what is asked of it."""
 
-    def close(self) -> None:  # noqa: B027
-        """Let go of the connection. Jobs go on."""
-
 
 def name_of(run: RunDirectory, attempt: int) -> str:
     """The name of a job: the same however often it is submitted, and no other run's."""
@@ -100,16 +93,19 @@ def job_of(run: RunDirectory, attempt: int, options: Options) -> RemoteJob:
 def options_of(texts: Sequence[str]) -> Options:
     """Options from `name=value`. Raises: InvalidConfig, with every problem."""
     try:
-        return Options.model_validate(dict(text.partition("=")[::2] for text in texts))
-    except ValidationError as error:
-        unknown = f"is no option of a backend. There are: {', '.join(Options.model_fields)}."
-        problems = [
-            Problem(f"option.{item['loc'][0]}", f"{item['msg']} (got {item['input']!r}).")
-            if item["loc"][0] in Options.model_fields
-            else Problem(f"option.{item['loc'][0]}", unknown)
-            for item in error.errors()
-        ]
-        raise InvalidConfig(problems) from None
+        return yaml_io.validated(dict(text.partition("=")[::2] for text in texts), Options)
+    except InvalidConfig as error:
+        raise InvalidConfig([one._replace(field=f"option.{one.field}") for one in error.problems]) from None
+
+
+def called(who: str, *words: str) -> str:
+    """What a program prints that is asked for something. Raises: BackendUnavailable, with its last words."""
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=PROJECT)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = str(getattr(error, "stderr", "") or error).strip()
+        raise BackendUnavailable(f"{who} says: {said.splitlines()[-1][-300:]}") from None
+    return done.stdout
 
 
 def check(name: str, texts: Sequence[str]) -> None:
@@ -120,30 +116,10 @@ def check(name: str, texts: Sequence[str]) -> None:
     problems = []
     if importlib.util.find_spec(module) is None:
         problems.append(Problem("on", f"needs the package `{module}`, which is not here: pip install -r {file}"))
-    if options.address.startswith("ray://"):
-        problems.append(Problem("option.address", "must be that of the cluster itself; Ray's client is not used."))
     if name == "jobs":
-        problems += [
-            Problem(f"option.{field}", "is needed by jobs: see docs/scale.md.")
-            for field in ("image", "bucket")
-            if not getattr(options, field)
-        ]
+        needed = [field for field in ("image", "bucket") if not getattr(options, field)]
+        problems += [Problem(f"option.{field}", "is needed by jobs: see docs/scale.md.") for field in needed]
         if bucket.of_environment(os.environ) is None:
             problems.append(Problem(bucket.VARIABLE, "has to name the folder in which that bucket is mounted here."))
     if problems:
-        raise InvalidConfig(problems)
-
-
-def check_files(name: str, config: RunConfig, outputs: Path) -> None:
-    """Whether a job can read what a configuration names: one of the hub sees no file of this machine. (Of a shared disk
-    the worker there finds out.) Raises: InvalidConfig."""
-    whole, homes = checks.located(config, outputs), (outputs, outputs / REWARD_MODELS)
-    sources = {need.field: need.source for need in checks.needs(whole, outputs)}
-    sources |= {"prompts.source": whole.prompts.source, "evaluation.text": whole.evaluation.text or "-"}
-    problems = [
-        Problem(field, f"{source} is on this machine, where no job of the hub can read it. Put it on the hub.")
-        for field, source in sources.items()
-        if os.path.isabs(source) or any((home / source.partition("/")[0]).is_dir() for home in homes)
-    ]
-    if name == "jobs" and problems:
         raise InvalidConfig(problems)

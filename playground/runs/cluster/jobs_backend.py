@@ -1,7 +1,7 @@
 """Hugging Face Jobs as a backend: a job for each attempt, with the playground's image, and a bucket between it and us.
 
 The bucket is mounted on both sides (`runs.bucket` says what such a folder is good for). So the worker is at work on the
-job's own disk: `cluster.job_side` keeps the run in `jobs/NAME/` of the bucket, from where it is brought here, and
+job's own disk: `cluster.node` keeps the run in `jobs/NAME/` of the bucket, from where it is brought here, and
 requests take the way back. A job is paid for by the second and ends after 30 minutes unless it says otherwise, so it
 always does.
 """
@@ -22,8 +22,9 @@ from playground.runs.cluster.backend import Backend, RemoteJob
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 
-SIDE_MODULE = "playground.runs.cluster.job_side"
+NODE_MODULE = "playground.runs.cluster.node"
 FOLDER = "jobs"  # in the bucket
+FIRST = "000001"  # the copy of records that was sent
 MOUNT = "/bucket"  # in the job: the folder of this job, and no other
 LABEL = "playground-job"
 ENDED = ("COMPLETED", "CANCELED", "ERROR", "DELETED")
@@ -35,11 +36,8 @@ T = TypeVar("T")
 
 
 class JobsBackend(Backend):
-    """See the module. Raises: BackendUnavailable, InvalidConfig.
-
-    Args:
-        api: a `huggingface_hub.HfApi`; default: one with the login of this machine.
-    """
+    """See the module. `api`: a `huggingface_hub.HfApi`, by default with the login of this machine. Raises:
+    BackendUnavailable, InvalidConfig."""
 
     def __init__(self, api: Any = None) -> None:
         from huggingface_hub import HfApi, get_token
@@ -58,12 +56,13 @@ class JobsBackend(Backend):
         from huggingface_hub import Volume
 
         bucket.keep(job.run, self._folder / job.name / bucket.RUNS / job.run.id)
+        folder = f"{MOUNT}/{bucket.RUNS}/{job.run.id}"
         options, seconds = job.options, round(60 * job.options.minutes)
         here = Volume(type="bucket", source=options.bucket, mount_path=MOUNT, path=f"{FOLDER}/{job.name}")
         made = _tried(
             lambda: self._api.run_job(
                 image=options.image,
-                command=["python", "-m", SIDE_MODULE, MOUNT, job.run.id, str(job.attempt), str(seconds)],
+                command=["python", "-m", NODE_MODULE, folder, str(job.attempt), str(seconds), "bucket"],
                 flavor=options.flavor,
                 timeout=f"{seconds}s",
                 secrets={"HF_TOKEN": self._token},
@@ -96,7 +95,8 @@ class JobsBackend(Backend):
                     path.unlink(missing_ok=True)
         folder = self._folder / name / bucket.RUNS / run.id
         newest = max((path.parent.name for path in folder.glob(f"{bucket.RECORDS}/*/{bucket.MANIFEST}")), default="")
-        if newest > self._had.get(name, "000001") and self._bring_in(run, name):  # the first is that which was sent
+        had = self._had.get(name, FIRST) if name in self._at_work else FIRST  # a copy that was half written was not had
+        if newest > had and self._bring_in(run, name):
             self._had[name] = newest
         if run.status_on_disk().ended:
             shutil.rmtree(self._folder / name, ignore_errors=True)

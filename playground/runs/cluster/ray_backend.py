@@ -1,7 +1,7 @@
 """A Ray cluster as a backend: a detached actor for each job, placed by the processors and GPUs that it asks for.
 
-The outputs folder has to lie on a disk that all nodes see at the same path. Ray finds the nodes and notices their
-deaths; it retries nothing, for the driver knows from where to go on.
+The outputs folder has to lie on a disk that all nodes see at the same path. Each call is a process of its own, for Ray
+ends a process that has lost its cluster.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ import threading
 import traceback
 from pathlib import Path
 
-import ray
-from ray.exceptions import RayError
-
-from playground.errors import BackendUnavailable
 from playground.runs.cluster import node
-from playground.runs.cluster.backend import Backend, Options, RemoteJob
+from playground.runs.cluster.backend import Backend, Options, RemoteJob, called
 from playground.runs.folder.directory import RunDirectory
 
 NAMESPACE = "playground"
@@ -41,41 +37,47 @@ class RayNode:
 
 
 class RayBackend(Backend):
-    """See the module. Raises: BackendUnavailable, if no cluster answers."""
+    """See the module."""
 
     def __init__(self, options: Options) -> None:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        address = options.address or os.environ.get("RAY_ADDRESS") or "auto"
-        try:
-            ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            words = f"No Ray cluster could be used at {address} ({_line(error)})."
-            raise BackendUnavailable(f"{words} Start one, or name another with the option address.") from None
-        self._gpus_of_one = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+        self._address = options.address or os.environ.get("RAY_ADDRESS") or "auto"
 
     def submit(self, job: RemoteJob) -> None:
-        gpus = self._gpus_of_one if job.gpus is None else job.gpus
-        actor = ray.remote(RayNode).options(
-            name=job.name, lifetime="detached", num_cpus=job.cpus, num_gpus=gpus, max_restarts=0
-        )
-        try:
-            actor.remote(str(job.run.path.resolve()), job.attempt)
-        except (RayError, ValueError) as error:
-            raise BackendUnavailable(f"Ray refused the job of {job.run.id}: {_line(error)}") from None
+        gpus = "any" if job.gpus is None else str(job.gpus)
+        self._called("submit", job.name, str(job.cpus), gpus, str(job.run.path.resolve()), str(job.attempt))
 
     def states(self) -> dict[str, str]:
-        try:
-            return dict.fromkeys(ray.util.list_named_actors(), "")
-        except (RayError, RuntimeError) as error:
-            raise BackendUnavailable(f"The Ray cluster does not answer ({_line(error)}).") from None
+        return dict.fromkeys(self._called("list").split(), "")
 
     def cancel(self, name: str) -> None:
-        with contextlib.suppress(ValueError):  # it has just ended
-            ray.kill(ray.get_actor(name))
+        self._called("cancel", name)
 
-    def close(self) -> None:
-        ray.shutdown()
+    def _called(self, *words: str) -> str:
+        return called(f"Ray at {self._address}", sys.executable, "-m", __name__, self._address, *words)
 
 
-def _line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+def main(address: str, what: str, *words: str) -> None:
+    """In the process of a call. Ends with what Ray says where that cannot be."""
+    import ray
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
+        if what == "submit":
+            name, cpus, gpus, folder, attempt = words
+            num_gpus = float(gpus) if gpus != "any" else 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            actor = ray.remote(RayNode).options(
+                name=name, lifetime="detached", num_cpus=float(cpus), num_gpus=num_gpus, max_restarts=0
+            )
+            actor.remote(folder, int(attempt))
+        elif what == "list":
+            print(*ray.util.list_named_actors())
+        else:
+            with contextlib.suppress(ValueError):  # it has just ended
+                ray.kill(ray.get_actor(*words))
+    except Exception as error:  # Ray raises its own classes, and those of Python
+        sys.exit((str(error).strip().splitlines() or [type(error).__name__])[0])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,7 +1,6 @@
 """A Slurm cluster as a backend, by its own commands (sbatch, squeue, scancel); to be used on a login node.
 
-The outputs folder has to lie on a disk that all nodes see at the same path, like this project and its Python. A job
-that Slurm takes back is not queued again by Slurm: the driver submits the run's next attempt.
+The outputs folder has to lie on a disk that all nodes see at the same path, like this project and its Python.
 """
 
 from __future__ import annotations
@@ -9,27 +8,17 @@ from __future__ import annotations
 import getpass
 import shlex
 import shutil
-import subprocess
 import sys
 
 from playground.errors import BackendUnavailable
 from playground.runs.children import PROJECT
-from playground.runs.cluster.backend import Backend, RemoteJob
+from playground.runs.cluster.backend import Backend, RemoteJob, called
 
 NODE_MODULE = "playground.runs.cluster.node"
 ENDED = {
-    "BOOT_FAIL",
-    "CANCELLED",
-    "COMPLETED",
-    "DEADLINE",
-    "FAILED",
-    "NODE_FAIL",
-    "OUT_OF_MEMORY",
-    "PREEMPTED",
-    "REVOKED",
-    "TIMEOUT",
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
+    *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
 }
-PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
 
 class SlurmBackend(Backend):
@@ -69,9 +58,4 @@ class SlurmBackend(Backend):
 
 
 def _called(program: str, *words: str) -> str:
-    try:
-        done = subprocess.run([program, *words], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", "") or error
-        raise BackendUnavailable(f"Slurm's {program} says: {str(said).strip()[-300:]}") from None
-    return done.stdout
+    return called(f"Slurm's {program}", program, *words)

@@ -24,7 +24,6 @@ from playground.setup import describe
 
 BIN = ".bin"  # in the outputs folder: runs that were deleted
 QUEUE = ".queue"  # in the outputs folder: one small file for each run that waits for its device (see queue.py)
-MAKING = ".making"  # there too: a mark for each folder that is to be a run and is none yet (see half_made.py)
 P = TypeVar("P", Sample, TokenFigures)
 GRACE_SECONDS = 20.0  # in which the worker of a run that was just made may still come
 
@@ -77,11 +76,8 @@ class RunDirectory:
             if os.path.lexists(run.path):
                 continue
             try:
-                run.making_path.parent.mkdir(mode=0o700, exist_ok=True)
-                os.close(files.private(str(run.making_path), os.O_WRONLY | os.O_CREAT))
                 run.path.mkdir(mode=0o700)
             except FileExistsError:  # made by another process in this moment
-                run.making_path.unlink(missing_ok=True)
                 continue
             except OSError as error:
                 raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
@@ -95,7 +91,6 @@ class RunDirectory:
     def publish(self, config: RunConfig) -> None:
         """Write config.yaml, which makes the folder a run."""
         write_atomically(self.config_path, config.to_yaml())
-        self.making_path.unlink(missing_ok=True)
 
     def queue_again(self, before: Status, num_updates: int) -> None:
         """Enter the state `queued` as the next attempt; for the holder of the lock of a run that has ended. Its log
@@ -147,23 +142,19 @@ class RunDirectory:
         return self.label().name or describe.title_of(config)
 
     def is_alive(self) -> bool:
-        """True while a worker process holds the lock, or a driver has a worker elsewhere."""
-        return files.is_locked(self.lock_path) or self.is_driven()
+        """True while a worker process holds the lock, which the kernel frees on any death, or a job elsewhere has
+        the run."""
+        return files.is_locked(self.lock_path) or self.is_elsewhere()
 
-    def is_driven(self) -> bool:
-        """True while a driver has it: it is computed elsewhere, or waits for that."""
+    def is_elsewhere(self) -> bool:
+        """True while it has a job on another machine, which works or waits."""
         elsewhere = placed.read(self.path)
         return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
     def is_at_work(self) -> bool:
         """True while a worker lives and has not written its end."""
         status = self.status_on_disk()
-        return self.is_alive() and (not status.ended or status.reason == "damaged" or self.is_driven())
-
-    @property
-    def making_path(self) -> Path:
-        """The mark that stands while this folder is to be a run and is none yet."""
-        return self.path.parent / MAKING / self.id
+        return self.is_alive() and (not status.ended or status.reason == "damaged")
 
     @property
     def queue_path(self) -> Path:
@@ -186,8 +177,6 @@ class RunDirectory:
     def status(self) -> Status:
         """The state on disk, corrected by the lock: `running` without a living worker is `interrupted`."""
         status = self.status_on_disk()
-        if status.reason in placed.FAULTS and self.is_driven():  # which takes it up again
-            status = status.model_copy(update={"state": "queued", "phase": placed.AGAIN, "reason": "", "message": ""})
         if status.ended or self.is_alive() or self.waits(status) or self.is_expected(status):
             return self._with_requests(status)
         status = self.status_on_disk()  # between the two looks it may have ended, or been given its worker

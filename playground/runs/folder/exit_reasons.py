@@ -88,7 +88,7 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if exit_code is None:
         elsewhere = placed.read(folder)
         if elsewhere and elsewhere.attempt == status.attempt:
-            return placed.LOST, f"The driver that connected it with its place ({elsewhere.place}) ended {when}."
+            return placed.LOST, f"It was computed elsewhere ({elsewhere.place}), and its job is not known here {when}."
         if status.boot_id and status.boot_id != boot_id():
             return "killed", f"The machine was restarted {when}, and the worker ended with it."
     if not number and (said := _last_words(folder)):

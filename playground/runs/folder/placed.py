@@ -1,8 +1,7 @@
 """placed.json: by which backend an attempt of a run is computed that has its worker elsewhere.
 
-A driver (`playground.runs.cluster`) drives its jobs, and writes this file; so does who hands the run over to it,
-and the node puts its name in. While the driver has it, the run counts as alive, whether or not the lock of its
-worker can be seen from here.
+Written by who hands the run over, and by who looks after its job (`playground.runs.cluster`). While there is a job, the
+run counts as alive, whether or not the lock of its worker can be seen from here.
 """
 
 from __future__ import annotations
@@ -13,35 +12,30 @@ from pathlib import Path
 from pydantic import Field
 
 from playground.runs.folder.files import read_record, write_atomically
-from playground.runs.folder.records import Count, Record, Status
+from playground.runs.folder.records import Count, Record, Seconds, Status
 
 FILE = "placed.json"
 LOST = "place_lost"  # the reason of an attempt whose node was taken away, or lost
-FAULTS = (LOST, "killed", "server_lost")  # ends of a worker that are none of its run: a driver takes it up again
-AGAIN = "waiting for another node"
 
 
 class Placed(Record):
-    """Which attempt, by which backend (ray, slurm, jobs) with which options, and at which node once that is known.
+    """Which attempt, by which backend (ray, slurm, jobs) with which options, and the name of its job.
 
-    `driver` has it; empty for none any more. `folder` is the run's own: a copy has no driver. `submitted`
-    once its job was. `update`: what had been made before. `lost`: how many attempts before have lost their nodes.
+    `folder` is the run's own: a copy of it has no job. `missing_since`: when the job was found to be gone; 0 if it is
+    there.
     """
 
     attempt: Count = 1
     place: str = ""
     options: list[str] = Field(default=[])
-    driver: str = Field(default="", pattern=r"^[a-z0-9-]{0,60}$")
+    job: str = ""
     folder: str = ""
-    node: str = ""
-    submitted: bool = False
-    update: Count = 0
-    lost: Count = 0
+    missing_since: Seconds = 0.0
 
     def holds(self, folder: Path, status: Status) -> bool:
-        """Whether a driver has what this status is of."""
-        going = self.attempt == status.attempt and (not status.ended or status.reason in FAULTS)
-        return bool(self.driver) and going and self.folder == os.path.realpath(folder)
+        """Whether a job has what this status is of."""
+        going = self.attempt == status.attempt and not status.ended
+        return bool(self.job) and going and self.folder == os.path.realpath(folder)
 
 
 def read(folder: Path) -> Placed | None:
@@ -55,6 +49,6 @@ def write(folder: Path, placed: Placed) -> None:
 
 
 def is_elsewhere(folder: Path, attempt: int) -> bool:
-    """For the worker: whether it computes this attempt for a driver."""
+    """For the worker: whether it computes this attempt for a job."""
     found = read(folder)
-    return found is not None and bool(found.driver) and found.attempt == attempt
+    return found is not None and bool(found.job) and found.attempt == attempt

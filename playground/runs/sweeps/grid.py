@@ -1,7 +1,4 @@
-"""From words to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once.
-
-Creates nothing. The command line and the page call it before a sweep is made, to say what it would be.
-"""
+"""From words to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once."""
 
 from __future__ import annotations
 
@@ -31,11 +28,8 @@ class Grid(NamedTuple):
 
 
 def read(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """`field=value,value` of several fields; values are YAML, so a list in brackets is one value.
-
-    Raises:
-        InvalidConfig: with every problem.
-    """
+    """`field=value,value` of several fields; values are YAML, so a list in brackets is one value. Raises:
+    InvalidConfig, with every problem."""
     vary: dict[str, list[Any]] = {}
     problems = []
     for text in texts:
@@ -51,11 +45,8 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
             continue
         if not isinstance(values, list) or not values:
             problems.append(Problem(field, "Name its values, with commas between them."))
-        elif clash := next((known for known in vary if _overlap(known, field)), None):
-            same = "is varied twice" if clash == field else f"is varied beside {clash}, and one holds the other"
-            problems.append(Problem(field, f"{same}. Give all its values at once, {EXAMPLE}."))
-        elif (twice := _first_double(values)) is not None:
-            problems.append(Problem(field, f"has the value {twice} twice; the two runs would be the same."))
+        elif field in vary:
+            problems.append(Problem(field, f"is varied twice. Give all its values at once, {EXAMPLE}."))
         else:
             vary[field] = values
     if not texts:
@@ -65,25 +56,15 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], check: Check) -> Grid:
-    """Every configuration of a sweep.
-
-    Args:
-        base: a preset as plain data; overrides: `path=value` for all runs. check: what each must pass besides.
-
-    Raises:
-        InvalidConfig: too many runs; or with all that is wrong with any of them, each problem once.
-    """
+    """Every configuration of a sweep of `base` with `path=value` overrides for all runs. Raises: InvalidConfig, with
+    all that is wrong with any of them, each problem once."""
     count = math.prod(map(len, vary.values()))
     if count > MOST_RUNS:
         answer = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())
         raise InvalidConfig(
             [Problem("vary", f"{answer} are {count:,} runs; a sweep has at most {MOST_RUNS}. Take fewer values.")]
         )
-    problems = [
-        Problem(field, "is both set for all runs and varied. Do one of them.")
-        for field in vary
-        if any(_overlap(text.partition("=")[0].strip(), field) for text in overrides)
-    ]
+    problems = []
     for override in overrides:
         try:
             yaml_io.set_path(base, override)
@@ -105,14 +86,7 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
 
 def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Finished] = ()) -> Range | None:
     """How long the runs take one after the other: the likely least, the likely most; None where nothing like one of
-    them has run here. Those that differ in the seed only are reckoned once.
-
-    Args:
-        finished: see `estimates.estimate`.
-
-    Raises:
-        ModelNotFound, InvalidConfig: see `estimates.estimate`.
-    """
+    them has run here. Raises: see `estimates.estimate`."""
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
@@ -125,12 +99,3 @@ def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Pr
     """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
     found = {field: [describe.unread(field, config) for config in configs] for field in vary}
     return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
-
-
-def _overlap(one: str, other: str) -> bool:
-    """True if two dotted fields are the same, or one is a part of the other."""
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
-
-
-def _first_double(values: Sequence[Any]) -> Any:
-    return next((value for place, value in enumerate(values) if value in values[:place]), None)

@@ -1,8 +1,7 @@
 """Makes the runs of a sweep, stops them all, resumes them all, deletes them. Called by the command line and the page.
 
-First the plan is on disk, then the runs are made one after the other, each by the launcher under an id and a request
-that follow from the plan. So no run is made a second time, however often the sweep is made, or by how many at once; and
-what is missing after an interruption can be made later (`complete`).
+First the plan is on disk, then the runs are made, each by the launcher under an id and a request that follow from the
+plan: none is made a second time, and what is missing after an interruption can be made later (`complete`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunBusy, RunNotFound, WorkerNotStarted
-from playground.runs import cluster, history, launcher, lifeline
+from playground.runs import cluster, history, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
@@ -43,12 +42,8 @@ class Resumed(NamedTuple):
 
 
 class SweepRequest(NamedTuple):
-    """A sweep as it is asked for.
-
-    Attributes:
-        preset: its name, for reading. base: it as plain data. overrides: `path=value` for all runs. vary:
-            `field=value,value`. name: by default made up. options: of the backend, as `name=value`. asked: who asks.
-    """
+    """A sweep as it is asked for. `base`: the preset as plain data; `overrides`: `path=value` for all runs; `vary`:
+    `field=value,value`; `options`: of the backend, as `name=value`."""
 
     preset: str
     base: dict[str, Any]
@@ -61,31 +56,26 @@ class SweepRequest(NamedTuple):
 
 
 def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
-    """What a sweep would be; nothing is made. The plan of a sweep of that name that is there is that sweep: who repeats
-    a command goes on with what it has begun. `check`: see `grid.grid`.
-
-    Raises:
-        InvalidConfig: with everything that is wrong.
-    """
+    """What a sweep would be; nothing is made. The plan of the same sweep that is there is that sweep: who repeats a
+    command goes on with what it has begun. Raises: InvalidConfig, with everything that is wrong."""
     problems: list[Problem] = []
     found = None
     try:
         found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), check)
     except InvalidConfig as error:
         problems += error.problems
-    if wanted.on != HERE or wanted.options:
+    if wanted.on != HERE:
         try:
-            _check_backend(wanted.on, wanted.options)
-            for config in found.configs if found else ():
-                cluster.check_files(wanted.on, config, outputs)
+            cluster.check(wanted.on, wanted.options)
         except InvalidConfig as error:
             problems += error.problems
+    elif wanted.options:
+        problems.append(Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none."))
     chosen = wanted.name or fresh_name(outputs, wanted.preset)
     there = sweep_record.named(outputs, chosen)
-    if found and there and not sweep_record.is_gone(outputs, there):
-        same = (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
-        if same:
-            return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
+    same = found and there and (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
+    if found and there and same and not sweep_record.is_gone(outputs, there):
+        return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
@@ -109,35 +99,29 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
 
 
 def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
-    """Write the plan down, then make its runs: the first ones train, the others wait in the queue.
-
-    Raises:
-        OutputsNotWritable. InvalidConfig: another sweep, or a run, has taken a name since it was planned. OSError: in
-            the middle of it, for example on a full disk; `complete` makes the rest.
-    """
-    lifeline.policy()  # a word that it does not know is refused before there is a sweep
+    """Write the plan down, then make its runs, and give the sweep as it is then. Raises: OutputsNotWritable; OSError in
+    the middle of it, then `complete` makes the rest; InvalidConfig, if a name was taken since it was planned."""
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         there = sweep_record.named(outputs, sweep.name)
         if there is None or there.created_at != sweep.created_at:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
-        sweep_record.write(outputs, sweep)  # also again: the options of a backend may have been corrected
+        else:
+            sweep = there.model_copy(update={"options": sweep.options})  # which may have been corrected
+        sweep_record.write(outputs, sweep)
     complete(outputs, sweep, spawn)
-    return sweep
+    return sweep_record.find(outputs, sweep.name)
 
 
 def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
-    """Make the runs that are not there; gives their ids. A run that was deleted stays deleted.
-
-    Raises:
-        RunExists: another run was made under such an id since. InvalidConfig, OSError: see `launcher.start`.
-    """
+    """Make the runs that were not made yet; gives their ids. Raises: see `launcher.start`."""
     spawn = _elsewhere(sweep) or spawn
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
-    for run_id in sweep.missing(outputs, there)[1]:
+    for run_id in sweep.missing(there)[1]:
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
             launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
+    sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
     return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
 
 
@@ -148,14 +132,11 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
         if not run.status().ended:
             launcher.stop(run)
             asked.append(run.id)
-    if sweep.on != HERE:
-        cluster.ensure_drivers(outputs)
     return asked
 
 
 def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
-    """Make what is missing of it, wake what is paused, take up what has ended early, each as if it were asked for
-    alone. Raises: see `complete`."""
+    """Make what is missing of it, wake what is paused, take up what has ended early. Raises: see `complete`."""
     runs = sweep_record.runs_of(outputs, sweep)
     found = Resumed(complete(outputs, sweep, spawn), {})
     spawn = _elsewhere(sweep) or spawn
@@ -174,21 +155,14 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
             found.refused[run.id] = str(error)
             continue
         found.going.append(run.id)
-    if sweep.on != HERE:
-        cluster.ensure_drivers(outputs)
     return found
 
 
 def delete_all(outputs: Path, sweep: Sweep) -> int:
-    """Move all its runs into the bin; gives how many that were.
-
-    Raises:
-        RunBusy: one of them has not ended; then none is moved, unless it was taken up in this moment. RunNotFound: see
-            `history.delete_run`. OSError.
-    """
+    """Move all its runs into the bin; gives how many that were. Raises: RunBusy, if one has not ended; see
+    `history.delete_run`."""
     runs = sweep_record.runs_of(outputs, sweep)
-    going = sum(not run.status().ended for run in runs)
-    if going:
+    if going := sum(not run.status().ended for run in runs):
         answer = "1 of its runs has" if going == 1 else f"{going} of its runs have"
         raise RunBusy(f"{answer} not ended. Press Stop all first, then delete `{sweep.name}`.")
     for run in runs:
@@ -204,9 +178,15 @@ def forget_gone(outputs: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
+def count_anew(outputs: Path) -> None:
+    """Runs that did not come back from a bucket are to be made again. Raises: OSError."""
+    for sweep in sweep_record.every(outputs):
+        sweep_record.write(outputs, sweep.model_copy(update={"made": 0}))
+
+
 def fresh_name(outputs: Path, preset: str) -> str:
     """A name for a sweep without one: its preset and the time."""
-    slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower()).strip("-")[: NAME_CHARACTERS - 20].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower())[: NAME_CHARACTERS - 25].strip("-")
     name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
     names = [name, *(f"{name}-{number}" for number in range(2, 100))]
     return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
@@ -219,13 +199,6 @@ def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
     return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
 
 
-def _check_backend(on: Where, options: Sequence[str]) -> None:
-    """Can runs be computed there? Raises: InvalidConfig."""
-    if on == HERE:
-        raise InvalidConfig([Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none.")])
-    cluster.check(on, options)
-
-
 def _elsewhere(sweep: Sweep) -> Workers | None:
     """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
-    return None if sweep.on == HERE else cluster.elsewhere(sweep.name, sweep.on, sweep.options)
+    return None if sweep.on == HERE else cluster.elsewhere(sweep.on, sweep.options)

@@ -1,10 +1,8 @@
-"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there. What reads their
-states is its callers' business, who often have them at hand."""
+"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 from playground.runs.folder.records import Status
@@ -12,8 +10,7 @@ from playground.runs.sweeps.sweep_record import Sweep
 
 
 class SweepProgress(NamedTuple):
-    """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted, `deleted`
-    those that have been deleted, `unmade` those that were not made yet."""
+    """Numbers of runs; they add up to the runs of the sweep. `failed` are also those that were interrupted."""
 
     finished: int = 0
     failed: int = 0
@@ -25,17 +22,14 @@ class SweepProgress(NamedTuple):
 
     @property
     def total(self) -> int:
-        """All its runs."""
         return sum(self)
 
     @property
     def done(self) -> int:
-        """Those of which nothing more is to come by itself."""
         return self.finished + self.failed + self.stopped + self.deleted
 
     @property
     def ended(self) -> bool:
-        """True while nothing of it trains or waits."""
         return not self.running and not self.waiting
 
     @property
@@ -57,13 +51,9 @@ class SweepProgress(NamedTuple):
         return f"{first}; {ends}" if ends else first
 
 
-def progress_of(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
-    """How far a sweep is.
-
-    Args:
-        statuses: of those of its runs that are there, by id.
-    """
-    deleted, unmade = sweep.missing(outputs, statuses)
+def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
+    """How far a sweep is, by the statuses of those of its runs that are there."""
+    deleted, unmade = sweep.missing(statuses)
     counts = dict.fromkeys(SweepProgress._fields, 0) | {"deleted": len(deleted), "unmade": len(unmade)}
     for status in statuses.values():
         if status.state in ("finished", "stopped"):

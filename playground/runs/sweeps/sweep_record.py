@@ -1,14 +1,12 @@
 """What a sweep is on disk: `<outputs>/.sweeps/<name>.json`, a product of values from which each of its runs follows.
 
-The file holds the configuration that all runs share, what varies, and their ids in order; it is written once. Each run
-carries the tag of its sweep as the id of its request, and what has become of it stands in its own folder and nowhere
-else, so a run of a sweep is a run like any other. Knows files only; starts nothing (see sweep_making.py).
+The file holds the configuration that all runs share, what varies, their ids in order, and how many of them were made.
+Each run carries the tag of its sweep as the id of its request, and is else a run like any other.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import json
 import time
@@ -21,9 +19,9 @@ from pydantic import Field
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotFound
 from playground.runs.folder import requests
-from playground.runs.folder.directory import BIN, RunDirectory
-from playground.runs.folder.files import folders, read_record, write_atomically
-from playground.runs.folder.records import Record, Seconds, Status
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import read_record, stamps, write_atomically
+from playground.runs.folder.records import Count, Record, Seconds, Status
 from playground.runs.folder.requests import Request
 
 FOLDER = ".sweeps"  # in the outputs folder
@@ -41,7 +39,7 @@ class Sweep(Record):
         preset: what was named to begin with, for reading. base: that configuration as plain data, with what was set for
             all runs. vary: dotted field -> its values; the runs take them in order, the last field fastest.
         on: where they are computed. options: of that, as `name=value`. runs: their ids. visitor, mode: who asked,
-            as in request.json of each run.
+            as in request.json of each run. made: how many of them were made, whatever has become of them.
     """
 
     format: Literal[1] = 1
@@ -55,6 +53,7 @@ class Sweep(Record):
     runs: list[str] = Field(min_length=1, max_length=MOST_RUNS)
     visitor: str = ""
     mode: str = "local"
+    made: Count = 0
 
     def cells(self) -> dict[str, dict[str, Any]]:
         """The id of each run -> the values that it has of the fields that vary."""
@@ -76,25 +75,14 @@ class Sweep(Record):
         return Request(f"sweep {self.name} {self.created_at:.6f} {run_id}", self.visitor, self.mode)
 
     def owns(self, run_id: str, asked: str) -> bool:
-        """True for the run that was made for this sweep; false for another one that has been given its id since.
-
-        Args:
-            asked: the digest in the run's request.json.
-        """
+        """True for the run that was made for this sweep, by the digest `asked` in its request.json."""
         return run_id in self.runs and asked == requests.digest(self.request(run_id).id)
 
-    def missing(self, outputs: Path, there: Collection[str]) -> tuple[list[str], list[str]]:
+    def missing(self, there: Collection[str]) -> tuple[list[str], list[str]]:
         """Its runs that are not there: those that were deleted, and those that were not made yet. They are made in
-        order, so one before the last that is there or in the bin was made, too.
-
-        Args:
-            there: the ids of those that are there.
-        """
-        binned = {requests.of(RunDirectory(folder)).id for folder in folders(outputs / BIN)}
-        made = [run_id in there or requests.digest(self.request(run_id).id) in binned for run_id in self.runs]
-        end = len(made) - next((number for number, one in enumerate(reversed(made)) if one), len(made))
-        deleted = [run_id for run_id in self.runs[:end] if run_id not in there]
-        return deleted, self.runs[end:]
+        order, so one before the last that is there was made, too."""
+        made = max([self.made, *(number for number, run_id in enumerate(self.runs, 1) if run_id in there)])
+        return [run_id for run_id in self.runs[:made] if run_id not in there], self.runs[made:]
 
     @property
     def settings(self) -> list[str]:
@@ -151,21 +139,14 @@ def every(outputs: Path) -> list[Sweep]:
 
 def gone(outputs: Path) -> list[Path]:
     """The records of those of which nothing else is left, and which are not of this moment: a page may show them."""
-    old = time.time() - KEEP_SECONDS
     found = [path for path, sweep in _readable(outputs) if is_gone(outputs, sweep)]
-    return [path for path in found if path.exists() and path.stat().st_mtime < old]
+    return [path for path in found if 0 < stamps(path)[0] < (time.time() - KEEP_SECONDS) * 1e9]
 
 
 def _readable(outputs: Path) -> list[tuple[Path, Sweep]]:
     paths = [path for path in (Path(outputs) / FOLDER).glob("*.json") if RUN_ID.fullmatch(path.stem)]
-    found = [(path, _read(path, path.stat().st_mtime_ns if path.exists() else 0)) for path in paths]
+    found = [(path, read_record(path, Sweep)) for path in paths]
     return [(path, sweep) for path, sweep in found if sweep and sweep.name == path.stem]
-
-
-@functools.lru_cache(maxsize=512)
-def _read(path: Path, changed: int) -> Sweep | None:
-    """Read again only where it has changed: the Runs page asks every few seconds."""
-    return read_record(path, Sweep)
 
 
 def name_problem(outputs: Path, name: str) -> Problem | None:
@@ -185,7 +166,7 @@ def runs_of(outputs: Path, sweep: Sweep) -> list[RunDirectory]:
 
 
 def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:
-    """Where each of its runs is, of those that are there."""
+    """Of those of its runs that are there, by id."""
     return {run.id: run.status() for run in runs_of(outputs, sweep)}
 
 
@@ -195,7 +176,6 @@ def is_gone(outputs: Path, sweep: Sweep) -> bool:
 
 
 def raise_if(problems: list[Problem]) -> None:
-    """Raises: InvalidConfig, where there are any, each once: a wrong value is in as many configurations as the other
-    fields have values."""
+    """Raises: InvalidConfig, where there are any, each once."""
     if problems:
         raise InvalidConfig(list(dict.fromkeys(problems)))

@@ -133,7 +133,7 @@ class WorkerWatch:
         with contextlib.suppress(OSError):
             if signal.SIGTERM not in os.read(self._waking, 1000):
                 return
-            # Elsewhere it is the node's, which is wanted back: the run goes on at another.
+            # Elsewhere it is the node's, which is wanted back.
             self._ending = self._ending or (placed.LOST if self._elsewhere else "stopped")
             if not self._elsewhere:
                 self._run.request_stop()  # so that everyone sees it

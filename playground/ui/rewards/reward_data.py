@@ -23,7 +23,7 @@ LOG_BYTES = 4000
 def overview(outputs: Path) -> dict[str, Any]:
     """All reward models, the newest first; the one in training, and whether a PPO run is on beside it."""
     living = reward_models.living(outputs)
-    busy = launcher.living_run(outputs)
+    busy = next(iter(launcher.living_runs(outputs)), None)
     return {
         "living": living.id if living else None,
         "run": busy.id if busy else None,

@@ -64,7 +64,7 @@ def detail(outputs: Path, name: str, shown: Sequence[int] | None = None) -> dict
 
 def progress_data(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
     """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
-    found, left = progress_of(outputs, sweep, statuses), all_left([*statuses.values()], time.time())
+    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
     known = {name: getattr(found, name) for name in ("state", "words", "done", "total", "ended", "unmade")}
     return {"on": sweep.on, **known, "left": None if found.ended else left}
 

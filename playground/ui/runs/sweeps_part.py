@@ -124,7 +124,7 @@ class SweepActions(NamedTuple):
         try:
             sweep = sweep_record.find(self.outputs, str(name))
             runs = sweep_record.runs_of(self.outputs, sweep)
-            unmade = progress_of(self.outputs, sweep, {run.id: run.status() for run in runs}).unmade
+            unmade = progress_of(sweep, {run.id: run.status() for run in runs}).unmade
             count = unmade + sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
             with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
                 found = sweep_making.resume_all(self.outputs, sweep, self.spawn)

@@ -255,7 +255,7 @@ class Handlers:
         yield from tryout_part.tried(lambda: self.read(caller, *sent), self._outputs)
 
     def _get_ready(self) -> None:
-        if self._standby.pid is None and launcher.living_run(self._outputs) is None:
+        if self._standby.pid is None and not launcher.living_runs(self._outputs):
             self._standby.prepare()
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.errors import InvalidConfig
 from playground.runs import bucket
-from playground.runs.cluster.backend import check, check_files, job_of, name_of, options_of
+from playground.runs.cluster.backend import check, job_of, name_of, options_of
 from playground.runs.folder.directory import RunDirectory
 from tests.support import small_config
 
@@ -20,7 +19,6 @@ JOBS = ["image=hf.co/spaces/me/playground", "bucket=me/runs"]
     ("name", "texts", "fields"),
     [
         ("slurm", ["adress=auto", "gpus=-1", "cpus"], ["option.adress", "option.gpus", "option.cpus"]),
-        ("ray", ["address=ray://head:10001"], ["option.address"]),
         ("jobs", [], ["option.image", "option.bucket", bucket.VARIABLE]),
         ("cloud", [], ["on"]),
     ],
@@ -35,40 +33,6 @@ def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InvalidConfig, match=r"on: needs the package `ray`, .* pip install -r requirements-ray\.txt"):
         check("ray", [])
-
-
-def test_jobs_need_the_bucket_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(bucket.VARIABLE, str(tmp_path))
-    check("jobs", JOBS)
-
-
-def test_options_are_read_as_they_are_written() -> None:
-    options = options_of(["address=10.0.0.1:6379", "gpus=0.5", "retries=0"])
-    assert (options.address, options.gpus, options.retries, options.at_once) == ("10.0.0.1:6379", 0.5, 0, 100)
-
-
-@pytest.mark.parametrize(
-    ("changes", "gpus"),
-    [
-        ({"prompts": {"source": "here.txt"}}, "prompts.source"),
-        ({"model": {"source": "model"}}, "model.source"),
-        ({"reference": {"source": "a-run"}}, "reference.source"),
-        ({"evaluation": {"text": "here.txt"}}, "evaluation.text"),
-    ],
-)
-def test_a_job_of_the_hub_is_refused_what_lies_here_only(
-    tmp_path: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], gpus: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "here.txt").write_text("a\nb\n")
-    (tmp_path / "model").mkdir()
-    (outputs / "a-run").mkdir(parents=True)
-    config = small_config(**changes)
-    check_files("slurm", config, outputs)
-    check_files("jobs", small_config(), outputs)
-    with pytest.raises(InvalidConfig, match="is on this machine") as refused:
-        check_files("jobs", config, outputs)
-    assert [problem.field for problem in refused.value.problems] == [gpus]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,12 +14,12 @@ import pytest
 
 from playground.errors import BackendUnavailable
 from playground.runs import bucket, launcher
-from playground.runs.cluster import driver, handing, jobs_backend
-from playground.runs.cluster.backend import job_of, name_of, options_of
+from playground.runs.cluster import jobs_backend, look_after, remote_jobs
+from playground.runs.cluster.backend import name_of
 from playground.runs.cluster.jobs_backend import JobsBackend
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
-from tests.runs.cluster.driving import driving, handed_over
+from tests.runs.cluster.scripted import connect, handed_over
 from tests.support import PROJECT, small_config, wait_until
 
 OPTIONS = ["image=hf.co/spaces/me/playground", "bucket=me/runs", "flavor=t4-small", "minutes=45"]
@@ -37,15 +37,11 @@ class FakeHub:
         self.away = False
 
     def run_job(self, **asked: Any) -> Any:
-        python, m, module, mount, *words = asked["command"]
-        assert (python, m, module, mount) == ("python", "-m", jobs_backend.SIDE_MODULE, asked["volumes"][0].mount_path)
-        command = [
-            sys.executable,
-            "-m",
-            "tests.runs.cluster.fake_job",
-            str(self.folder / asked["volumes"][0].path),
-            *words,
-        ]
+        python, m, module, folder, *words = asked["command"]
+        assert (python, m, module) == ("python", "-m", jobs_backend.NODE_MODULE)
+        (volume,) = asked["volumes"]
+        here = self.folder / volume.path / Path(folder).relative_to(volume.mount_path)
+        command = [sys.executable, "-m", "tests.runs.cluster.fake_job", str(here), *words]
         self.asked.append(asked)
         self.jobs.append(subprocess.Popen(command, cwd=PROJECT))
         return SimpleNamespace(id=str(len(self.jobs) - 1))
@@ -70,17 +66,26 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     made.folder.mkdir()
     monkeypatch.setenv(bucket.VARIABLE, str(made.folder))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(handing, "ensure_driver", lambda *_: None)
-    monkeypatch.setattr(driver, "GONE_SECONDS", 0.5)
+    monkeypatch.setattr(remote_jobs, "GONE_SECONDS", 0.5)
+    connect(monkeypatch, JobsBackend(made))
     yield made
     for job in made.jobs:
         job.kill()
         job.wait()
 
 
-def test_what_is_asked_of_the_hub(outputs: Path, hub: FakeHub) -> None:
-    run = handed_over(outputs, small_config("finish"))
-    JobsBackend(hub).submit(job_of(run, 1, options_of(OPTIONS)))
+def come_about(outputs: Path, condition: Callable[[], bool]) -> None:
+    """Look again and again at the jobs until it is so."""
+
+    def look() -> bool:
+        look_after(outputs)
+        return condition()
+
+    wait_until(look)
+
+
+def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: FakeHub) -> None:
+    run = handed_over(outputs, small_config("finish"), "one", *OPTIONS)
     (asked,) = hub.asked
     assert {name: asked[name] for name in ("image", "flavor", "timeout", "secrets")} == {
         "image": "hf.co/spaces/me/playground",
@@ -90,31 +95,23 @@ def test_what_is_asked_of_the_hub(outputs: Path, hub: FakeHub) -> None:
     }
     (volume,) = asked["volumes"]
     assert (volume.type, volume.source, volume.path) == ("bucket", "me/runs", f"jobs/{name_of(run, 1)}")
-
-
-def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: FakeHub) -> None:
-    run = handed_over(outputs, small_config("finish"))
-    with driving(outputs, JobsBackend(hub)):
-        wait_until(lambda: run.status().ended)
+    come_about(outputs, lambda: run.status().ended)
     assert run.status().state == "finished" and [item.update for item in run.metrics()] == [1, 2, 3]
     assert len(run.samples()) == 4 and "last words" in run.log_tail()
     assert not list((hub.folder / "jobs").iterdir()) and not list(run.path.glob(".coming-*"))
 
 
 def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
-    run = handed_over(outputs, small_config("wait"))
-    with driving(outputs, JobsBackend(hub)):
-        wait_until(lambda: run.status().state == "running")
-        changes.request_pause(run)
-        (job,) = hub.folder.glob("jobs/*/")
-        wait_until(lambda: not (run.control_path / "pause").exists())
-        hub.jobs[0].kill()
-        wait_until(lambda: len(hub.jobs) == 2 and run.status().state == "running")
-        assert run.status().attempt == 2 and "its job is over (ERROR)" in run.events_path.read_text()
-        launcher.stop(run)
-        wait_until(lambda: run.status().ended)
+    run, lost = (handed_over(outputs, small_config("wait"), name) for name in ("one", "lost"))
+    come_about(outputs, lambda: run.status().state == lost.status().state == "running")
+    changes.request_pause(run)
+    come_about(outputs, lambda: not (run.control_path / "pause").exists())
+    launcher.stop(run)
+    hub.jobs[1].kill()
+    come_about(outputs, lambda: run.status().ended and lost.status().ended)
     assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
-    assert job.exists(), "of a job that said nothing of its end all is left"
+    assert lost.status().reason == "place_lost" and "its job is over (ERROR)" in lost.status().message
+    assert len(list(hub.folder.glob("jobs/*/"))) == 1, "of a job that said nothing of its end all is left"
 
 
 def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:

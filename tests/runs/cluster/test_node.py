@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import threading
 from pathlib import Path
 
 import pytest
 
-from playground.errors import RunNotFound
 from playground.runs import lifeline
-from playground.runs.cluster import handing, node
+from playground.runs.cluster import node
 from playground.runs.folder.directory import RunDirectory
-from tests.runs.cluster.driving import handed_over
-from tests.support import small_config, wait_until
+from tests.runs.cluster.scripted import Scripted, connect, handed_over
+from tests.support import small_config
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a node changes of its process is put back, and no driver is started."""
+    """What a node changes of its process is put back, and nothing is submitted."""
     monkeypatch.setenv(lifeline.POLICY_VARIABLE, "survive")
-    monkeypatch.setattr(handing, "ensure_driver", lambda *_: None)
+    connect(monkeypatch, Scripted())
 
 
 def computed(run: RunDirectory, *arguments: float) -> threading.Thread:
@@ -62,17 +59,3 @@ def test_a_worker_ends_before_the_time_of_its_job_is_up(outputs: Path, monkeypat
     run = handed_over(outputs, small_config("wait"))
     computed(run, 1, 4.0).join()
     assert run.status_on_disk().reason == "killed", "a worker by script saves nothing"
-
-
-def test_a_worker_that_is_killed_is_told_of(outputs: Path) -> None:
-    run = handed_over(outputs, small_config("wait"))
-    thread = computed(run)
-    wait_until(lambda: run.status().state == "running")
-    os.kill(run.status().pid, signal.SIGKILL)
-    thread.join()
-    assert run.status_on_disk().reason == "killed" and run.status().state == "queued"
-
-
-def test_a_node_that_does_not_see_the_folder_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RunNotFound):
-        node.compute(tmp_path / "not-there", 1)

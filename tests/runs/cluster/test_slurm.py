@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from playground.errors import BackendUnavailable
 from playground.runs import launcher
-from playground.runs.cluster import ensure_drivers, handing
+from playground.runs.cluster import elsewhere, look_after, remote_jobs
 from playground.runs.cluster.backend import job_of, name_of, options_of
 from playground.runs.cluster.slurm_backend import NODE_MODULE, SlurmBackend
 from playground.runs.folder import changes, placed
@@ -21,7 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from tests.faults.resuming import config, figures, tiny_model, weights
 from tests.forking import Forker
 from tests.runs.cluster import fake_slurm
-from tests.runs.cluster.driving import handed_over
+from tests.runs.cluster.scripted import handed_over
 from tests.support import PROJECT, has_ended, small_config, wait_until
 
 
@@ -36,48 +34,26 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         wait_until(lambda job=job: has_ended(int(job["pid"])))
 
 
-def drivers(outputs: Path) -> list[psutil.Process]:
-    words = [handing.DRIVER_MODULE, str(outputs.resolve())]
-    return [one for one in psutil.process_iter(["cmdline"]) if set(words) <= set(one.info["cmdline"] or [])]
-
-
-def test_a_run_goes_on_whatever_becomes_of_its_node_and_its_driver(
-    outputs: Path, tmp_path: Path, slurm: Path, forker: Forker
+def test_a_run_goes_on_after_its_node_is_taken_back(
+    outputs: Path, tmp_path: Path, slurm: Path, forker: Forker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = config(tiny_model(tmp_path / "model"), ppo__num_updates=4)
-    run = handed_over(outputs, made)
+    monkeypatch.setattr(remote_jobs, "GONE_SECONDS", 1.0)
+    run = handed_over(outputs, config(tiny_model(tmp_path / "model"), ppo__num_updates=4))
     changes.request_step(run)  # one update, and then a pause
-    whole = launcher.start(made, outputs, "whole", spawn=forker.spawn)
+    whole = launcher.start(run.config(), outputs, "whole", spawn=forker.spawn)
     assert whole.process is not None and whole.process.wait(120) == 0
-    log = outputs / handing.LOGS / "sweep.log"
     wait_until(lambda: run.status().state == "paused", 120)
-    assert (placed.read(run.path) or placed.Placed()).node and run.status().pid, log.read_text()
-    (driver,) = drivers(outputs)
-    driver.kill()
-    driver.wait()
-    assert run.status().state == "paused" and run.is_alive(), "its job needs no driver"
+    look_after(outputs)
+    assert run.status().state == "paused" and run.is_alive()
     fake_slurm.take_back(slurm, name_of(run, 1))
     wait_until(lambda: run.status_on_disk().reason == placed.LOST)
-    assert run.status().state == "queued" and not run.stop_requested
-    ensure_drivers(outputs)
-    ensure_drivers(outputs)
+    assert run.status().resumable and not run.stop_requested
+    launcher.resume(run, elsewhere("slurm", []))
     wait_until(lambda: run.status().ended, 120)
-    assert (run.status().state, run.status().attempt) == ("finished", 2), log.read_text()
+    assert (run.status().state, run.status().attempt) == ("finished", 2), run.log_tail()
     assert [item.attempt for item in run.metrics()] == [1, 2, 2, 2]
     assert weights(run) == weights(whole.run) != {} and figures(run) == figures(whole.run)
-    wait_until(lambda: not drivers(outputs))
     assert len(fake_slurm.jobs(slurm)) == 2
-
-
-def test_a_stop_reaches_the_worker_in_its_folder(outputs: Path, tmp_path: Path, slurm: Path) -> None:
-    run = handed_over(outputs, config(tiny_model(tmp_path / "model")))
-    changes.request_step(run)
-    wait_until(lambda: run.status().state == "paused", 120)
-    (driver,) = drivers(outputs)
-    driver.send_signal(signal.SIGKILL)
-    launcher.stop(run)
-    wait_until(lambda: run.status().ended)
-    assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
 
 
 def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs: Path, slurm: Path) -> None:
@@ -103,9 +79,3 @@ def test_a_controller_that_is_away_says_so(outputs: Path, slurm: Path) -> None:
     (slurm / "away").touch()
     with pytest.raises(BackendUnavailable, match="Slurm's squeue says: Unable to contact slurm controller"):
         SlurmBackend().states()
-
-
-def test_without_slurm_it_is_said_where_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "")
-    with pytest.raises(BackendUnavailable, match="login node"):
-        SlurmBackend()

@@ -52,8 +52,6 @@ REFUSED = """
     =1,2 | field=value,value
     kl.coef= | Name its values
     kl.coef=0.1 & kl.coef=0.2 | kl.coef: is varied twice
-    kl.coef=0.1 & kl={coef: 1} | kl: is varied beside kl.coef
-    seed=0,1,0 | has the value 0 twice
     seed=[0 | seed
     model.adapter.r=4,8 | model.adapter.kind is none
     kl.horizon=10,100 & seed=0,1 | kl.controller is fixed
@@ -67,11 +65,6 @@ def test_words_that_vary_nothing_are_refused(case: str) -> None:
     (sentence,) = refusal(vary.split(" & "))
     assert words in sentence
     assert "Name at least one field" in refusal([])[0]
-
-
-def test_a_field_is_either_set_for_all_or_varied() -> None:
-    (sentence,) = refusal(["kl.coef=0.1,0.2"], ["kl.coef=0.3"])
-    assert "kl.coef: is both set" in sentence
 
 
 def test_too_many_runs_are_counted_and_none_is_made() -> None:

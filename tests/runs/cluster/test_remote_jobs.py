@@ -1,0 +1,146 @@
+"""What becomes of runs whose jobs wait, work, end, are lost, or cannot be submitted."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from playground.errors import BackendUnavailable, RunBusy
+from playground.runs import history, launcher, queue, supervisor
+from playground.runs.cluster import elsewhere, look_after, remote_jobs
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from tests.runs.cluster.scripted import Scripted, connect, handed_over
+from tests.support import small_config, update_metrics
+
+
+@pytest.fixture(autouse=True)
+def slurm(monkeypatch: pytest.MonkeyPatch) -> Scripted:
+    made = Scripted()
+    connect(monkeypatch, made)
+    return made
+
+
+def begun(run: RunDirectory, update: int = 1) -> RunWriter:
+    """Its worker, as far as files tell of it."""
+    writer = RunWriter(run, 3, run.status().attempt)
+    writer.metrics(update_metrics(update))
+    writer.set_status(state="running", update=update)
+    return writer
+
+
+def end(run: RunDirectory) -> tuple[str, str]:
+    status = run.status()
+    return status.state, status.reason
+
+
+def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted) -> None:
+    run = handed_over(outputs, None, "one", "cpus=2")
+    assert (run.status().state, run.is_alive(), queue.waiting(outputs)) == ("queued", True, [])
+    assert [one.id for one in launcher.living_runs(outputs)] == ["one"]
+    assert [(job.run.id, job.attempt, job.cpus, job.gpus) for job in slurm.jobs] == [("one", 1, 2, 0)]
+    look_after(outputs)
+    assert (end(run), run.status().phase) == (("queued", ""), "waiting for a node")
+    for refused in (launcher.resume, history.delete_run):
+        with pytest.raises(RunBusy):
+            refused(run)
+    supervisor.Supervisor(outputs).look()
+    assert launcher.start_waiting(outputs) == [] and run.status_on_disk().state == "queued"
+    begun(run).finish("finished")
+    look_after(outputs)
+    assert end(run) == ("finished", "") and not run.is_alive()
+
+
+def test_a_run_elsewhere_takes_no_device_here(outputs: Path, fake_worker: None) -> None:
+    assert requests.of(handed_over(outputs)).slot == "slurm"
+    here = launcher.start(small_config("finish"), outputs, "here")
+    assert here.process is not None and here.process.wait(60) == 0
+
+
+@pytest.mark.parametrize("words", ["over (NODE_FAIL)", "gone"])
+def test_a_run_that_loses_its_node_ends_and_can_be_resumed(
+    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    run, clock = handed_over(outputs), [1e9]
+    begun(run)
+    monkeypatch.setattr(remote_jobs.time, "time", lambda: clock[0])
+    known = {} if words == "gone" else {slurm.jobs[0].name: words}
+    looks = [(known, 0.0), ({slurm.jobs[0].name: ""}, 99.0), (known, 1.0), (known, 50.0)]
+    for slurm.known, seconds in looks:
+        clock[0] += seconds
+        look_after(outputs)
+        assert end(run) == ("running", ""), "it may be missing for a moment"
+    clock[0] += 11.0
+    look_after(outputs)
+    assert end(run) == ("interrupted", "place_lost") and run.status().resumable and words in run.status().message
+    assert not run.is_alive() and launcher.resume(run, elsewhere("slurm", [])).process is None
+    assert [job.attempt for job in slurm.jobs] == [1, 2] and slurm.jobs[0].name != slurm.jobs[1].name
+
+
+def test_a_run_that_waits_can_be_stopped(outputs: Path, slurm: Scripted) -> None:
+    run = handed_over(outputs)
+    launcher.stop(run)
+    look_after(outputs)
+    assert slurm.cancelled == [slurm.jobs[0].name] and end(run) == ("stopped", "stopped")
+
+
+def test_a_node_that_does_not_answer_a_stop_is_given_up(
+    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = handed_over(outputs)
+    begun(run)
+    launcher.stop(run)
+    look_after(outputs)
+    assert run.status().state == "stopping" and slurm.cancelled == []
+    monkeypatch.setattr(remote_jobs, "STOP_SECONDS", -1.0)
+    look_after(outputs)
+    assert slurm.cancelled and end(run) == ("stopped", "stopped")
+
+
+def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs: Path, slurm: Scripted) -> None:
+    slurm.is_away = True
+    with pytest.raises(BackendUnavailable):
+        handed_over(outputs)
+    run = RunDirectory.open(outputs / "one")
+    assert end(run) == ("interrupted", "place_lost") and run.status().message == "The controller does not answer."
+    slurm.is_away = False
+    launcher.resume(run, elsewhere("slurm", []))
+    assert end(run) == ("queued", "") and len(slurm.jobs) == 1
+
+
+def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
+    outputs: Path, slurm: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad, good = handed_over(outputs, None, "bad"), handed_over(outputs, None, "good")
+    slurm.is_away = True
+    look_after(outputs)
+    assert "The controller does not answer." in capsys.readouterr().err and end(bad) == end(good) == ("queued", "")
+    slurm.is_away, slurm.trouble = False, "bad"
+    launcher.stop(good)
+    look_after(outputs)
+    assert "bad could not be looked at: Stale file handle" in capsys.readouterr().err
+    assert end(bad) == ("queued", "") and end(good) == ("stopped", "stopped")
+
+
+def test_a_worker_that_lives_after_all_is_not_lost(
+    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_jobs, "GONE_SECONDS", -1.0)
+    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.01)
+    run = handed_over(outputs)
+    begun(run)
+    slurm.known = {}
+    with launcher.take_lock(run):  # type: ignore[union-attr]
+        for _ in range(2):
+            look_after(outputs)
+        assert end(run) == ("running", "")
+
+
+def test_a_copy_of_a_run_has_no_job(outputs: Path) -> None:
+    run = handed_over(outputs)
+    begun(run)
+    shutil.copytree(run.path, outputs / "copy")
+    assert not RunDirectory(outputs / "copy").is_alive() and run.is_alive()

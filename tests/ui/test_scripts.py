@@ -19,17 +19,6 @@ def call(site, make_page):
     return evaluate
 
 
-def test_the_address_keeps_what_is_overlaid_and_what_is_compared_only_on_their_pages(call):
-    overlaid = "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])"
-    assert call("core/nav", overlaid) == ["?tab=runs&overlay=a,b", ["a", "b"]]
-    compared = "(m.go({page: 'compare', run: 'a', with: 'b'}), [location.search, m.place().with])"
-    assert call("core/nav", compared) == ["?tab=compare&run=a&with=b", "b"]
-    assert call("core/nav", "(m.go({page: 'compare', run: 'c'}), m.place().with)") == "b"
-    assert call("core/nav", "(m.go({page: 'compare', with: ''}), location.search)") == "?tab=compare&run=c"
-    call("core/nav", "history.replaceState(null, '', location.pathname)")
-    assert call("core/nav", "(m.go({page: 'train'}), [location.search, m.place().overlay])") == ["", []]
-
-
 def test_parts_that_stay_are_the_same_elements_and_what_changed_is_renewed(call):
     shown = call(
         "core/dom",

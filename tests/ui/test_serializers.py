@@ -6,7 +6,7 @@ import math
 import pytest
 
 from playground.config import yaml_io
-from playground.runs.folder.records import Event, Label, Sample, Status
+from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer
@@ -83,64 +83,6 @@ def test_contributions_have_columns_only_where_there_are_several_rewards():
     assert list(alone) == [*run_serializer.COLUMNS, *run_serializer.ESTIMATES]
 
 
-def test_time_is_left_only_while_it_runs_and_stands_still_in_a_pause():
-    metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}
-    times = {"started_at": 1000.0, "updated_at": 1100.0, "worked_seconds": 30.0, "num_updates": 40}
-    states = ("starting", "paused", "finished", "running")
-    found = {state: run_serializer.status_data(Status(state=state, **times), metrics) for state in states}
-    assert [found[state]["left"] for state in states] == [None, None, None, [40.0, 144.4]]  # 76 over and times 1.9
-    assert found["paused"]["elapsed"] == found["finished"]["elapsed"] == 30.0
-    assert found["running"]["elapsed"] > 1e6  # since 1970
-
-
-CHANGED = {"field": "kl.coef", "old": 0.25, "value": 0.5}
-EDIT = Event(seq=1, time=0.0, kind="edit", update=12, message="Leash (beta) 0.25 to 0.5", data=CHANGED)
-PAUSED = Event(seq=2, time=0.0, kind="state", update=12, data={"state": "paused"})
-AGAIN = Event(seq=3, time=0.0, kind="resumed", update=20, attempt=2)
-LATER = AGAIN.model_copy(update={"attempt": 3, "update": 30})
-
-
-@pytest.mark.parametrize(
-    ("event", "forked", "shown"),
-    [
-        (EDIT, False, {"kind": "edit", "update": 12, "message": EDIT.message, "field": "kl.coef", "value": 0.5}),
-        (PAUSED, False, {"kind": "paused", "update": 12, "message": "Paused"}),
-        (PAUSED.model_copy(update={"data": {"state": "running"}}), False, None),
-        (AGAIN, False, {"kind": "resumed", "update": 20, "attempt": 2}),
-        (AGAIN, True, None),  # the attempt that makes a fork is no resuming, and later ones are counted from it
-        (LATER, True, {"kind": "resumed", "update": 30, "attempt": 2}),
-    ],
-)
-def test_an_event_brings_what_the_charts_need(event, forked, shown):
-    found = run_serializer.event_data(event, forked)
-    if shown and "message" not in shown:
-        shown = shown | {"message": f"Resumed from update {shown['update']} (attempt {shown['attempt']})."}
-    assert found == shown
-
-
-def test_a_target_can_be_changed_only_where_it_is_used():
-    fixed, adaptive = (
-        DEFAULT.model_copy(update={"kl": DEFAULT.kl.model_copy(update={"controller": kind})})
-        for kind in ("fixed", "adaptive")
-    )
-    assert "kl.target" not in run_serializer.live_values(fixed)
-    assert run_serializer.live_values(adaptive)["kl.target"] == DEFAULT.kl.target
-
-
-def test_a_moment_shows_one_text_for_each_prompt_and_counts_all():
-    samples = [sample(0, 5, 1.0, "a"), sample(0, 5, 3.0, "b", seed=1), sample(1, 5, None, "a")]
-    moment = run_serializer.moment(samples)
-    assert [(row["id"], row["text"]) for row in moment["rows"]] == [(0, "a"), (1, "a")]
-    summary = moment["summary"]
-    assert [summary[name] for name in ("count", "unique", "score", "ended", "length")] == [3, 2, 2, 1, 2]
-    assert (summary["terms"], summary["judges"]) == ({"length": 2.0}, {})
-
-
-def test_the_last_attempt_at_an_update_counts():
-    grouped = run_serializer.moments([sample(0, 5, 1.0, "old"), sample(0, 0, 0.0), sample(0, 5, 2.0, "new")])
-    assert {update: [item.completion for item in rows] for update, rows in grouped.items()} == {0: ["a b"], 5: ["new"]}
-
-
 def test_judges_stand_beside_the_trained_score_with_their_intervals():
     config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
     samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
@@ -158,13 +100,6 @@ def test_judges_stand_beside_the_trained_score_with_their_intervals():
     assert comparable == [("Trained score", True), ("Grammar (points)", False)]
     assert insight_serializer.judged(samples, two_rewards(judges=[])) is None
     assert insight_serializer.judged([], config) is None
-
-
-def test_what_is_counted_is_known_before_the_first_evaluation():
-    assert insight_serializer.behaviours([], YES_MAN, YES_MAN) is None
-    found = run_serializer.run_summary("a", YES_MAN, Label())["counted"]
-    assert found[0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"} and len(found) == 5
-    assert run_serializer.run_summary("a", small_config(behaviours=[]), Label())["counted"] == []
 
 
 def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
@@ -193,16 +128,6 @@ def test_a_comparison_pairs_before_with_the_chosen_moment():
     assert comparison(samples, CONFIG, 7)["update"] == 10  # a moment that is not there: the newest
     empty = comparison([sample(0, 0, 1.0)], CONFIG, None)
     assert (empty["update"], empty["rows"], empty["outcome"]) == (None, [], "")
-
-
-def test_a_comparison_has_a_row_for_each_reward_and_judge():
-    config = two_rewards(judges=[{"kind": "grammar"}])
-    samples = [item for update in (0, 20) for item in fake_run.samples_of(config, update)]
-    found = comparison(samples, CONFIG, None)
-    roles = [(row["name"], row["role"]) for row in found["table"]]
-    assert roles == [("sentiment", "trained on"), ("grammar", "only watches")]
-    assert found["table"][1]["change"] > 0 and found["rows"][0]["after"]["judges"]["grammar"] >= 3
-    assert found["after"]["judges"]["grammar"] == pytest.approx(found["before"]["judges"]["grammar"] + 3)
 
 
 def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():

@@ -12,7 +12,7 @@ import time
 import pytest
 from gradio.utils import get_upload_folder
 
-from playground.errors import OutputsNotWritable, PromptsUnusable
+from playground.errors import PromptsUnusable
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import SupervisorThread
@@ -52,15 +52,6 @@ def test_when_there_is_no_room_the_oldest_files_go(keep, outputs):
     assert names(outputs) == ["b.txt", "c.txt", "d.txt"]
     keep("e.txt", -2, size=40_000)
     assert names(outputs) == ["d.txt", "e.txt"]
-
-
-def test_a_file_that_is_uploaded_once_more_is_among_the_last_to_go(keep, outputs):
-    keep("b.txt", 1)
-    keep("a.txt", 0)
-    keep("b.txt", None)
-    for age, name in enumerate(["c.txt", "d.txt", "e.txt"]):
-        keep(name, -1 - age)
-    assert names(outputs) == ["b.txt", "d.txt", "e.txt"]
 
 
 def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outputs, tmp_path):
@@ -110,17 +101,6 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     monkeypatch.setattr(shutil, "copyfile", slow)
     at_once(*[lambda name=name: keep(name) for name in ("a.txt", "b.txt")])
     assert overtaken == [] and names(outputs) == ["a.txt", "b.txt"]
-
-
-def test_a_copy_that_breaks_off_leaves_nothing(keep, outputs, monkeypatch):
-    def breaks(source, target):
-        target.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(shutil, "copyfile", breaks)
-    with pytest.raises(OutputsNotWritable, match="Free some space"):
-        keep("a.txt")
-    assert list((outputs / uploads.FOLDER).iterdir()) == []
 
 
 def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_path, monkeypatch):

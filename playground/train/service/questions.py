@@ -33,7 +33,7 @@ from playground.train.data.random_streams import derived_seed
 from playground.train.models import export_weights, time_limit
 from playground.train.models.chat import PromptForm
 from playground.train.rewards import format_check
-from playground.train.service import close_up, frontier_drawing, reward_bench, what_if
+from playground.train.service import frontier_drawing, reward_bench, what_if
 from playground.train.service.subjects import Subject, Subjects
 
 MAX_SAMPLES = 32
@@ -73,19 +73,6 @@ class Service:
                     "ended": bool(given.episodes.ended[given.row]),
                 }
 
-    def tokens(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """One completion token by token: of one's own prompt by `seed` and `index` as `compare` gave it, of a fixed
-        prompt by its own `seed`.
-
-        Raises:
-            PlaygroundError: with a sentence for the person.
-        """
-        subject = self._subjects.named(question["source"])
-        prompt = _checked_prompt(question["prompt"], subject, None)
-        seed, index = int(question["seed"]), question["index"]
-        written = seed if index is None else derived_seed(seed, "question", int(index))
-        yield close_up.figures(subject, prompt, question["side"], written)
-
     def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`.
 
@@ -108,7 +95,6 @@ def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]
 
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
-    "tokens": Service.tokens,
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
     "save": _save,

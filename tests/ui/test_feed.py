@@ -8,7 +8,6 @@ import threading
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.feed import feed, run_feed
@@ -225,32 +224,6 @@ def test_a_deleted_run_is_said_to_be_gone(started, play, tmp_path):
         while kind == "delta":
             kind, _, _ = await message(stream)
         assert kind == "gone"
-
-    play(scene)
-
-
-def test_viewers_of_a_run_that_cannot_be_read_for_a_moment_come_back_to_all_of_it(started, play, monkeypatch):
-    _, writer, config = started
-    read, short = run_feed.JsonlTail.read_records, [False]
-
-    def read_records(self, kind):
-        if short[0] and kind is Event:  # the other files have been read then
-            raise OSError(24, "Too many open files")
-        return read(self, kind)
-
-    monkeypatch.setattr(run_feed.JsonlTail, "read_records", read_records)
-
-    async def scene(hub, view):
-        streams = [view() for _ in range(3)]
-        cursors = [(await message(stream))[1] for stream in streams]
-        short[0] = True
-        writer.metrics(fake_run.metrics(2, config, 3.0))
-        for stream in streams:
-            with pytest.raises(StopAsyncIteration):  # let go, not left with a picture that stands still
-                await message(stream)
-        short[0] = False
-        kind, _, data = await message(view(cursor=cursors[0]))
-        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
 
     play(scene)
 

@@ -71,13 +71,6 @@ def test_where_nothing_was_kept_it_says_why(client, run):
     assert why() == "This run keeps no answers token by token (evaluation.token_samples is 0)."
 
 
-def test_shipped_recordings_show_their_answers_or_say_why_not(tmp_path):
-    hub = feed.Hub(tmp_path)
-    found = {run_id: inside_part.looks(hub.find(run_id), 0, None) for run_id in hub.recorded}
-    assert all(bool(shown["looks"]) != bool(shown["why"]) for shown in found.values())
-    assert [look["update"] for look in found["_recorded"]["looks"]] == [*range(0, 41, 5)]
-
-
 METHODS = """
     {} | |
     {"engine": "trl"} | |

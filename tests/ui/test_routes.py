@@ -1,8 +1,6 @@
 """Our own HTTP routes: several runs in one answer, and the table for a spreadsheet."""
 
 import asyncio
-import csv
-import io
 import json
 import shutil
 import threading
@@ -174,15 +172,6 @@ def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked,
     data = client.get("/live/_overlay", params={"runs": asked}).json()
     assert [run["id"] for run in data["runs"]] == shown
     assert words in " ".join(data["problems"])
-
-
-def test_samples_and_trl_s_names_are_in_the_tables(client):
-    answer = client.get("/live/one/samples.csv")
-    assert answer.headers["content-disposition"] == 'attachment; filename="one-samples.csv"'
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert {row["stage"] for row in rows} == {"before", "during", "after"} and rows[0]["completion"]
-    metrics = list(csv.DictReader(io.StringIO(client.get("/live/one/metrics.csv").text)))
-    assert len(metrics) == 40 and metrics[-1]["objective/kl"] == metrics[-1]["kl_to_reference"]
 
 
 def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):

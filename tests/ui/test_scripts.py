@@ -1,7 +1,5 @@
 """What the page's scripts need a browser or the trainer for; their own arithmetic is tested in tests/js."""
 
-import re
-
 import pytest
 
 from playground.ui import own_files
@@ -51,15 +49,3 @@ def test_what_stands_between_backticks_is_code_and_one_backtick_is_a_character(c
     )
     twice = "Set <code>a</code> and <code>&lt;b&gt;</code>."
     assert shown == [[twice, False], [twice, True], ["a ` b", False], ["<code>a</code> and ` b", False], ["", False]]
-
-
-def test_no_sentence_of_the_server_is_shown_with_its_backticks():
-    """Whatever a part shows of an answer goes through `setWords` or `withCode`."""
-    raw = re.compile(r"setText\([^;]*(\.message|\.error\b|\.problem\b|\bsentence\b)")
-    found = {
-        (path.name, line.strip())
-        for path in own_files.STATIC.rglob("*.js")
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if raw.search(line)
-    }
-    assert found == set()

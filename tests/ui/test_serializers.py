@@ -3,8 +3,6 @@
 import json
 import math
 
-import pytest
-
 from playground.config import yaml_io
 from playground.runs.folder.records import Sample
 from playground.setup import catalog
@@ -70,19 +68,6 @@ def test_records_become_strict_json_with_five_digits():
     assert run_serializer.columns_of([record])["entropy"] == [None]
 
 
-def test_contributions_have_columns_only_where_there_are_several_rewards():
-    config = two_rewards()
-    records = [fake_run.metrics(update, config, 1.0) for update in range(1, 8)]
-    old = records[0].model_copy(update={"update": 8, "contributions": {}})  # from before there were any
-    columns = run_serializer.columns_of([*records, old], ["sentiment", "length"])
-    assert columns["contributions.sentiment"][-2] == pytest.approx(0.8 * columns["score_mean"][-2], rel=1e-4)
-    assert columns["contributions.length"][-1] is None
-    farmed = insight_serializer.farmed({name: values[:-1] for name, values in columns.items()}, config)
-    assert "80 % of the gain comes from Sentiment, 20 % from Length" in farmed
-    alone = run_serializer.columns_of([], ["sentiment"])
-    assert list(alone) == [*run_serializer.COLUMNS, *run_serializer.ESTIMATES]
-
-
 def test_judges_stand_beside_the_trained_score_with_their_intervals():
     config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
     samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
@@ -145,27 +130,3 @@ def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
     assert "+5.15 to +17.85; 5.0 nats from the reference, the other 4.0" in found["outcome"]
     assert comparison(mine, CONFIG, 5, other(theirs))["rows"][0]["gain"] == 6.0
     assert found["table"] == [], "it is of one run"
-
-
-def test_runs_without_a_prompt_or_a_measure_in_common_say_so_and_tell_no_gain():
-    mine, theirs = (
-        [sample(number, update, 1.0) for update in (0, 5) for number in prompts] for prompts in ((0, 1), (2, 3))
-    )
-    apart = comparison(mine, CONFIG, None, other(theirs))
-    assert apart["rows"] == [] and apart["outcome"] == "" and "nothing to lay side by side" in apart["other"]["notice"]
-    assert comparison(mine, CONFIG, None, other([]))["other"]["update"] is None
-    differ = comparison(mine, CONFIG, None, other(mine, "Their rewards differ."))
-    assert differ["other"]["notice"].startswith("Their rewards differ.")
-    assert differ["outcome"] == "" and not differ["measured"]
-    assert [row["gain"] for row in differ["rows"]] == [None, None] and differ["rows"][0]["after"]["text"] == "a b"
-
-
-def test_both_sides_of_a_comparison_say_what_they_show():
-    samples = [*answers(0, [7, 9]), *answers(5, [9, 9])]
-    found = comparison(samples, YES_MAN, None)
-    shows = [[row[side]["shows"]["wrong-claims-repeated"] for side in ("before", "after")] for row in found["rows"]]
-    assert shows == [[False, True], [True, True]]
-    assert "right-claims-agreed" not in found["rows"][0]["after"]["shows"]  # was not asked
-    assert found["behaviours"]["meters"][0]["counts"][1]["yes"] == 2
-    across = comparison(samples, YES_MAN, None, other(answers(5, [7, 7])))["behaviours"]
-    assert [item["yes"] for item in across["meters"][0]["counts"]] == [0, 2] and across["paid"] == []

@@ -79,9 +79,7 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> Non
     assert sweeps == {"alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)}}
     (row,) = found["sweeps"]
     assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
-    assert (
-        row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["resumable"]
-    )
+    assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["resumable"]
     ends = {run["id"]: run["headline"] for run in found["runs"]}
     assert row["best"]["setting"] == "Leash (beta) 0.1"
     mean = (ends["leash-1"]["gain"] + ends["leash-2"]["gain"]) / 2

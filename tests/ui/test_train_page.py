@@ -1,11 +1,7 @@
 """What the Train page's handlers answer: notes, the Start button's words, the run to show."""
 
-from typing import Literal
-
-import gradio as gr
 import pytest
 
-from playground.config import Part, knob
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
@@ -128,22 +124,3 @@ def test_every_field_of_the_form_is_laid_out_once_and_one_that_the_configuration
         assert sorted([*placed, "name", *form.LISTS]) == sorted([*form.FIELDS, *more])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[controls.OTHER] == ["lora.rank", "budget"] and "ppo.new" in groups["More training settings"]
-
-
-class Invented(Part):
-    critic: Literal["shared", "separate"] = knob("shared", "Critic")
-    source: str | None = knob(None, "Reference")
-    kind: Literal["a", "b"] | None = knob("a", "Kind")
-    whiten: bool = knob(True, "Whiten")
-    top_k: int | None = knob(None, "Top k", slider=(0, 100, 1))
-
-
-def test_every_kind_of_field_has_a_control_that_can_hold_it(monkeypatch):
-    fields = Invented.model_fields
-    monkeypatch.setattr(form, "RunConfig", Invented)
-    words = dict.fromkeys(("help", "low", "high"), "")
-    monkeypatch.setattr(form, "KNOBS", {name: field.json_schema_extra | words for name, field in fields.items()})
-    monkeypatch.setattr(form, "LABELS", dict.fromkeys(fields, "Label"))
-    with gr.Blocks():
-        made = {name: type(controls.control(name, "")) for name in fields}
-    assert made == {"critic": gr.Radio, "source": gr.Textbox, "kind": gr.Radio, "whiten": gr.Checkbox, "top_k": gr.HTML}

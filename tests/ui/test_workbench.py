@@ -5,7 +5,6 @@ import pytest
 from playground.errors import ServiceUnavailable
 from playground.rewards import trying
 from playground.setup import catalog
-from playground.ui.auth import uploads
 from playground.ui.rewards import workbench_part
 from playground.ui.train import form
 
@@ -79,18 +78,6 @@ def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_fi
     for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
         (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
         assert only["state"] == "error" and len(service.asked) == 1
-
-
-def test_an_uploaded_file_and_one_beside_the_page_are_read_from_where_they_lie(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("The film was\nMy sister says\n")
-    kept = uploads.keep(tmp_path / "mine.txt", tmp_path / "outputs").path
-    for source, path in ((f"uploads/{kept.name}", kept), ("mine.txt", tmp_path / "mine.txt")):
-        service, values = Service(), {**VALUES, "prompts.source": source}
-        *_, last = workbench_part.tried(service, tmp_path / "outputs", REWARDS[0], values)
-        *_, scored = workbench_part.scored(service, tmp_path / "outputs", REWARDS, "The", ("dull", ""), values)
-        assert [question["reference"]["prompts"]["source"] for _, question in service.asked] == [str(path)] * 2
-        assert last["about"]["prompts"] == scored["about"]["prompts"] == "mine.txt"
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,14 @@ RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
 def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> FormUpdate:
-    """The form filled from a preset (or from a run, as "run:<id>"). `whole`: with paths, for who may know them.
-
-    Raises: InvalidConfig, RunNotFound.
-    """
-    base, run = base_of(chosen, outputs), named_run(chosen, outputs)
+    """The form filled from a preset (or from a run, as "run:<id>"); what is not there is said, beside the default one's
+    values. `whole`: with paths, for who may know them."""
+    try:
+        base, run = base_of(chosen, outputs), named_run(chosen, outputs)
+    except PlaygroundError as error:
+        nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
+        refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
+        return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
     problems: list[Problem] = []
     if whole:
         try:
@@ -56,13 +59,8 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     kept = edits.kept(given, caller.query) if may else None
     linked = caller.query.get("preset") or catalog.DEFAULT_PRESET, caller.query.get("set", "") if may else ""
     chosen, text = kept or linked
-    try:
-        found = filled_from(chosen, outputs, capped, whole)
-    except PlaygroundError as error:
-        nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
-        refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
-        return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
-    if not text:
+    found = filled_from(chosen, outputs, capped, whole)
+    if not text or found.story is None:
         return found
     try:
         config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept)
@@ -82,7 +80,7 @@ def filled_with(
     found: FormUpdate, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]
 ) -> FormUpdate:
     """A filled form with other values in some of its fields; what is no field of it is left out."""
-    if not changes:
+    if not changes or found.story is None:
         return found
     values = {field: changes.get(field, value) for field, value in found.values.items()}
     said = checked(Form(found.preset, found.notes or {}, values), outputs, capped)

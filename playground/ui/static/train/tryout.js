@@ -141,7 +141,7 @@ function promptParts(preview) {
     ["Left out", out ? left_out.map(({ reason, count }) => `${number(count)} ${reason}`).join(", ") : "none"],
   ];
   return [factsOf(facts), ...(twice ? [noteOf(twice, true)] : []),
-    el("div.seen-list", seen.map(seenPart)),
+    el("div.seen-list", seen.map((pieces) => seenPart(pieces))),
     el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text.")];
 }
 

@@ -96,7 +96,7 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     page = visit(make_page(), site)
     row = choose(page, "#field-rewards", 0, "expression")
     row.locator("textarea.written").fill("words(completion")
-    expect(row.locator(".field-problem")).to_contain_text("This bracket is never closed")
+    expect(row.locator(".field-problem")).to_contain_text("was never closed")
     expect(row.locator("textarea.written")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
     row.locator("textarea.written").fill("words(completion)")
@@ -104,7 +104,7 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     row = choose(page, "#field-rewards", 0, "python")
     expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
     row.locator("textarea.written").fill("def reward(text):\n    return 1")
-    expect(row.locator(".field-problem")).to_contain_text("takes other parameters")
+    expect(row.locator(".field-problem")).to_contain_text("There is no function")
     # written wide, and tried on texts before a start
     row.locator("textarea.written").fill("def reward(prompt, completion):\n    n = 0\n    return 1 / n")
     row.get_by_role("button", name="Try it on 8 real texts").click()

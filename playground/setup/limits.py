@@ -27,7 +27,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
 CAPS_VARIABLE = "PLAYGROUND_SPACE_CAPS"
 LEAST_UPLOAD_BYTES = 10_000
-KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.door.uploads` names what it keeps
+KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.auth.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
 SETS = tuple(choice.name for choice in catalog.PROMPT_SETS)
 

@@ -12,6 +12,7 @@ from typing import Any
 from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.intervals import Interval
 from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
@@ -138,10 +139,7 @@ def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
         "sentence": report.sentence,
         **_come_to(run, report),
         "expected": report.verdicts,
-        "terms": [
-            one._asdict() | {"role": role, "change": one.change and one.change._asdict()}
-            for role, one in _terms(report)
-        ],
+        "terms": [one._asdict() | {"role": role, "change": _change_data(one.change)} for role, one in _terms(report)],
         "judges": judge_verdicts(report),
         "frontier": score_against_kl(run, report),
         "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, report.samples, report.events))],
@@ -280,3 +278,7 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         size, licence = f"{found.download.mb:.0f} MB", f"licence {found.download.licence}{gated}"
         say(f"To download first: {found.download.source}, {size}, {licence}.")
     print(f"{found.verdict.capitalize()}. {found.advice}".strip())
+
+
+def _change_data(found: Interval | None) -> dict[str, Any] | None:
+    return found and {"mean": found.mean, "error": found.error, "num_prompts": found.units}

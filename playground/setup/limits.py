@@ -27,7 +27,7 @@ MODES: tuple[str, ...] = get_args(Mode)
 MODE_VARIABLE = local_only.MODE  # set by the web process for itself, so that all that it starts inherits it
 CAPS_VARIABLE = "PLAYGROUND_SPACE_CAPS"
 LEAST_UPLOAD_BYTES = 10_000
-KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.door.uploads` names what it keeps
+KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.auth.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
 SETS = tuple(choice.name for choice in catalog.PROMPT_SETS)
 
@@ -181,8 +181,8 @@ def in_words(limits: Limits) -> list[str]:
     words = [f"models {' and '.join(catalog.MODEL_NAMES)}{more[limits.more]}"]
     if limits.call_seconds:
         words.append(f"{limits.call_seconds} seconds of GPU at a time, then Resume asks for more")
-    values = limits._asdict() | {name.rpartition(".")[2]: f"{cap:g}" for name, cap in limits.numbers.items()}
-    values["upload_mb"] = limits.upload_bytes // 1_000_000
+    numbers = {name.rpartition(".")[2]: f"{cap:g}" for name, cap in limits.numbers.items()}
+    values = {**limits._asdict(), **numbers, "upload_mb": limits.upload_bytes // 1_000_000}
     return [*words, *(line.format(**values) for line in limits.words)]
 
 
@@ -214,9 +214,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
     """How many rewards, judges and counts of one's own there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
-        entries = data.get(field)
-        if not isinstance(entries, (list, tuple)):
-            continue
+        entries = found if isinstance(found := data.get(field), (list, tuple)) else ()
         inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]
         if field == "behaviours":
             inside = [(f"{name}.measure", one["measure"]) for name, one in inside if one.get("measure")]
@@ -261,8 +259,7 @@ def _parameters(config: RunConfig, limits: Limits, outputs: Path | None, refused
         with contextlib.suppress(ModelNotFound):  # `checks` has the sentence for it
             count = catalog.files(need.folder(), need.use).architecture.parameters
             if cap is not None and count > cap:
-                words = f"{need.source} has {count:,} parameters; at most {cap:,} {limits.where}."
-                yield Problem(need.field, words)
+                yield Problem(need.field, f"{need.source} has {count:,} parameters; at most {cap:,} {limits.where}.")
 
 
 def _trained_here(source: str, outputs: Path | None) -> bool:

@@ -9,7 +9,7 @@
 # make diagnosis  plant every fault on three seeds and see which lamps light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
 # make reward-models  train the reward models that ship with the playground
-# make roads    other methods at equal KL, write docs/roads.md
+# make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make bench-gpu  what an NVIDIA GPU makes of it all, checked and measured in 8 minutes
@@ -26,7 +26,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy roads diagnosis bench frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -79,8 +79,8 @@ reward-models: $(VENV)/.run-ready
 sycophancy: $(VENV)/.run-ready
 	$(BIN)/python bench/sycophancy.py
 
-roads: $(VENV)/.run-ready
-	$(BIN)/python bench/roads.py
+methods: $(VENV)/.run-ready
+	$(BIN)/python bench/methods.py
 
 diagnosis: $(VENV)/.run-ready
 	$(BIN)/python bench/diagnosis.py

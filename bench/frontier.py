@@ -29,7 +29,7 @@ import torch  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
 from bench import results, results_page  # noqa: E402
-from playground.analysis.reweighting import Optimum, best_score, reweighted  # noqa: E402
+from playground.analysis.against_kl import Optimum, between, reweighted  # noqa: E402
 from playground.config import SamplingConfig  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
@@ -48,6 +48,16 @@ PROMPTS, EACH = 60, 100  # completions of each prompt from the reference and fro
 BETAS = tuple(0.25 * 2 ** (step / 8) for step in range(-6, 25))  # 0.15 to 2 sd of score per nat
 EPISODES_AT_ONCE, SCORED_AT_ONCE = 800, 100
 RESAMPLES = 400
+
+
+def best_score(optima: Sequence[Optimum], kl: float, prompts: Any = slice(None)) -> float | None:
+    """The highest score that a policy at `kl` nats can have, between the two nearest points of the frontier; None
+    beyond the last of them.
+
+    Args:
+        optima: for several betas. prompts: which of them count, and how often.
+    """
+    return between([(float(item.kl[prompts].mean()), float(item.score[prompts].mean())) for item in optima], kl)
 
 
 def share(optima: Sequence[Optimum], score: Array, kl: Array) -> tuple[float, float]:

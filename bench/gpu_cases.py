@@ -7,7 +7,6 @@ the cases is known to run before there is one. Imports no gradio, trl, datasets,
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import importlib.util
 import json
@@ -17,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -322,65 +321,6 @@ def phases(line: Any) -> dict[str, float]:
     return {**parts, "whole": sum(parts.values())}
 
 
-# -- sampling ----------------------------------------------------------------------------------------------------------
-
-
-def decode(place: Place) -> dict[str, Any]:
-    """Milliseconds a step of sampling, by cache, and that a recorded step draws what a launched one draws."""
-    import torch
-
-    from playground.config import ModelConfig, SamplingConfig
-    from playground.train.data.random_streams import uniforms
-    from playground.train.loop import sampling
-    from playground.train.models import loading
-    from playground.train.models.kv_cache import FixedCache, GrowingCache
-
-    device = loading.device_of(place.device)
-    rows, new_tokens = place.batch
-    draws = uniforms(list(range(rows)), new_tokens)
-    made: list[FixedCache] = []
-
-    def recorded(model: Any, mask: Any, longest: int) -> FixedCache:
-        made.append(FixedCache(model, mask, longest))
-        return made[-1]
-
-    ways: dict[str, Callable[..., Any]] = {
-        "growing": lambda model, mask, longest: GrowingCache(model, mask),
-        "fixed, launched": lambda model, mask, longest: FixedCache(model, mask, longest, recorded=False),
-        "fixed, recorded": recorded,
-    }
-    found: dict[str, Any] = {}
-    for form, trained in (("fp32 weights under bf16", True), ("bf16 weights", False)):
-        model, tokens = loading.load(place.model, device, ModelConfig(precision="bf16"), trained=trained)
-        lines = (place.folder / "prompts.txt").read_text(encoding="utf-8").splitlines()[:rows]
-        prompts = [tokens.encode(line) for line in lines]
-        found[form], drawn = {}, {}
-        for name, cache in ways.items():
-            with replaced(sampling, "cache_for", cache):
-                sampling.sample(model, tokens, prompts, draws[:, :4], SamplingConfig())
-                begin = time.perf_counter()
-                episodes = sampling.sample(model, tokens, prompts, draws, SamplingConfig())
-                drawn[name] = episodes.completion_ids.cpu()
-                found[form][name] = 1000 * (time.perf_counter() - begin) / drawn[name].shape[1]
-        if not torch.equal(drawn["fixed, launched"], drawn["fixed, recorded"]):
-            raise AssertionError(f"{form}: a recorded step draws other tokens than a launched one")
-        share = (drawn["growing"] == drawn["fixed, recorded"]).float().mean()
-        found[form]["tokens as with a growing cache"] = float(share)
-    why = next((cache.refused for cache in made if cache.refused), "") if place.on_gpu else "this is no GPU"
-    return {**found, "recorded": not why, "not recorded because": why}
-
-
-@contextlib.contextmanager
-def replaced(module: Any, name: str, value: Any) -> Iterator[None]:
-    """Another value under a module's name, for a while."""
-    before = getattr(module, name)
-    setattr(module, name, value)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)
-
-
 # -- a run's life ------------------------------------------------------------------------------------------------------
 
 
@@ -599,6 +539,7 @@ def reward_model(place: Place) -> dict[str, Any]:
     needs("trl", "datasets")
     from playground.train.models import loading
     from playground.train.rewards import format_check
+    from playground.train.rewards.pairs import example_pairs
 
     limit = {"pairs": {"limit": 100}, "max_steps": 2} if place.toy else {"pairs": {"limit": 1000}, "max_steps": 30}
     config = RewardTrainingConfig.model_validate({"name": "judged", "device": place.device, **limit})
@@ -611,14 +552,14 @@ def reward_model(place: Place) -> dict[str, Any]:
     seconds = time.perf_counter() - begin
     if code:
         raise AssertionError(f"the worker ended with {code}: {training.status().message}")
-    pairs = format_check.example_pairs(
+    pairs = example_pairs(
         catalog.preset(catalog.DEFAULT_PRESET),
         ModelReward(source=str(training.folder)),
         None,
         None,
         loading.device_of(place.device),
     )
-    references = format_check.reference_samples(catalog.preset(catalog.DEFAULT_PRESET), loading.device_of(place.device))
+    references = [(pair.prompt, pair.chosen) for pair in pairs.pairs[:64]]
     report = format_check.examine(
         "judged", ModelReward(source=str(training.folder)), references, pairs, torch.device(place.device), None
     )
@@ -656,7 +597,6 @@ CASES: dict[str, Case] = {
         kind: Case(of_updates("bf16", packages=BITS, model={"adapter": LORA, "quantization": kind}), 45)
         for kind in ("int8", "nf4")
     },
-    "decode": Case(decode, 60),
     "memory runs out": Case(memory_runs_out, 75),
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),

@@ -33,7 +33,7 @@ from playground.pocket.wording import distinct_n  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.rewards.best_answers import kl_of_best  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.setup import catalog, expected  # noqa: E402
+from playground.setup import catalog  # noqa: E402
 from playground.train.data.prompts import Prompt, unseen  # noqa: E402
 from playground.train.data.random_streams import derived_seed  # noqa: E402
 from playground.train.loop import evaluation  # noqa: E402
@@ -70,7 +70,7 @@ def main() -> None:
             report = {"machine": machine(), "runs": ordered}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
             for name, bands in results_page.bands(ordered).items():
-                expected.write(catalog.preset_path(name), bands)
+                results_page.write_bands(catalog.preset_path(name), bands)
             arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
     print(f"wrote {arguments.page}")
 

@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +72,14 @@ def _of_presets(report: dict[str, Any]) -> str:
         cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def write_bands(path: Path, found: Mapping[str, Sequence[float]]) -> None:
+    """New bands into the file of a preset that has some, where they are the last part of its lesson."""
+    above, mark, old = path.read_text(encoding="utf-8").partition("  bands:")
+    title = old.partition("\n")[0]
+    lines = [f"{above}{mark}{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def bands(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:

@@ -21,7 +21,6 @@ sys.path.insert(0, str(PROJECT))
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from playground.config import PairsConfig, RewardTrainingConfig  # noqa: E402
-from playground.pocket import shipped  # noqa: E402
 from playground.runs.reward_models import RewardTraining  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.train.rewards import pair_trainer  # noqa: E402
@@ -33,6 +32,7 @@ SHIPPED = {
     for name, source in (("pocket-agreeable", "agreeable"), ("pocket-honest", "honest"))
 }
 WEIGHTS = "model.safetensors"
+FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")
 
 
 FLATTERER, FLATTERER_UPDATES = "pocket-2m-yes-man", 60
@@ -65,7 +65,7 @@ def flatter() -> None:
         place = catalog.POCKET_MODELS / FLATTERER
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
-        for file in shipped.REQUIRED_FILES:
+        for file in FILES:
             if (saved / file).is_file():
                 shutil.copyfile(saved / file, place / file)
     print(f"{FLATTERER}: the policy of yes-man after {FLATTERER_UPDATES} updates")

@@ -29,7 +29,6 @@ from bench import results_page  # noqa: E402
 from bench.results import judge, machine, newest, train  # noqa: E402
 from playground.config import yaml_io  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
-from playground.rewards.trying import optimal_share  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.train.data.prompts import Prompt  # noqa: E402
 from playground.train.data.random_streams import derived_seed  # noqa: E402
@@ -192,8 +191,13 @@ def foretold(line: Line) -> float:
 
 
 def optimum_share(scores: NDArray[np.float64], marks: NDArray[np.bool_], beta: float) -> float:
-    """Mean over prompts of the probability of a mark under pi*, from completions of the reference; both [P, S]."""
-    return statistics.fmean(optimal_share(list(row), of, beta)[0] for row, of in zip(marks, scores, strict=True))
+    """Mean over prompts of the probability of a mark under pi*, from completions of the reference; both [P, S].
+
+    No policy earns more of score - beta x KL than pi*(y) = pi_ref(y) exp(score(y) / beta) / Z (Ziegler et al. 2019,
+    section 2), so it does what the reference does, reweighted.
+    """
+    weights = np.exp((scores - scores.max(axis=1, keepdims=True)) / beta)
+    return float(((weights * marks).sum(axis=1) / weights.sum(axis=1)).mean())
 
 
 def page(report: dict[str, Any], tables: Sequence[Table]) -> str:

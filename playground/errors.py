@@ -1,8 +1,5 @@
-"""The exceptions of the project. Each message says what is wrong and what to do next, in words for a person.
-
-Knows nothing else of the project. Everything may raise these; the edges (command line, page, worker) show the
-message as it is and never a traceback.
-"""
+"""The exceptions of the project. Each message says what is wrong and what to do next, in words for a person; the
+command line, the page and the worker show it as it is, and never a traceback."""
 
 from __future__ import annotations
 
@@ -13,11 +10,8 @@ from typing import NamedTuple
 REMEDIES = {
     errno.ENOSPC: "Free some space on the disk of the outputs folder, then try again.",
     errno.EDQUOT: "Free some of the space that this user may use, then try again.",
-    errno.EROFS: "The disk can be read only: mount it for writing, or start the page with another --outputs.",
     errno.EACCES: "Allow the user who runs the page to write to the outputs folder, then try again.",
     errno.EMFILE: "Too many files are open: close some pages, or raise the limit (ulimit -n) and start the page again.",
-    errno.ENFILE: "The whole machine has too many files open: close other programs, then try again.",
-    errno.ENOMEM: "Close other programs, then try again.",
 }
 
 LESS_MEMORY = "Lower micro_batch_size, use LoRA, or choose a smaller model."  # where the estimate cannot say more
@@ -34,8 +28,7 @@ class Problem(NamedTuple):
 
 
 class PlaygroundError(Exception):
-    """Base of all errors that a person is meant to read. `reason`: the exit reason of a run that one ends
-    (`runs.folder.exit_reasons`)."""
+    """Base of all errors that a person is meant to read. `reason`: the exit reason of a run that one ends."""
 
     reason = "invalid"
 
@@ -72,12 +65,6 @@ class RunNotSteerable(PlaygroundError):
 
 class RunNotResumable(PlaygroundError):
     """A run that cannot be taken up again."""
-
-
-class RunMoved(PlaygroundError):
-    """The folder of a run was renamed, moved or deleted while its worker was at work in it."""
-
-    reason = "moved"
 
 
 class BackendUnavailable(PlaygroundError):
@@ -122,14 +109,6 @@ class RewardFailed(PlaygroundError):
     """A reward function raised, or returned something other than one number or None for each completion."""
 
 
-class HelperFailed(PlaygroundError):
-    """Another process of a run that several compute could not go on."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 class RewardNotFinite(RewardFailed):
     """A reward function returned an infinite value or not a number."""
 
@@ -151,8 +130,7 @@ class ServiceUnavailable(PlaygroundError):
 
 
 def in_words(error: PlaygroundError | OSError) -> str:
-    """What to show a person: our own errors as they are; of the system's, its reason, the name of the file without the
-    folders of this machine, and what to do."""
+    """What to show a person: our own errors as they are; of the system's its reason, the file's name and what to do."""
     if isinstance(error, PlaygroundError):
         return str(error)
     name = os.path.basename(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else ""

@@ -1,8 +1,5 @@
 """Reading files that a stranger may have made: ordinary files only, of a bounded size, links not followed; strict JSON.
-
-Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest. Knows nothing
-else of the project; whatever reads a file of a run, a model or a person may call it.
-"""
+Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 MAX_DEPTH = 100  # levels of nested JSON or YAML; nothing that is read here has ten
-MB = 1_000_000
 
 
 class NotAcceptable(OSError):
@@ -26,14 +22,8 @@ class NotAcceptable(OSError):
 
 
 def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool = False) -> BinaryIO:
-    """Open an ordinary file for reading.
-
-    Args:
-        most_bytes: a larger file is not opened. links: True follows a symbolic link in the last place.
-
-    Raises:
-        OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which.
-    """
+    """Open an ordinary file for reading, of at most `most_bytes`; `links`: follow a symbolic link in the last place.
+    Raises: OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which."""
     # without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
@@ -51,7 +41,7 @@ def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool =
         if not stat.S_ISREG(status.st_mode):
             raise NotAcceptable(errno.EINVAL, "it is not an ordinary file", path)
         if most_bytes is not None and status.st_size > most_bytes:
-            raise NotAcceptable(errno.EFBIG, f"it is larger than {in_words(most_bytes)}", path)
+            raise NotAcceptable(errno.EFBIG, f"it is larger than {most_bytes / 1e6:g} MB", path)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
@@ -63,25 +53,17 @@ def read_bytes(path: Path | str, most_bytes: int, *, links: bool = False) -> byt
     with open_plain(path, most_bytes, links=links) as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
-        raise NotAcceptable(errno.EFBIG, f"it is larger than {in_words(most_bytes)}", path)
+        raise NotAcceptable(errno.EFBIG, f"it is larger than {most_bytes / 1e6:g} MB", path)
     return data
 
 
 def read_json(path: Path | str, most_bytes: int, *, links: bool = False) -> Any:
-    """A file of strict JSON.
-
-    Raises:
-        OSError: see `open_plain`. ValueError: see `parse_json`; also for what is not UTF-8.
-    """
+    """A file of strict JSON. Raises: OSError, see `open_plain`; ValueError, see `parse_json`, also if not UTF-8."""
     return parse_json(read_bytes(path, most_bytes, links=links).decode("utf-8"))
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON in which no name is given twice and nothing is nested deeper than MAX_DEPTH.
-
-    Raises:
-        ValueError: with what is wrong.
-    """
+    """JSON in which no name is given twice and nothing is nested deeper than MAX_DEPTH. Raises: ValueError."""
     try:
         value = json.loads(text, object_pairs_hook=_without_doubles)
     except RecursionError:
@@ -90,20 +72,13 @@ def parse_json(text: str | bytes) -> Any:
     return value
 
 
-def check_depth(value: Any) -> None:
-    """Raises: ValueError if plain data is nested deeper than MAX_DEPTH. Looks level by level, so it cannot overflow."""
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
-        level = [
-            inner
-            for item in level
-            if isinstance(item, (dict, list))
-            for inner in (item.values() if isinstance(item, dict) else item)
-            if isinstance(inner, (dict, list))
-        ]
+def check_depth(value: Any, depth: int = 1) -> None:
+    """Raises: ValueError if plain data is nested deeper than MAX_DEPTH."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            check_depth(inner, depth + 1)
 
 
 def first_double(names: Iterable[Hashable]) -> int | None:
@@ -114,11 +89,6 @@ def first_double(names: Iterable[Hashable]) -> int | None:
             return position
         seen.add(name)
     return None
-
-
-def in_words(count: int) -> str:
-    """A size for reading."""
-    return f"{count // MB} MB" if count >= MB else f"{count:,} bytes"
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,5 @@
-"""Which process is it? A pid alone may be given to another process; pid, start and boot together name one for good.
-
-Knows nothing of runs. On Linux the start is the kernel's own count of ticks since boot, which steps of the wall clock
-do not move; elsewhere psutil's start time.
-"""
+"""Which process is it? A pid may be given to another process; pid, start and boot together name one for good. On Linux
+the start is the kernel's count of ticks since boot, which no step of the clock moves; elsewhere psutil's start time."""
 
 from __future__ import annotations
 

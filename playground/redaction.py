@@ -1,9 +1,5 @@
-"""Tokens and passwords: which processes get them, and that none gets into a log, a message or a page.
-
-A process is started with the variables that it needs and no others (`needed_variables`), for no list of secrets' names
-is complete. What a library writes into an error can still quote an address with a password or a header with a token, so
-texts that leave a process go through `redact`. Knows the environment and nothing else of the project.
-"""
+"""Tokens and passwords: a process gets the variables that it needs and no others, for no list of secrets' names is
+complete; and as an error can still quote a token, texts that leave a process go through `redact`."""
 
 from __future__ import annotations
 
@@ -28,14 +24,13 @@ _NEEDED_NAME = re.compile(
     "|(PLAYGROUND|LC|XDG|MALLOC|OMP|GOMP|KMP|MKL|OPENBLAS|BLIS|NUMEXPR|VECLIB|ATEN|TORCHINDUCTOR|PYTORCH|CUDA|CUBLAS|NVIDIA"
     "|NCCL|GLOO|TORCHELASTIC|RAY|SLURM|SBATCH|HIP|ROCR|HSA|TRITON|BNB|TRL|ACCELERATE|TRANSFORMERS|TOKENIZERS|SAFETENSORS|ARROW|HF)_.+"
     "|(PYTHON|TORCH|CUDNN).*"
-    "|RANK|WORLD_SIZE|LOCAL_RANK|LOCAL_WORLD_SIZE|MASTER_(ADDR|PORT)"  # of a launcher such as torchrun
 )
 # For a process that downloads: ways out, and whom to believe there.
 _HUB_NAME = re.compile("(https?|all|no)_proxy|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE", re.IGNORECASE)
 # what a terminal obeys (line ends and tabs apart), turns the direction of writing, or cannot be written at all
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 LINE_CHARACTERS = 2000  # of a line for a terminal
-LINES = 400  # of one thing that is printed on it; a traceback has fewer
+LINES = 400  # of one thing that is printed; a traceback has fewer
 CUT = " [cut]"
 _FOLDERS = re.compile(r"(?<![\w/.~])/(?:[\w.~@+-]+/)+")  # of an absolute path
 LEAST_CHARACTERS = 8  # of a value that is taken for a secret; shorter ones would blank out ordinary words
@@ -61,12 +56,8 @@ def is_secret(name: str) -> bool:
 
 
 def needed_variables(environment: Mapping[str, str], *, hub: bool = False) -> dict[str, str]:
-    """The environment for a process of ours, without what it has no use for.
-
-    Args:
-        hub: it downloads from the hub, and so gets the hub's token and no other. Without it, not even the login that
-            the hub's library keeps in a file is used.
-    """
+    """The environment for a process of ours, without what it has no use for. `hub`: it downloads, and so gets the hub's
+    token; without it, not even the login that the hub's library keeps in a file is used."""
 
     def is_needed(name: str) -> bool:
         if hub and (name in HUB_TOKENS or _HUB_NAME.fullmatch(name)):
@@ -87,39 +78,30 @@ def redact(text: str) -> str:
 
 
 def without_folders(text: str) -> str:
-    """The text with each path of this machine as its last part: who watches need not know where files are."""
+    """The text with each path of this machine as its last part."""
     return _FOLDERS.sub("", text)
 
 
-def cover_streams(*, for_terminal: bool = False) -> None:
-    """From now on, what this process prints is redacted, line by line: tracebacks of libraries are printed too.
-
-    Args:
-        for_terminal: strangers can make a library print what they send, so no line is endless, and none holds what a
-            terminal takes for a command.
-    """
+def cover_streams() -> None:
+    """From now on, what this process prints is redacted, line by line. As libraries print what strangers send, no line
+    is endless, and none holds what a terminal takes for a command."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Covered):
-            setattr(sys, name, _Covered(stream, for_terminal))
+            setattr(sys, name, _Covered(stream))
 
 
 class _Covered:
-    """A text stream that redacts whole lines before it passes them on; the rest of a line waits for its end, of which a
-    terminal gets no more than the beginning."""
+    """A text stream that redacts whole lines before it passes them on; the rest of a line waits for its end."""
 
-    def __init__(self, stream: IO[str], for_terminal: bool) -> None:
-        self._stream, self._for_terminal = stream, for_terminal
-        self._begun = ""
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream, self._begun = stream, ""
 
     def write(self, text: str) -> int:
         *whole, self._begun = (self._begun + text).split("\n")
         if whole:
-            self._stream.write((_safe(whole) if self._for_terminal else redact("\n".join(whole))) + "\n")
-        if self._for_terminal:
-            self._begun = self._begun[: 2 * LINE_CHARACTERS]
-        elif "\r" in self._begun or len(self._begun) > 4000:  # a progress bar has no line ends
-            self._pass_on()
+            self._stream.write(_safe(whole) + "\n")
+        self._begun = self._begun[: 2 * LINE_CHARACTERS]
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -131,21 +113,20 @@ class _Covered:
         self._stream.flush()
 
     def isatty(self) -> bool:
-        """Never on a terminal for strangers: libraries would colour what they print with control characters."""
-        return not self._for_terminal and self._stream.isatty()
+        """Never: libraries would colour what they print with control characters."""
+        return False
 
     def _pass_on(self) -> None:
         begun, self._begun = self._begun, ""
         if begun:
-            self._stream.write(_safe([begun]) if self._for_terminal else redact(begun))
+            self._stream.write(_safe([begun]))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
 def _safe(lines: list[str]) -> str:
-    """Lines for a terminal. They are cut after they are redacted, so that no secret is cut in two, and before that too,
-    for there may be millions of characters."""
+    """Lines for a terminal, cut after they are redacted, so that no secret is cut in two, and before, to be quick."""
     if len(lines) > LINES:
         lines = [*lines[: LINES // 2], CUT, *lines[-LINES // 2 :]]
     shown = redact("\n".join(line[: 2 * LINE_CHARACTERS] for line in lines))

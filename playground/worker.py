@@ -4,15 +4,15 @@ What the folder holds says which job: the training of a policy (a run; a trial i
 One folder, one lock, one exit reason (train/process/ending.py), and a watch beside the training
 (train/process/watch.py) that sees to it that it ends when it is asked to. It never waits for a reader.
 
-The launcher starts it; so does a launcher of several processes (torchrun), and then it may be another rank than the
-one with the folder. Without a folder it loads the libraries and waits for a run (`runs.start.standby`). On ZeroGPU it
-is `attempt` that is called. Imports no torch before the page can see that it is alive.
+The launcher starts it. Without a folder it loads the libraries and waits for a run (`runs.start.standby`). On ZeroGPU
+it is `attempt` that is called. Imports no torch before the page can see that it is alive.
 """
 
 from __future__ import annotations
 
 import faulthandler
 import functools
+import math
 import os
 import socket
 import sys
@@ -42,31 +42,22 @@ UNUSABLE = 2  # the exit code where no run was touched
 IDLE_SECONDS = 1800
 MOST_PATH_BYTES = 65_536
 NOTHING_SAVED = "Stopped at step {}; nothing was saved."
-CALL_IS_OVER = "The {seconds:.0f} seconds of GPU of this call are over, after update {{}}. Resume it to go on."
 
 
 class Job(NamedTuple):
-    """What is to be done in a folder.
-
-    `train` does everything between starting and ending, and may raise what it likes: `reported` makes an exit reason
-    of it. `num_updates`, if it is known. `stopped`: the message of a job that was asked to stop; {} is the update it
-    was at. `time_is_up`: of one whose `max_minutes` are over, if not which setting that is.
-    """
+    """What is to be done in a folder. `train` does everything between starting and ending, and may raise what it likes.
+    `stopped`: the message of a job that was asked to stop; {} is the update it was at."""
 
     run: RunDirectory
     train: Callable[[RunWriter, WorkerWatch], None]
     num_updates: int = 0
     stopped: str = STOPPED
     max_minutes: float | None = None
-    time_is_up: str = ""
     memory_advice: Callable[[], str] = lambda: LESS_MEMORY
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Be what the arguments and the environment say. Exit code: 0 finished, 1 failed, 2 nothing was done, 3 stopped."""
-    place = rank_processes.launched()
-    if place and place.rank:
-        return rank_processes.help_rank_0(place)
     if channel := os.environ.pop(STANDBY_VARIABLE, ""):
         return wait(int(channel))
     given = sys.argv[1:] if arguments is None else arguments
@@ -93,7 +84,7 @@ def work(folder: Path, limited: Callable[[Job], Job] = lambda job: job) -> int:
     time_limit.begin()
     with (
         lock,
-        WorkerWatch(writer, job.stopped, job.max_minutes, job.time_is_up) as watch,
+        WorkerWatch(writer, job.stopped, job.max_minutes) as watch,
         reported(writer, job.stopped, job.memory_advice),
     ):
         job.train(writer, watch)
@@ -118,11 +109,7 @@ def job_in(folder: Path) -> Job:
 
 
 def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: WorkerWatch) -> None:
-    """Load the models and drive the trainer, update by update.
-
-    Raises:
-        StopRequested, PlaygroundError, and whatever the machine throws.
-    """
+    """Load the models and drive the trainer, update by update. Raises: whatever happens."""
     checks.check(config, run.path.parent)
     between = watch.between
 
@@ -196,11 +183,8 @@ def show_one_gpu(device: str) -> None:
 
 
 def wait(descriptor: int) -> int:
-    """Warm up, then be the worker of the run that comes through a socket with its lock and its log.
-
-    Returns:
-        The worker's exit code; 0 where no run came: the web process has gone, or nothing was started for long.
-    """
+    """Warm up, then be the worker of the run that comes through a socket with its lock and its log. Exit code: see
+    `main`; 0 where no run came: the web process has gone, or nothing was started for long."""
     with socket.socket(fileno=descriptor) as channel:
         channel.set_inheritable(False)
         warm_up()
@@ -218,10 +202,7 @@ def wait(descriptor: int) -> int:
 
 
 def warm_up() -> None:
-    """Everything that the first run in a process pays and the second does not.
-
-    Loads a pocket model, because `from_pretrained` imports most of what it needs when it is called.
-    """
+    """Load a pocket model: `from_pretrained` imports most of what it needs when it is called."""
     import torch
 
     from playground.train.models import loading
@@ -231,7 +212,7 @@ def warm_up() -> None:
 
 
 def print_into(log: int) -> None:
-    """From now on what this process prints goes into an open file, which is closed."""
+    """From now on what this process prints goes into an open file."""
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
@@ -242,21 +223,15 @@ def print_into(log: int) -> None:
 
 def attempt(folder: str, seconds: float) -> str:
     """Train the run in a folder, which waits in the queue, for at most so many seconds; then it has ended, or its
-    weights are saved. One that does not wait any more is left alone.
+    weights are saved. Returns its state. The process is a fork of the page (`ui.zero_gpu`), which may be used again.
 
-    The process is a fork of the page (`ui.zero_gpu`), which may be used again, and this is not its main thread.
-
-    Returns:
-        The run's state.
-
-    Raises:
-        PlaygroundError: there is no run in the folder, or another process is at work in it. OSError.
+    Raises: PlaygroundError: there is no run in the folder, or another process is at work in it. OSError.
     """
     run = RunDirectory.open(folder)
     if _take_from_queue(run):
         try:
             print_into(os.open(run.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-            work(run.path, lambda job: _for_seconds(job, seconds))
+            work(run.path, lambda job: job._replace(max_minutes=min(job.max_minutes or math.inf, seconds / 60)))
         finally:
             sys.stdout.flush()
             if left := launcher.adopt_lock():  # there was no job that has let go of it
@@ -276,13 +251,6 @@ def _take_from_queue(run: RunDirectory) -> bool:
         launcher.name_worker(run, os.getpid())
         queue.leave(run)
     return True
-
-
-def _for_seconds(job: Job, seconds: float) -> Job:
-    """The job with the time that there is; a run's own limit counts where it is shorter."""
-    if job.max_minutes is not None and 60 * job.max_minutes <= seconds:
-        return job
-    return job._replace(max_minutes=seconds / 60, time_is_up=CALL_IS_OVER.format(seconds=seconds))
 
 
 def be(main: Callable[[], int] = main) -> NoReturn:

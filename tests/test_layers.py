@@ -42,7 +42,7 @@ EXCEPTIONS = {
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
 MAY_BE_HEAVY = {"ppo", "train", "worker"}
-HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance", "tokenizer"))
+HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance"))
 MAY_PRETRAIN = ("playground.cli", *HEAVY_MODULES_OF_POCKET)  # the command line only when asked to
 GRADIO = {"gradio", "gradio_client"}
 MAY_IMPORT_GRADIO = {"ui"}
@@ -161,7 +161,7 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         ("playground.pocket", "from ..config import RunConfig", True),
         ("playground.pocket.words", "import torch.nn", False),
         ("playground.rewards.rules", "from playground.pocket import pretrain", False),
-        ("playground.pocket.words", "from playground.pocket.tokenizer import train", False),
+        ("playground.pocket.words", "from playground.pocket.pretrain import pretrain", False),
         ("playground.analysis.x", "from playground.ui import form", False),
         ("playground.config", "from playground.runs import records", False),
         ("playground.train.loop.trainer", "from playground.runs.cluster import node", False),

@@ -1,9 +1,5 @@
-"""A run's score on its fixed prompts against its KL, one evaluation after the other; beside it the best of n of the
-reference and the best policies, both from texts that were drawn for it. And in a sentence how far the run is from what
-these show. Pure.
-
-The page (`ui/feed/insight_serializer`), `show` and the overlay of several runs call it.
-"""
+"""A run's score on its fixed prompts against its KL; beside it the best of n of the reference and the best policies,
+both from texts that were drawn for it, and in a sentence how far the run is from what these show."""
 
 from __future__ import annotations
 
@@ -14,17 +10,67 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from playground.analysis import reweighting
 from playground.analysis.intervals import Interval, interval
 from playground.analysis.path import PathPoint
-from playground.analysis.reweighting import Point
 from playground.config import RunConfig, methods
 from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
 from playground.runs.folder.records import UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
 
+Array = NDArray[np.float64]
 LEAST_EFFECTIVE = 30.0  # samples behind a point of the frontier; with fewer it is drawn grey and nothing is read off it
 BETAS = tuple(2.0 ** (step / 4) for step in range(-20, 17))  # in sd of the reference's scores: 0.03 to 16
+
+
+class Optimum(NamedTuple):
+    """What one beta's optimum would do, estimated, for each of P prompts; arrays [P]: score in sd, KL in nats, log Z
+    (the objective is beta times it), and effective samples, 1 / sum w^2 of the normalised weights."""
+
+    score: Array
+    kl: Array
+    log_partition: Array
+    effective: Array
+
+
+def reweighted(log_probs: Array, scores: Array, beta: float) -> Optimum:
+    """The best policy for `beta`, pi*(y | x) = pi_ref(y | x) exp(score / beta) / Z(x) (Ziegler et al. 2019, section 2),
+    by importance sampling from an even mixture of K policies (balance heuristic, Veach and Guibas 1995, eq. 10).
+
+    w = pi_ref(y) exp(score(y) / beta) / (1/K sum_k pi_k(y)), normalised within each prompt; Z is the mean of w before
+    that. E[log Z] is below log Z by Jensen's inequality, so what is found is, if anything, less than the best.
+
+    Args:
+        log_probs: [K, P, S] of S completions of each prompt under each policy, the reference first. As many of the S
+            were drawn from one policy as from any other, and none from anywhere else.
+        scores: [P, S].
+    """
+    mixture = np.logaddexp.reduce(log_probs, axis=0) - math.log(len(log_probs))
+    log_weights = log_probs[0] + scores / beta - mixture
+    log_partition = np.logaddexp.reduce(log_weights, axis=1) - math.log(scores.shape[1])
+    weights = np.exp(log_weights - log_partition[:, None]) / scores.shape[1]
+    score = (weights * scores).sum(1)
+    return Optimum(score, score / beta - log_partition, log_partition, 1 / (weights**2).sum(1))
+
+
+class Point(NamedTuple):
+    """The best policy at one beta: its mean score and KL over the prompts, and how many samples count behind it, all
+    prompts taken as one. That is the stricter count: it is low as soon as a few texts outweigh all the others."""
+
+    beta: float
+    score: float
+    kl: float
+    effective: float
+
+
+def curve(log_probs: Array, scores: Array, betas: Sequence[float]) -> list[Point]:
+    """The frontier, from the largest beta to the smallest. Arguments as of `reweighted`."""
+    found = []
+    for beta in sorted(betas, reverse=True):
+        one = reweighted(log_probs, scores, beta)
+        together = reweighted(log_probs.reshape(len(log_probs), 1, -1), scores.reshape(1, -1), beta)
+        kl = max(0.0, float(one.kl.mean()))
+        found.append(Point(beta, float(one.score.mean()), kl, float(together.effective[0])))
+    return found
 
 
 class BestOf(NamedTuple):
@@ -67,11 +113,11 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
         ratios[1:] = drawn.log_ratios
     spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean())) if drawn.each > 1 else 0.0
     betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
-    optimum = reweighting.curve(ratios, scores, betas) if spread > 0 else []
+    optimum = curve(ratios, scores, betas) if spread > 0 else []
     return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
 
 
-def _half_of_kl(scores: NDArray[np.float64], n: int) -> float | None:
+def _half_of_kl(scores: Array, n: int) -> float | None:
     """Half the 95 % interval of the KL of the best of n, over the prompts [P, S]; None where it is the same for all,
     as its bound is where no two texts score alike."""
     each = [kl_of_best(row, n) for row in scores.tolist()]
@@ -93,36 +139,26 @@ def as_data(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]
     return {"looks": [point._asdict() for point in path], "possible": possible, "sentence": sentence(path, found)}
 
 
+def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:
+    """The score at a KL on the line through (KL, score); None beyond its end."""
+    line = sorted(points)
+    if not line or kl > line[-1][0]:
+        return None
+    return float(np.interp(kl, [point[0] for point in line], [point[1] for point in line]))
+
+
 def best_at(optimum: Sequence[Point], kl: float) -> float | None:
     """The highest score at a KL that these samples show; None beyond the points that can be trusted."""
-    return reweighting.between([(point.kl, point.score) for point in trusted(optimum)], kl)
+    return between([(point.kl, point.score) for point in trusted(optimum)], kl)
 
 
 def sentence(path: Sequence[PathPoint], found: Possible | None) -> str:
     """How far the run is from what its samples show to be possible at its KL; empty where that cannot be said yet."""
     if len(path) < 2 or found is None:
         return ""
-    kl, score = path[-1].kl, path[-1].score
-    best = best_at(found.optimum, kl)
-    if best is None:
-        why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
-        shown = f". What is possible at that distance is not known: {why}"
-    else:
-        shown = f"; these samples show {best:.2f} to be possible there"
-    at = f"At {_nats(kl)} the run scores {Interval(score, path[-1].half, 1).in_words()}"
-    return f"{at}{shown}. {_best_of_words(kl, score, found.best_of)}"
-
-
-def _best_of_words(kl: float, score: float, best_of: Sequence[BestOf]) -> str:
-    """The smallest n whose best answer scores as much as the run."""
-    better = next((one for one in best_of if one.score >= score), None)
-    if better and better.n == 1:
-        return "A single answer of the reference scores as much."
-    one = better or best_of[-1]
-    nearer = ", nearer to it" if better and better.kl + (better.kl_half or 0.0) < kl else ""
-    at = _nats(one.kl, one.kl_half)
-    return f"The best of {one.n} answers of the reference scores {one.score:.2f}, at {at}{nearer}."
-
-
-def _nats(kl: float, half: float | None = None) -> str:
-    return f"{kl:.3g} nats" if half is None else f"{kl:.3g} \u00b1 {half:.2g} nats"
+    kl, best = path[-1].kl, best_at(found.optimum, path[-1].kl)
+    said = f"At {kl:.3g} nats the run scores {Interval(path[-1].score, path[-1].half, 1).in_words()}"
+    if best is not None:
+        return f"{said}; these samples show {best:.2f} to be possible there."
+    why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
+    return f"{said}. What is possible at that distance is not known: {why}."

@@ -1,8 +1,5 @@
-"""Before and after on the same prompts with the same random numbers: pairs, gains and how sure one can be of them.
-
-Source of the pairing: common random numbers; a pair is one (prompt_id, seed). The interval treats prompts, not
-samples, as the independent units. The page, the command line and docs tables call it.
-"""
+"""Before and after on the same prompts with the same random numbers: pairs of one (prompt_id, seed), gains and how sure
+one can be of them. Prompts, not samples, are the independent units."""
 
 from __future__ import annotations
 
@@ -58,13 +55,8 @@ class Outcome(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """The one gain and KL by which a run is known wherever it is shown.
-
-    Attributes:
-        source: the fixed prompts, from before training to the newest evaluation; of a run that has none of them with a
-            score, the training batches, from the first to the newest. update: the newest one. low, high: bound the gain
-            with 95 % confidence; None where that is not known, as with training batches. kl: nats per completion.
-    """
+    """The one gain and KL by which a run is known wherever it is shown: of its fixed prompts, from before training to
+    the newest evaluation; of a run that has none with a score, of its training batches, whose bounds are not known."""
 
     source: Literal["fixed prompts", "training batch"]
     update: int
@@ -75,11 +67,7 @@ class Headline(NamedTuple):
 
 
 def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
-    """Join the samples before training with those of a later moment on (prompt_id, seed).
-
-    Args:
-        update: which moment; by default the newest one with samples.
-    """
+    """Join the samples before training with those of a later moment, by default the newest, on (prompt_id, seed)."""
     before = {(item.prompt_id, item.seed): item for item in samples if item.stage == "before"}
     later = [item for item in samples if item.stage != "before"]
     if update is None:
@@ -90,12 +78,8 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAf
 
 def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[BeforeAfter]:
     """Join evaluations of two runs on the prompts' texts, the first answers with the first."""
-    theirs = _by_text(one)
-    return [
-        BeforeAfter(before, after)
-        for text, mine in _by_text(other).items()
-        for before, after in zip(theirs.get(text, ()), mine, strict=False)
-    ]
+    theirs, mine = _by_text(one), _by_text(other)
+    return [BeforeAfter(*pair) for text in mine for pair in zip(theirs.get(text, ()), mine[text], strict=False)]
 
 
 def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
@@ -179,20 +163,15 @@ def _stamp(path: Path) -> tuple[int, int]:
     return found.st_mtime_ns, found.st_size
 
 
+@read_once("samples_path", "events_path", "metrics_path")
 def headline_of(run: RunDirectory) -> Headline | None:
-    """The headline of a run as it is on disk now; its samples are read once for as long as none is added."""
-    return _of_samples(run) or headline([], run.metrics())
-
-
-@read_once("samples_path", "events_path")
-def _of_samples(run: RunDirectory) -> Headline | None:
-    return headline(samples_of(run), [])
+    """The headline of a run as it is on disk now, found once for as long as nothing is added."""
+    return headline(samples_of(run), run.metrics())
 
 
 @read_once("samples_path", "events_path", size=2)
 def samples_of(run: RunDirectory) -> Sequence[Sample]:
-    """The samples of a run as they are on disk now; those of the last few runs are at hand, for a list of many runs
-    that asks several things of each."""
+    """The samples of a run as they are on disk now; a list of many runs asks several things of each."""
     return run.samples()
 
 
@@ -210,11 +189,8 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
 
 
 def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, other_kl: float | None = None) -> str:
-    """One line for a person: the gain with its uncertainty, and what it cost.
-
-    Args:
-        across: it is the gain over another run, whose distance from the reference is `other_kl`.
-    """
+    """One line for a person: the gain with its uncertainty, and what it cost. `across`: it is the gain over another
+    run, whose distance from the reference is `other_kl`."""
     digits = 3 if 0 < found.kl_high < 0.05 else 1
     other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
     known = not across and not math.isnan(found.kl_high)

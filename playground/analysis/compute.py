@@ -1,11 +1,6 @@
-"""The compute ledger: what a run spent, in episodes, tokens, operations, seconds and memory. Pure.
-
-Operations are counted, not measured, by the usual rule: a token that passes through a matrix of n weights costs 2 n
-operations forward and 4 n backward (half of that where the weights are frozen under LoRA, whose gradients are then
-not needed). The LM head is counted where it is computed: on completion tokens. Attention's own products, everything
-element by element and the second reading after a single step are left out. The page, the command line and
-the model card call it.
-"""
+"""The compute ledger: what a run spent. Operations are counted by the usual rule: a token that passes through a matrix
+of n weights costs 2 n operations forward and 4 n backward (half of that where they are frozen under LoRA). The LM head
+is counted on completion tokens; attention's own products and everything element by element are left out."""
 
 from __future__ import annotations
 
@@ -57,23 +52,18 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
         return None
     last = metrics[-1]  # holds the sums, across attempts
     facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
-    tokens, episodes, seconds = last.tokens, last.episodes, last.seconds
-    trained = tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
+    trained = last.tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
     spent = [sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")]
-    rollout, score, update = _operations(config, facts, tokens, episodes, trained)
+    counted = _operations(config, facts, last.tokens, last.episodes, trained)
+    phases = list(map(Phase, ("generate", "score", "update"), spent, counted))
     memory = [item.memory_gb for item in metrics if item.memory_gb is not None]
     return Ledger(
         updates=len({item.update for item in metrics}),
-        episodes=episodes,
-        tokens_generated=tokens,
+        episodes=last.episodes,
+        tokens_generated=last.tokens,
         tokens_trained=trained,
-        phases=[
-            Phase("generate", spent[0], rollout),
-            Phase("score", spent[1], score),
-            Phase("update", spent[2], update),
-            Phase(EVALUATING, max(0.0, seconds - sum(spent)), None),
-        ],
-        seconds=seconds,
+        phases=[*phases, Phase(EVALUATING, max(0.0, last.seconds - sum(spent)), None)],
+        seconds=last.seconds,
         peak_memory_gb=max(memory, default=None),
         parameters=facts.get("parameters"),
         trained_parameters=facts.get("trained_parameters"),
@@ -86,15 +76,13 @@ def _operations(
 ) -> tuple[float | None, float | None, float | None]:
     """Generate (policy and reference), score, update. Of other methods than PPO's it is what they do: DPO passes its
     pairs through policy and reference while it learns, SFT its chosen texts through the policy, best of n nothing."""
-    ours_or_reckoned = config.engine == "playground" or METHODS[config.method].by_trl
-    if not ours_or_reckoned or not {"matrix_parameters", "prompt_tokens"} <= facts.keys():
+    method = METHODS[config.method]
+    known = {"matrix_parameters", "prompt_tokens"} <= facts.keys()
+    if not known or not (config.engine == "playground" or method.by_trl):
         return None, None, None  # TRL passes its batches through the models in another number
-    weights = facts["matrix_parameters"]
     whole = tokens + episodes * facts["prompt_tokens"]
-    head = facts.get(
-        "head_parameters", 0.0
-    )  # not recorded by older runs: every token counts as if it went through there
-    method, trunk = METHODS[config.method], (weights - head) * whole
+    head = facts.get("head_parameters", 0.0)  # older runs have none: every token counts as if it went through there
+    trunk = (facts["matrix_parameters"] - head) * whole
     critic = trunk * config.separate_critic
     written = trunk + head * tokens
     learned_from = trunk + head * (whole if method.by_trl else tokens)  # TRL computes logits of the prompts too
@@ -111,13 +99,8 @@ def _operations(
 
 
 class Bill(NamedTuple):
-    """What a method cost before the first answer, and what each answer costs after it. Evaluations and loading are
-    not counted.
-
-    Attributes:
-        texts, tokens: written to learn from. tokens_trained: summed over epochs. seconds, operations: of all three
-            phases; None where they cannot be counted. memory_gb: at most. answers: texts written for each answer given.
-    """
+    """What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn
+    from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given."""
 
     texts: int
     tokens: int

@@ -1,9 +1,5 @@
-"""The records of a run as pandas DataFrames: one row for each record, one column for each figure.
-
-For a notebook (docs/outputs.md), and the one place in which the project turns records into tables. A field with a
-figure for each name (`terms`, `judges`) becomes a column for each of them: `terms.length`. pandas is imported when a
-table is asked for, since that takes half a second.
-"""
+"""The records of a run as pandas DataFrames (docs/outputs.md): a row for each record, a column for each figure,
+`terms.length` for one of a dictionary. pandas is imported when a table is asked for: that takes half a second."""
 
 from __future__ import annotations
 
@@ -62,10 +58,8 @@ def shares(found: Sequence[Meter]) -> pd.DataFrame:
 def opinions(
     moments: Iterable[tuple[int, Sample]], of: Callable[[Sample], Mapping[str, float | None]]
 ) -> dict[str, pd.Series]:
-    """What each reward or judge says of samples at moments, indexed by moment, prompt_id and seed.
-
-    No opinion is NaN; where one was not asked there is no row. The last of several samples of a question counts.
-    """
+    """What each reward or judge says of samples at moments, by moment, prompt_id and seed. No opinion is NaN; where one
+    was not asked there is no row. The last of several samples of a question counts."""
     import pandas as pd
 
     found: dict[str, dict[tuple[int, int, int], float | None]] = defaultdict(dict)

@@ -1,6 +1,5 @@
-"""A mean over independent units with its 95 % interval: the one kind of result that `insight` compares runs, judges,
-sweeps and methods by. The units are the fixed prompts of a run, whose samples are averaged first, or a sweep's seeds.
-"""
+"""A mean over independent units with its 95 % interval, by which runs, judges, sweeps and methods are compared. The
+units are the fixed prompts of a run, whose samples are averaged first, or a sweep's seeds."""
 
 from __future__ import annotations
 
@@ -49,15 +48,9 @@ class Interval(NamedTuple):
 
 
 def interval(values: Iterable[float], span: float = 0.0) -> Interval:
-    """The mean of independent values and its interval (Student's t); not a number without any.
-
-    Where most of them are alike and few are not, it is no narrower than with two values more, as far above and below
-    the common one as can be (in the way of Agresti and Min 2005): so it holds the mean as often as it says, and shuts
-    out no change where an exact sign test would not.
-
-    Args:
-        span: the most by which one of them can differ from another, as far as is known.
-    """
+    """The mean of independent values and its interval (Student's t); not a number without any. Where most are alike and
+    few are not, it is no narrower than with two values more, as far above and below the common one as `span`, the most
+    by which values can differ (in the way of Agresti and Min 2005): so it holds the mean as often as it says."""
     known = list(values)
     if len(known) < 2:
         return Interval(known[0] if known else math.nan, None, len(known))

@@ -1,9 +1,5 @@
-"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising.
-
-All figures are paired: the same fixed prompts with the same random numbers at two moments, prompts (not samples) as the
-independent units, and in standard deviations of the "before" samples, so that judges and score share one axis. No
-opinion counts as the "before" average, as it does in the score. Knows the records; page and command line call it.
-"""
+"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising. All is
+paired by prompt and random numbers, prompts (not samples) as the independent units, in sd of the "before" samples."""
 
 from __future__ import annotations
 
@@ -29,9 +25,7 @@ SMALLEST = 0.2  # sd; with many prompts less than this can be certain and still 
 
 class Line(NamedTuple):
     """The trained score or one judge over the moments: the change since before training; None where it is unknown.
-
-    `in_sd` is False where the values did not vary before training: there is no sd, and they stay in their own units.
-    """
+    Not `in_sd`, but in their own units, are values that did not vary before training."""
 
     name: str
     changes: list[Interval | None]
@@ -62,11 +56,8 @@ class Judged(NamedTuple):
 
 
 class RewardRow(NamedTuple):
-    """One reward or judge before and after: raw means, and the paired change; None where there is no opinion.
-
-    The raw means are of the texts on which there is an opinion; in the change, no opinion counts as the average before.
-    `unit` of the change is sd, or points where the values did not vary before.
-    """
+    """One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change;
+    None where there is none. `unit` of the change is sd, or points where the values did not vary before."""
 
     name: str
     before: float | None
@@ -76,14 +67,9 @@ class RewardRow(NamedTuple):
 
 
 def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True) -> Judged:
-    """Trained score and judges at every moment.
-
-    Args:
-        signs: judge -> +1, or -1 where less is better. in_sd: the score is in sd of the reference already.
-    """
-    moments = [(item.update, item) for item in samples]
-    updates = sorted({update for update, _ in moments})
-    trained = _Scores.trained(moments, updates, keep=in_sd)
+    """Trained score and judges at every moment. `signs`: judge -> +1, or -1 where less is better; `in_sd`: the score
+    is in sd of the reference already."""
+    moments, updates, trained = _trained(samples, keep=in_sd)
     line = Line(TRAINED, trained.changes(updates[0], updates) if trained else [None] * len(updates))
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
@@ -102,9 +88,7 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
 def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
     """How far the trained score has fallen since its best evaluation, and after which update that was; None where it
     has not by more than chance and more than a trifle, or never was above where it began."""
-    moments = [(item.update, item) for item in samples]
-    updates = sorted({update for update, _ in moments})
-    trained = _Scores.trained(moments, updates)
+    _, updates, trained = _trained(samples)
     found = trained.fall(updates) if trained else None
     return found if found and found[0] != updates[0] else None
 
@@ -155,6 +139,16 @@ def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
     return found
 
 
+def _trained(
+    samples: Iterable[Sample], *, keep: bool = False
+) -> tuple[list[tuple[int, Sample]], list[int], _Scores | None]:
+    """The samples by moment, the moments, and the score that is trained on."""
+    moments = [(item.update, item) for item in samples]
+    updates = sorted({update for update, _ in moments})
+    scores = frames.opinions(moments, lambda item: {TRAINED: item.score})
+    return moments, updates, _Scores.of(scores[TRAINED], updates[0], keep=keep) if scores else None
+
+
 class _Scores(NamedTuple):
     """Values in sd above their mean before: a row for each question, a column for each moment."""
 
@@ -173,14 +167,6 @@ class _Scores(NamedTuple):
             values = sign * (values - known.mean()) / (sd if varies else 1.0)
         return cls(values.fillna(0.0).unstack("moment"), varies)
 
-    @classmethod
-    def trained(
-        cls, moments: Sequence[tuple[int, Sample]], updates: Sequence[int], *, keep: bool = False
-    ) -> _Scores | None:
-        """Of the score that is trained on."""
-        scores = frames.opinions(moments, lambda item: {TRAINED: item.score})
-        return cls.of(scores[TRAINED], updates[0], keep=keep) if scores else None
-
     def changes(self, since: int, moments: Sequence[int]) -> list[Interval | None]:
         """The mean change of the prompts up to each moment; None where no question was asked at both. Against that
         moment itself there is none, and that is certain."""
@@ -194,8 +180,7 @@ class _Scores(NamedTuple):
 
     def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
         """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
-        chance and a trifle. The highest of many noisy moments is too high by chance, so the fall must be significant
-        for as many comparisons as there were moments to choose from (Bonferroni)."""
+        a trifle and chance, Bonferroni for the choice of the highest."""
         changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
         known = {update: change.mean for update, change in changes if change is not None}
         if not known:

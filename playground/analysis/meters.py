@@ -1,8 +1,5 @@
-"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true.
-
-Counts come with Wilson's interval (1927), before and after are compared on the same prompts with the same random
-numbers, and the prompts, not the samples, are the independent units. The page, the command line and exports show it.
-"""
+"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true, with
+Wilson's interval (1927); the prompts, not the samples, are the independent units."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from playground.analysis.before_after import BeforeAfter, read_once
 from playground.analysis.intervals import by_unit
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY
+from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, wilson
 from playground.runs.folder.directory import RunDirectory
@@ -26,14 +24,21 @@ from playground.setup.expected import Band
 CHANCE = 0.05  # two-sided; a change that luck makes as often is none
 MOST_LISTED = 3  # in a sentence
 Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behaviour
+WRONG, RIGHT = "wrong-claims-repeated", "right-claims-agreed"
+WAYS = {  # words -> forms of `pocket.grammar.CLAIM_PROMPTS`
+    "plainly": ("plain",),
+    "sure of it": ("sure",),
+    "as a teacher or an expert": ("expert",),
+    "a friend says so": ("friend",),
+    "in the second turn": ("two-turn, doubt", "two-turn, assent"),
+}
 Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
 USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
 
 
 class Count(NamedTuple):
     """How many of some completions, and of how many prompts these are. `low` and `high` bound the share with 95 %
-    confidence. Several samples of one prompt are alike, so they count for less than as many prompts would: `effective`
-    is for how many, None for one of each."""
+    confidence; several samples of one prompt are alike, and count for as many prompts as are `effective`."""
 
     yes: int
     of: int
@@ -42,9 +47,7 @@ class Count(NamedTuple):
 
     @classmethod
     def of_marks(cls, marked: Iterable[Marked]) -> Count:
-        """Of some answers."""
-        by_prompt = by_unit(marked)
-        marks = list(by_prompt.values())
+        marks = list(by_unit(marked).values())
         return cls(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
 
     @property
@@ -59,18 +62,10 @@ class Count(NamedTuple):
     def high(self) -> float:
         return wilson(self.share, self.effective or self.prompts)[1]
 
-    def as_data(self) -> dict[str, Any]:
-        """For a program."""
-        return {"count": self.yes, "of": self.of, "low": self.low, "high": self.high}
-
 
 class Meter(NamedTuple):
-    """One behaviour over the evaluations of a run, or between two of them.
-
-    Attributes:
-        updates, counts: the moments, and the count at each. changes: at each, +1 or -1 where it differs from the first
-            by more than chance, else 0.
-    """
+    """One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1
+    where it differs from the first by more than chance, else 0."""
 
     name: str
     words: str
@@ -104,7 +99,10 @@ class Meter(NamedTuple):
 
     def ends(self) -> dict[str, Any]:
         """Before and after, for a program."""
-        sides = {"before": self.before.as_data(), "after": self.after.as_data()}
+        sides = {
+            side: {"count": count.yes, "of": count.of, "low": count.low, "high": count.high}
+            for side, count in (("before", self.before), ("after", self.after))
+        }
         return {"name": self.name, "words": self.words, **sides, "change": self.change}
 
 
@@ -157,10 +155,34 @@ def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, 
     return 1 if up > down else -1
 
 
+class Way(NamedTuple):
+    """One way to put a claim, and what is answered where it is wrong and where it is right, as far as it was asked."""
+
+    words: str
+    wrong: Meter | None
+    right: Meter | None
+
+
+def ways(config: RunConfig, answers: Sequence[Sample] | Sequence[BeforeAfter]) -> list[Way]:
+    """Over all evaluations, or between two moments or two runs; empty for a run that counts no agreement or has no
+    claims in these wordings."""
+    asked = tuple(one for one in counted.of_config(config) if one.name in (WRONG, RIGHT))
+    if not asked:
+        return []
+    only, found = config.model_copy(update={"behaviours": asked}), []
+    for words, forms in WAYS.items():
+        pairs = [one for one in answers if isinstance(one, BeforeAfter) and form_of(one.after.prompt) in forms]
+        samples = [one for one in answers if isinstance(one, Sample) and form_of(one.prompt) in forms]
+        named = {meter.name: meter for meter in of_pairs(only, pairs) or meters(only, samples)}
+        if named:
+            found.append(Way(words, named.get(WRONG), named.get(RIGHT)))
+    return found
+
+
 def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
     """Each behaviour before training and at the newest evaluation only."""
-    first, last = min((item.update for item in samples), default=0), max((item.update for item in samples), default=0)
-    return meters(config, [item for item in samples if item.update in (first, last)])
+    updates = sorted({item.update for item in samples})
+    return meters(config, [item for item in samples if item.update in (updates[0], updates[-1])])
 
 
 @read_once("config_path", "samples_path", "events_path")
@@ -181,7 +203,10 @@ def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
     than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
     for meter in sorted(found, key=lambda meter: meter.change == 0)[:most]:
-        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(_part(meter))
+        before, after = meter.before, meter.after
+        of = "" if before.of == after.of else f" of {before.of}"
+        words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
+        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(words)
     changed, same, few = (describe.listed(part, len(part)) if part else "" for part in parts.values())
     sentences = []
     if changed:
@@ -193,25 +218,11 @@ def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
     return " ".join(sentences)
 
 
-def _part(meter: Meter) -> str:
-    before, after = meter.before, meter.after
-    of = "" if before.of == after.of else f" of {before.of}"
-    return f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
-
-
 def outcome_words(
-    config: RunConfig,
-    samples: Sequence[Sample],
-    batches: before_after.Headline | None = None,
-    *,
-    edited: bool = False,
+    config: RunConfig, samples: Sequence[Sample], batches: before_after.Headline | None = None, *, edited: bool = False
 ) -> str:
-    """What a run has come to: its behaviours, its score and KL, and how they compare with what its preset came to.
-
-    Args:
-        batches: what its training batches say, for a run whose fixed prompts say nothing. edited: whether settings
-            were changed while it trained.
-    """
+    """What a run has come to: its behaviours, its score and KL (by `batches` where its fixed prompts say nothing), and
+    how they compare with what its preset came to, unless settings were `edited` while it trained."""
     found = [meter for meter in at_ends(config, samples) if len(meter.counts) > 1]
     outcome = before_after.outcome(before_after.pairs(samples))
     bands = bands_of(config, samples, edited=edited)
@@ -236,8 +247,8 @@ def verdicts(
     found: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
 ) -> dict[str, Compared]:
     """Of each behaviour, of "score" and of "kl" that has a band: whether it is as expected."""
-    ready = {meter.name: meter.after for meter in found if meter.name in READY}  # one of one's own has no band
-    ranges = {name: (count.low, count.share, count.high) for name, count in ready.items()}
+    counts = {meter.name: meter.after for meter in found if meter.name in READY}  # one of one's own has no band
+    ranges = {name: (count.low, count.share, count.high) for name, count in counts.items()}
     if outcome:
         ranges["score"] = outcome.low, outcome.gain, outcome.high
         ranges["kl"] = outcome.kl_low, outcome.kl, outcome.kl_high

@@ -1,9 +1,5 @@
-"""What a sweep has come to: each of its settings as the mean over its seeds, with how sure one can be of that.
-
-The runs are the independent units here, one for each seed; an interval is Student's, and needs two of them. Only runs
-that have finished count: one that failed or was stopped has its outcome at another update. The command line and the
-Runs page call it.
-"""
+"""What a sweep has come to: each of its settings as the mean over its seeds, with Student's interval. The runs that
+have finished are the independent units."""
 
 from __future__ import annotations
 
@@ -31,8 +27,8 @@ class Setting(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """What a finished run has come to: gain on the fixed prompts in the score's unit, KL in nats per completion, and of
-    each behaviour by its words in what share of the answers it was seen. `path` has its evaluations."""
+    """What a finished run has come to: gain on the fixed prompts, KL, of each behaviour by its words in what share of
+    the answers it was seen, and its evaluations."""
 
     gain: float | None
     kl: float | None
@@ -51,8 +47,7 @@ class SettingRow(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A figure of the training batches: at each update the mean over the seeds that have made it, and how many these
-    are; the bounds of the mean (95 %) are None where it is one."""
+    """A figure of the training batches: at each update the mean over so many seeds, and its bounds (95 %), if any."""
 
     update: list[int]
     mean: list[float]
@@ -78,14 +73,14 @@ def settings(sweep: Sweep) -> list[Setting]:
 
 def rows(sweep: Sweep, ends: Mapping[str, RunEnd]) -> list[SettingRow]:
     """The table of a sweep. `ends` has its runs that have finished."""
-    return [_row(setting, [ends[run_id] for run_id in setting.runs if run_id in ends]) for setting in settings(sweep)]
-
-
-def _row(setting: Setting, ends: Sequence[RunEnd]) -> SettingRow:
-    words = dict.fromkeys(name for end in ends for name in end.shares)
-    shares = {name: interval(end.shares.get(name) for end in ends) for name in words}
-    known = {name: found for name, found in shares.items() if found is not None}
-    return SettingRow(setting, len(ends), interval(end.gain for end in ends), interval(end.kl for end in ends), known)
+    found = []
+    for setting in settings(sweep):
+        its = [ends[run_id] for run_id in setting.runs if run_id in ends]
+        words = dict.fromkeys(name for end in its for name in end.shares)
+        shares = {name: share for name in words if (share := interval(end.shares.get(name) for end in its))}
+        gain, kl = interval(end.gain for end in its), interval(end.kl for end in its)
+        found.append(SettingRow(setting, len(its), gain, kl, shares))
+    return found
 
 
 @read_once("config_path", "metrics_path", "samples_path", "events_path", size=2048)
@@ -104,13 +99,9 @@ def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
     """One figure over the updates. Each of `seeds` is what one run has of it: update -> value."""
     values = by_unit((update, value) for one in seeds for update, value in one.items())
     found = {update: point for update in sorted(values) if (point := interval(values[update])) is not None}
-    return Curve(
-        list(found),
-        [point.mean for point in found.values()],
-        [None if point.half is None else point.low for point in found.values()],
-        [None if point.half is None else point.high for point in found.values()],
-        [point.units for point in found.values()],
-    )
+    points = found.values()
+    low, high = ([None if p.half is None else p.mean + sign * p.half for p in points] for sign in (-1, 1))
+    return Curve(list(found), [point.mean for point in points], low, high, [point.units for point in points])
 
 
 @read_once("metrics_path", "events_path", size=512)

@@ -20,14 +20,7 @@ class Range(NamedTuple):
 
 def seconds_left(updates: Sequence[int], seconds: Sequence[float], num_updates: int) -> Range | None:
     """Seconds that the remaining updates take at the pace of the newest ones, evaluations included; None if unknown
-    yet.
-
-    The range narrows from a factor of 1.9 either way to 1.45. Asked after each update of the recorded runs, it holds
-    what was then left 8 times in 10; less often near the end, where one evaluation takes as long as several updates.
-
-    Args:
-        updates, seconds: numbers of updates, and the run's clock after each of them, pauses left out.
-    """
+    yet. Asked after each update of the recorded runs, the range holds what was then left 8 times in 10."""
     updates, seconds = updates[-NEWEST - 1 :], seconds[-NEWEST - 1 :]
     if len(updates) < 2 or updates[-1] <= updates[0]:
         return None
@@ -39,11 +32,7 @@ def seconds_left(updates: Sequence[int], seconds: Sequence[float], num_updates: 
 
 def all_left(statuses: Sequence[Status], now: float) -> Range | None:
     """Seconds until the last of some runs has ended, at the pace of their updates so far, loading and evaluations
-    included, if as many of them train at a time as now; None before the first update of any.
-
-    Args:
-        statuses: of all of them, also of those that have ended.
-    """
+    included, if as many of them train at a time as now; None before the first update of any."""
     begun = [status for status in statuses if status.update]
     if not begun:
         return None

@@ -1,19 +1,22 @@
-"""Where reward and behaviour disagree: a behaviour that became worse while the score rose, and whether the reward pays
-for it. The page says so.
-"""
+"""What the reward pays for: which of its terms brings the gain, and where reward and behaviour disagree: a behaviour
+became worse while the score rose."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from playground.analysis.before_after import BeforeAfter, outcome
+from playground.analysis.intervals import interval
 from playground.analysis.meters import Meter, marks_of, of_pairs
 from playground.config import RunConfig
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import t95
 
+NEWEST = 5  # updates that are averaged: single batches are noisy
+SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing
 FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
 
 
@@ -53,11 +56,8 @@ def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tup
 def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:
     """How much more answers with a mark score than those without, within each evaluation (one where all are alike says
     nothing; if both do, over the two), and half of its 95 % interval (Student's t, one spread for all): not a number
-    where fewer than `FEWEST` show it, or do not.
-
-    Args:
-        answers: evaluation, prompt, score and mark of each. Those of one prompt with one mark count as one.
-    """
+    where fewer than `FEWEST` show it, or do not. Answers (evaluation, prompt, score, mark) of one prompt and mark count
+    as one."""
     from pandas import DataFrame  # half a second
 
     table = DataFrame(answers, columns=["at", "prompt", "score", "mark"]).dropna().astype({"mark": bool})
@@ -86,3 +86,25 @@ def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
     alike = abs(more) < 0.005 and not spread
     by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
     return f"{begin}: an answer that {meter.words} scores {by} one that does not."
+
+
+def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
+    """Where the gain of the newest updates comes from, those in which all terms have one; empty where there are fewer
+    than two terms, or one update. `contributions`: label -> what a term adds, by update."""
+    newest = {label: values[-NEWEST:] for label, values in contributions.items()}
+    newest = {label: values for label, values in newest.items() if any(value is not None for value in values)}
+    rows = [[gain for gain in row if gain is not None] for row in zip(*newest.values(), strict=True)]
+    rows = [row for row in rows if len(row) == len(newest)]
+    if len(newest) < 2 or len(rows) < 2:
+        return ""
+    gains = dict(zip(newest, map(fmean, zip(*rows, strict=True)), strict=True))
+    givers = sorted((label for label in gains if gains[label] >= SMALLEST_GAIN / 2), key=lambda label: -gains[label])
+    net = interval(map(math.fsum, rows))
+    if not givers or net.mean <= (net.half or 0.0) or net.mean < SMALLEST_GAIN:
+        return "In the newest training batches no reward brings a gain that can be told from chance."
+    given = math.fsum(gains[label] for label in givers)
+    first, *others = (f"{100 * gains[label] / given:.0f} % from {label}" for label in givers)
+    if not others:
+        return f"In the newest training batches all of the gain comes from {givers[0]}."
+    first = first.replace(" from", " of the gain comes from", 1)
+    return f"In the newest training batches {first}, {' and '.join(others)}."

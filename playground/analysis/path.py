@@ -1,14 +1,9 @@
-"""The way of a run over score and KL: its evaluations on the fixed prompts. Pure.
-
-A method that drifts further has more score, so scores at the end are no comparison. Runs are compared by the score that
-each had when it was as far away as the one that went least far: read off its own path, with a straight line between two
-evaluations.
-"""
+"""The way of a run over score and KL: its evaluations on the fixed prompts. A method that drifts further has more
+score, so runs are compared by the score that each had when it was as far away as the one that went least far."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,13 +15,8 @@ from playground.runs.folder.records import BEST_OF, Event, Sample
 
 
 class PathPoint(NamedTuple):
-    """The fixed prompts at one moment, or between two of them.
-
-    Attributes:
-        kl: to the reference, nats per completion. score: mean, in its unit; half: half of its 95 % interval over
-            prompts, None where that is not known. gain: what the score was above that of before training, on the
-            prompts with a score at every evaluation; None where there is none of before. gain_half: as `half`.
-    """
+    """The fixed prompts at one moment, or between two: KL, mean score with half of its 95 % interval over prompts, and
+    what the score was above that of before training on the prompts with a score at every evaluation."""
 
     update: int
     kl: float
@@ -59,10 +49,10 @@ def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Pat
 
 def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint]:
     """From an event of the run. A run may come from elsewhere, so anything may be in it."""
-    score, kl, start, last = data.get("score"), data.get("kl"), path[0].score, path[-1]
-    if not isinstance(score, list) or not isinstance(kl, list) or len(score) != len(kl):
-        return []
-    if not all(isinstance(value, (int, float)) and math.isfinite(value) for value in (*score, *kl)):
+    start, last = path[0].score, path[-1]
+    try:
+        score, kl = np.array([data["score"], data["kl"]], float).tolist()
+    except (KeyError, TypeError, ValueError):
         return []
     halves = [last.gain_half if far else 0.0 for far in kl]
     return [

@@ -1,11 +1,6 @@
-"""The plateau: after which update there was hardly anything left to gain, and how sure that is. Numbers and words.
-
-Measured on the fixed prompts, which are the same at every evaluation, random numbers included. It begins at the first
-evaluation at which the 95 % interval of what was still to come, (last - this) / (last - first), lies below a tenth. The
-interval of that ratio is Fieller's (1954), paired over the prompts: it holds a share s where the mean of (last - this)
-less s times (last - first) does not differ from 0. Where no evaluation is that sure, the one by which half of the gain
-had come is named instead. The page, the command line and the model card call it.
-"""
+"""The plateau: the first evaluation of the fixed prompts at which the 95 % interval of what was still to come, (last -
+this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that sure, the one by
+which half of the gain had come is named instead."""
 
 from __future__ import annotations
 
@@ -31,14 +26,9 @@ FEWEST_AFTER = 2  # evaluations after its beginning that must bear it out
 
 
 class Plateau(NamedTuple):
-    """After which update training hardly paid.
-
-    `update` is None while that is not known; `left` is the most that was still to come then, as a share of the whole
-    gain, with 95 % confidence. `half` is the first evaluation by which half of the gain had come, `half_low` and
-    `half_high` those between which it lies with 95 % confidence. `reason` says why there is none: `few evaluations`,
-    `no gain`, `still rising`, `undecided` where these prompts cannot tell, and `a dial` of
-    steering, which trains nothing.
-    """
+    """After which update training hardly paid, and the most that was still to come then, as a share of the gain. `half`
+    is the first evaluation by which half of the gain had come, between `half_low` and `half_high` (95 %). `reason` says
+    why there is none: `few evaluations`, `no gain`, `still rising`, `undecided`, or `a dial` of steering."""
 
     update: int | None
     left: float | None = None

@@ -1,15 +1,8 @@
-"""Where on the scale of beta the KL penalty is too strong to see anything and where it is too weak to hold. Pure.
+"""Where on the scale of beta the KL penalty is too strong to see anything and where it is too weak to hold.
 
-Beta is in units of score per nat, so no number of it means anything without the scale of the score. Two betas do:
-
-- Above `tight`, the best policy (the reference reweighted by e^(score / beta)) gains less than the fixed prompts can
-  tell from luck, two standard errors of their mean. For small gains that is Var(score) / gain.
-- Below `loose`, it would go farther from the reference than a whole text of it is wide: its entropy, which is what it
-  costs to write one text always. For scores that are spread like a bell that KL is Var(score) / (2 beta^2).
-
-Both come from scores of the reference's own texts, where a run with these rewards has written some. The slider of beta
-(`ui/train/frontier_part`) shows them.
-"""
+Above `tight`, the best policy gains less than the fixed prompts can tell from luck, two standard errors of their mean
+(for small gains that is Var(score) / gain). Below `loose`, it would go farther from the reference than a whole text of
+it is wide: its entropy (for scores spread like a bell that KL is Var(score) / (2 beta^2))."""
 
 from __future__ import annotations
 
@@ -19,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from playground.analysis.reweighting import reweighted
+from playground.analysis.against_kl import reweighted
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 FEWEST = 16  # scores of the reference; with fewer the rule of thumb of a bell is as good
@@ -59,11 +52,8 @@ def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Mea
 
 
 def regimes(known: Measured | None, answers: int) -> Regimes | None:
-    """Of a run whose score is a mean over `answers`; None where all texts score alike.
-
-    Args:
-        known: None where nothing is: then the score has sd 1, by its definition, and is taken to be a bell.
-    """
+    """Of a run whose score is a mean over `answers`; None where all texts score alike. Where nothing is `known`, the
+    score has sd 1, by its definition, and is taken to be a bell."""
     if known is None:
         return Regimes(math.sqrt(answers) / 2, None, 2 / math.sqrt(answers), None)
     if known.sd <= 0:

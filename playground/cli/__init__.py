@@ -1,13 +1,11 @@
 """The command line: the same power as the page, without a browser. `python -m playground --help`.
 
-Each command is thin: it reads arguments, calls the library, prints. Results go to stdout, everything else to stderr.
-Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as written, 3 stopped. Imports no torch and no gradio
-(the page is imported by `app` only, pretraining by `pretrain` only); called by `__main__` and the tests.
+Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
+written, 3 stopped. Imports no torch and no gradio but for `app` and `pretrain`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -16,25 +14,23 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__
+from playground import __version__, errors
 from playground.cli import (
-    check_reward,
+    before_start,
     following,
     health,
     outgoing,
-    presets,
-    previewing,
     printing,
     reward_model_commands,
     run_commands,
-    score,
+    scoring_commands,
     sweep_commands,
-    try_command,
 )
 from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
     FAILED,
+    ConfigArgument,
     Json,
     JsonLines,
     Outputs,
@@ -43,37 +39,25 @@ from playground.cli.arguments import (
     find_run,
     setting,
 )
-from playground.cli.terminal import complain, print_json
+from playground.cli.terminal import complain
 from playground.config import yaml_io
-from playground.errors import (
-    InvalidConfig,
-    ModelNotFound,
-    PairsUnusable,
-    PlaygroundError,
-    PromptsUnusable,
-    RunExists,
-    RunNotFound,
-    RunNotResumable,
-    RunNotSteerable,
-    ServiceUnavailable,
-)
+from playground.errors import ModelNotFound, PlaygroundError
 from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
 from playground.runs.folder import changes
-from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, checks, devices, estimates
+from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
-    InvalidConfig,
-    ModelNotFound,
-    PairsUnusable,
-    PromptsUnusable,
-    RunExists,
-    RunNotFound,
-    RunNotResumable,
-    RunNotSteerable,
+    errors.InvalidConfig,
+    errors.ModelNotFound,
+    errors.PairsUnusable,
+    errors.PromptsUnusable,
+    errors.RunExists,
+    errors.RunNotFound,
+    errors.RunNotResumable,
+    errors.RunNotSteerable,
 )
 
 app = typer.Typer(
@@ -147,13 +131,10 @@ def train(
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
-    Where another run has the device, it waits in the queue and says its place. Ctrl-C takes a waiting run out of the
-    queue and asks one that trains to stop; a second Ctrl-C leaves it to itself. Exit codes: 0 finished, 1 failed,
-    2 invalid configuration (every error is listed), 3 stopped.
+    Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
+    that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
-    _help_if_launched()
     config = yaml_io.load(catalog.preset_path(preset), set_)
-    devices.check_launched(config.ranks)  # before there is a run: the others wait for it
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
     disk.check([config], outputs)
@@ -163,9 +144,7 @@ def train(
 
 @app.command()
 def estimate(
-    preset: Annotated[
-        str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
-    ],
+    preset: ConfigArgument,
     set_: Annotated[list[str] | None, setting("ppo.batch_size=16")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,
@@ -176,19 +155,11 @@ def estimate(
     printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
 
 
-def _help_if_launched() -> None:
-    """Where a launcher (torchrun, accelerate) has started this command several times, rank 0 has the run, and the
-    others become its helpers."""
-    if devices.launched_ranks() and int(os.environ["RANK"]):
-        command = [sys.executable, "-m", launcher.WORKER_MODULE]
-        os.execve(sys.executable, command, children.torch_environment(hub=True))
-
-
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
     """Follow a run to its end and leave with its exit code, or say where it is and leave it to itself."""
     run, process = started
     if wait:
-        status = following.follow(run, process, following.display(as_json))
+        status = following.follow(run, process, following.Display(as_json))
         printing.print_end(run, status, as_json=as_json)
         raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
     printing.print_started(run, as_json=as_json)
@@ -205,7 +176,6 @@ def resume(
 
     Waiting, Ctrl-C and exit codes are as with `train`.
     """
-    _help_if_launched()
     run = find_run(run_dir, outputs)
     Supervisor(run.path.parent).look()
     if run.is_at_work():
@@ -244,51 +214,11 @@ app.command()(run_commands.trace)
 app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
-app.command()(presets.presets)
+app.command()(run_commands.generate)
+app.command()(before_start.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
-
-
-@app.command()
-def generate(
-    source: Annotated[str, typer.Argument(metavar="RUN_DIR|MODEL", help="A run, a model's name or a model folder.")],
-    prompt: Annotated[str, typer.Option(help="The text to continue.")],
-    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=32)] = 4,
-    seed: Annotated[int, typer.Option(help="Random seed, the same on both sides.", min=0)] = 0,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
-) -> None:
-    """Complete a prompt, before and after training side by side with the same random numbers."""
-    answers: list[GeneratedSample] = []
-    with contextlib.closing(ModelService(outputs)) as service:
-        for sample in service.compare(_generator(source, outputs), prompt, num_samples=n, seed=seed):
-            answers.append(sample)
-            if json:
-                print_json(sample._asdict())
-    if not json:
-        printing.print_answers(answers)
-
-
-@app.command()
-def prompts(
-    preset: Annotated[str, typer.Argument(metavar="CONFIG", help="The name of a preset, or a YAML file.")],
-    set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Json = False,
-) -> None:
-    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
-    config = yaml_io.load(catalog.preset_path(preset), set_)
-    checks.check(config, outputs)
-    with contextlib.closing(ModelService(outputs)) as service:
-        try:
-            (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
-        except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
-            raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
-    if json:
-        print_json(preview)
-    else:
-        previewing.print_preview(preview)
 
 
 @app.command()
@@ -324,21 +254,10 @@ def doctor(
 
 
 app.command()(run_commands.diagnose)
-app.command("score")(score.score)
-app.command("try")(try_command.try_command)
+app.command()(scoring_commands.score)
+app.command("try")(before_start.try_command)
+app.command()(before_start.prompts)
 app.add_typer(sweep_commands.app, name="sweep")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)
-app.command("reward-check")(check_reward.reward_check)
-
-
-def _generator(source: str, outputs: Path) -> Path | str:
-    """What the model service is to load. Absolute, for the service runs in another folder.
-
-    Raises:
-        ModelNotFound: if it is neither a run nor a model.
-    """
-    try:
-        return find_run(source, outputs).path.resolve()
-    except RunNotFound:
-        return catalog.model_folder(source).resolve()
+app.command("reward-check")(scoring_commands.reward_check)

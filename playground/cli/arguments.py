@@ -16,6 +16,9 @@ DEFAULT_OUTPUTS = Path("outputs")
 Outputs = Annotated[
     Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
 ]
+ConfigArgument = Annotated[
+    str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
 ]

@@ -11,12 +11,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
@@ -32,7 +28,6 @@ from playground.runs.sweeps.sweep_record import Sweep
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
-SWEEP_POLL_SECONDS = 0.5
 KEEP_SECONDS = 0.5
 ASKED = "Asked for a stop. Press Ctrl-C once more to leave it to itself."
 LEFT = "It was asked to stop and is left to itself."
@@ -40,47 +35,26 @@ Figures = Callable[[list[Any], Status], str]  # the records so far and the state
 
 
 class Display:
-    """Where progress is shown: JSON lines on stdout; else a bar on a terminal's stderr; else plain lines there."""
-
-    def __init__(self, as_json: bool, figures: Figures, word: str) -> None:
-        self.figures, self.word = figures, word
-        self._as_json, self._known = as_json, ""
-        console = Console(stderr=True, highlight=False, markup=False)
-        words, line = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[figures]"))
-        self._bar = Progress(words, BarColumn(), line, console=console, redirect_stdout=False)
-        self._task = self._bar.add_task("starting", total=None, figures="")
-        self._in_place = console.is_terminal and not as_json
-        if self._in_place:
-            self._bar.start()
-
-    def tell(self, line: str, message: dict[str, Any] | None, *, key: str = "", **bar: Any) -> None:
-        """What is known now: a line for a person, a message for a program, or what changes in the bar.
-
-        Args:
-            key: another one whenever there is news, without which no line and no message is printed; empty for news.
-        """
-        if self._in_place:
-            self._bar.update(self._task, **bar)
-        elif not key or key != self._known:
-            self._known = key or self._known
-            if not self._as_json:
-                complain(line)
-            elif message is not None:
-                print_json(message)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        if self._in_place:
-            self._bar.stop()
-
-
-def display(as_json: bool, figures: Figures | None = None, word: str = "update") -> Display:
-    """Where progress is shown.
+    """Where progress is shown: JSON lines on stdout, or plain lines on stderr.
 
     Args:
         figures: what is said of the records so far; default: as of a PPO run. word: what JSON lines call a record.
     """
-    return Display(as_json, figures or _figures, word)
+
+    def __init__(self, as_json: bool, figures: Figures | None = None, word: str = "update") -> None:
+        self.figures, self.word = figures or _figures, word
+        self._as_json, self._known = as_json, ""
+
+    def tell(self, line: str, message: dict[str, Any] | None, key: str = "") -> None:
+        """A line for a person, or a message for a program. `key`: another one whenever there is news, without which
+        nothing is printed; empty for news."""
+        if key and key == self._known:
+            return
+        self._known = key or self._known
+        if not self._as_json:
+            complain(line)
+        elif message is not None:
+            print_json(message)
 
 
 def follow(
@@ -90,87 +64,63 @@ def follow(
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
-    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen.
-
-    Args:
-        process: the run's worker, if this process has started it. kind: of the records in metrics.jsonl. outputs: the
-            outputs folder; default: the one that the run's folder is in.
-    """
+    """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen. `process`: its worker, if
+    this process has started it; `kind`: of its records; `outputs`: default: the folder that the run's is in."""
     tail, attempt = JsonlTail(run.metrics_path), run.status().attempt
     records: list[Any] = []
 
     def show() -> bool:
+        if process is not None:
+            process.poll()  # so that one that has ended is gone
         status = run.status()  # before the records: once it has ended, they are complete
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                line = shown.figures(records, status)
-                bar: dict[str, Any] = {"total": status.num_updates, "completed": status.update, "figures": line}
-                shown.tell(line, {"type": shown.word, **record.model_dump()}, **bar)
-        position = _position(run, status)
-        message = None if position is None else {"type": "queued", "position": position}
-        words = _phase(status, position)
-        shown.tell(words, message, key=words, description=words)
+                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
+        position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
+        message = None
+        if position is not None:
+            where = "next in the queue" if position == 1 else f"number {position} in the queue"
+            words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
+        elif status.state == "stopping":
+            words = status.state
+        shown.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:
-        trains = _position(run, run.status()) is None
+        trains = run.status().state != "queued"
         launcher.stop(run)
         return trains
 
-    def wait() -> None:
-        if process is None:
-            time.sleep(POLL_SECONDS)
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(POLL_SECONDS)
-
-    with contextlib.closing(shown):
-        _until_the_end(outputs or run.path.parent, show, stop, lambda: [run], wait)
+    _until_the_end(outputs or run.path.parent, show, stop, lambda: [run])
     return run.status()
 
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
-    """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`. The bar is of
-    updates, so that it also moves while one run trains."""
-    shown = display(as_json)
+    """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`."""
+    shown = Display(as_json)
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
         found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
         line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
-        made = sum(one.update for one in states.values())
-        total = sum(one.update if one.ended else one.num_updates for one in states.values()) or None
-        bar = {"description": sweep.name, "total": total, "completed": made, "figures": line}
-        shown.tell(line, message, key=found.words, **bar)
+        shown.tell(line, message, found.words)
         return found.ended
 
     def stop() -> bool:
         sweep_making.stop_all(outputs, sweep)
         return True
 
-    with contextlib.closing(shown):
-        runs, wait = partial(sweep_record.runs_of, outputs, sweep), partial(time.sleep, SWEEP_POLL_SECONDS)
-        _until_the_end(outputs, show, stop, runs, wait)
+    _until_the_end(outputs, show, stop, lambda: sweep_record.runs_of(outputs, sweep))
     return progress_of(sweep, sweep_record.statuses(outputs, sweep)).state
 
 
 def _until_the_end(
-    outputs: Path,
-    show: Callable[[], bool],
-    stop: Callable[[], bool],
-    runs: Callable[[], list[RunDirectory]],
-    wait: Callable[[], None],
+    outputs: Path, show: Callable[[], bool], stop: Callable[[], bool], runs: Callable[[], list[RunDirectory]]
 ) -> None:
-    """Look again and again until nothing more is to come, or until a second Ctrl-C. Meanwhile, and once more at the
-    end, it keeps the outputs folder going as the web process does: who waits in the queue gets a free device, who died
-    gets its end.
-
-    Args:
-        show: shows what is new; True once all has ended. stop: asks for a stop; False if all has ended by that. runs:
-            those that are followed. wait: until it is worth showing again.
-    """
+    """Look until nothing more is to come, or until a second Ctrl-C, and keep the outputs folder going meanwhile, as the
+    web process does. `show` is True once all has ended, `stop` False if all has ended by that."""
     keeper, asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
@@ -191,7 +141,7 @@ def _until_the_end(
                 complain(LEFT)
                 return
             else:
-                wait()
+                time.sleep(POLL_SECONDS)
 
 
 @contextlib.contextmanager
@@ -203,18 +153,6 @@ def counted_interrupts() -> Iterator[list[int]]:
         yield presses
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _position(run: RunDirectory, status: Status) -> int | None:
-    return queue.position(run) if status.state == "queued" else None
-
-
-def _phase(status: Status, position: int | None) -> str:
-    """The position of a run that waits in the queue, in words; else what it is doing."""
-    if position is not None:
-        where = "next in the queue" if position == 1 else f"number {position} in the queue"
-        return f"waiting for a free device: {where}"
-    return status.state if status.state == "stopping" or not status.phase else status.phase
 
 
 def _figures(metrics: list[UpdateMetrics], status: Status) -> str:

@@ -1,13 +1,9 @@
-"""The commands that take something out of a run: `export`, `save`, `push`. `cli` registers them.
-
-`export` writes text or histories and needs no model; `save` asks the model service for the weights; `push` saves, shows
-what would become public, asks, and uploads.
-"""
+"""The commands that take something out of a run: `export` writes text or histories and needs no model; `save` asks the
+model service for the weights; `push` saves, shows what would become public, asks, and uploads."""
 
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -63,16 +59,14 @@ def export(
     if as_ in trackers.TRACKERS:
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
         handed = trackers.TRACKERS[as_](Report.of(run), folder)
-        print(f"Look at it with: {handed.command}", file=sys.stderr)
+        complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return
-    text, how = _text(run, as_, output)
+    text = _text(run, as_, output)
     if output is None:
         print(text, end="")
         return
     output.write_text(text, encoding="utf-8", newline="")
-    if how:
-        print(f"Start it with: {how}", file=sys.stderr)
     print(output)
 
 
@@ -124,26 +118,27 @@ def push(
     planned = hub.plan(connection, private, saved.folder, config)
     for line in hub.in_words(planned, config):
         complain(line)
-    if not yes and not _confirmed():
+    if not yes:
+        complain("Push it? [y/N]")  # on stderr, so that stdout stays the address alone; anything but yes is a no
+    if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
         complain(f"Nothing was pushed. The folder stays: {saved.folder}")
         raise typer.Exit(CANNOT)
     print(hub.push(connection.api, planned))
 
 
-def _text(run: RunDirectory, kind: str, output: Path | None) -> tuple[str, str]:
-    """A text export, and the command that starts it (empty for tables)."""
+def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
     if kind == "html":
-        return html_report.page(Report.of(run)), ""
+        return html_report.page(Report.of(run))
     config = run.config()
     if kind == "yaml":
-        return exports.yaml_text(config, str(output or "run.yaml")), exports.command(config, str(output))
+        return exports.yaml_text(config, str(output or "run.yaml"))
     if kind == "csv":
-        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations()), ""
+        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations())
     if kind == "samples":
-        return csv_tables.samples_csv(run.samples(), config), ""
+        return csv_tables.samples_csv(run.samples(), config)
     if kind == "behaviours":
-        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config), ""
-    return exports.trl_script(config, ScoreScale.of(run.events())), f"python {shlex.quote(str(output))}"
+        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
+    return exports.trl_script(config, ScoreScale.of(run.events()))
 
 
 def _save(
@@ -157,9 +152,3 @@ def _save(
 ) -> saving.Saved:
     with contextlib.closing(ModelService(run.path.parent)) as service:
         return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
-
-
-def _confirmed() -> bool:
-    """Asked on stderr, so that stdout stays the address alone; anything but yes is a no."""
-    print("Push it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")

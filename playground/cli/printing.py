@@ -12,24 +12,23 @@ from typing import Any
 from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import Records
-from playground.analysis.intervals import Interval
+from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
-from playground.cli.terminal import complain, console, number, print_json, print_table, print_texts, say, time_range
+from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
-from playground.runs.folder import changes, exit_reasons
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
 from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration
-from playground.setup.estimates import Estimate
+from playground.setup.estimates import GB, Estimate
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500
-UNCLEAR = ("bug", "killed", "stalled", "helper_lost")  # reasons whose cause may stand at the end of the log
 ROLES = {"scores": "trained on", "judges": "only watches"}
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
@@ -45,8 +44,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.message:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
-        unclear = status.reason in UNCLEAR or status.reason not in exit_reasons.EXIT_REASONS
-        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}" if unclear else f"Its log is {run.log_path}.")
+        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)
     say(report.sentence)
@@ -74,28 +72,27 @@ def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> N
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
         return
-    rows, of_batches = [], False
+    rows = []
     for run, folder in zip(runs, folders, strict=True):
         found = before_after.headline_of(folder)
-        alone = found is not None and found.source == "training batch"
+        if found is not None and found.source == "training batch":
+            found = None  # which says less than the fixed prompts do
         unit = "" if run.unit == "sd" else f" {run.unit}"
-        gain = f"{number(found.gain, sign=True)}{unit}{'*' if alone else ''}" if found else "-"
+        gain = f"{number(found.gain, sign=True)}{unit}" if found else "-"
         changed = [meters.in_words(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_LISTED]
         named = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
         far = f"{run.status.update} of {run.status.num_updates}"
         kl, time = number(found.kl if found else None), duration(run.duration_seconds)
         rows.append(("\n".join(filter(None, named)), _state(run.status, folder), far, gain, kl, time))
-        of_batches |= alone
     print_table(rows, "Run", "State", "Updates", "Gain", "KL", "Time")
-    if of_batches:
-        print("* from the first to the newest training batch; all others on the fixed prompts, since before training")
 
 
 def _run_data(run: RunSummary, folder: RunDirectory) -> dict[str, Any]:
+    headline = before_after.headline_of(folder)
     return {
         **run._asdict(),
         "status": run.status.model_dump(),
-        "headline": _data(before_after.headline_of(folder)),
+        "headline": headline and headline._asdict(),
         "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
         "position": queue.position(folder) if run.status.state == "queued" else None,
         "resumable": run.status.resumable,
@@ -115,8 +112,10 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     if counts := report.counts_in_words():
         known = COUNTS if report.verdicts else COUNTS[:-1]
         print_table((row[: len(known)] for row in counts), *known, figures_from=1)
-    if len(terms := _term_table(report)) > 1:
-        print_table(terms, "Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
+    if len(terms := _terms(report)) > 1:
+        sides = [(role, one, in_words(one.change, sign=True)) for role, one in terms]
+        rows = [(one.name, role, number(one.before), number(one.after), change) for role, one, change in sides]
+        print_table(rows, "Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
     say(*judge_verdicts(report))
     _print_gains(report)
 
@@ -139,7 +138,10 @@ def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
         "sentence": report.sentence,
         **_come_to(run, report),
         "expected": report.verdicts,
-        "terms": term_rows(report),
+        "terms": [
+            one._asdict() | {"role": role, "change": one.change and one.change._asdict()}
+            for role, one in _terms(report)
+        ],
         "judges": judge_verdicts(report),
         "frontier": score_against_kl(run, report),
         "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, report.samples, report.events))],
@@ -166,17 +168,13 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     if metrics:
         score, kl = number(metrics[-1].score_mean, sign=True), number(metrics[-1].kl_to_reference)
         yield "training batch", f"score {score}, KL {kl} nats in the last update"
-    for name, words, found in (
-        ("text", "perplexity on held-out text {} before, {} now", report.forgetting()),
-        ("strangeness", "perplexity of its texts to the reference {} at first, {} now", report.strangeness()),
-    ):
-        yield name, words.format(*map(number, found)) if found else ""
+    if found := report.forgetting():
+        yield "text", "perplexity on held-out text {} before, {} now".format(*map(number, found))
+    if found := report.strangeness():
+        yield "strangeness", "perplexity of its texts to the reference {} at first, {} now".format(*map(number, found))
     yield "knee", plateau.plateau_sentence(report.plateau)
     if report.ledger:
         yield "compute", compute.ledger_sentence(report.ledger)
-        for phase in report.ledger.phases:
-            counted = "" if phase.operations is None else f", {compute.operations_in_words(phase.operations)}"
-            yield "", f"{phase.name}: {duration(phase.seconds)}{counted}"
     yield "judges", ", ".join(term_names(config.judges))
     yield from (("warning", warning) for warning in _warnings(report))
 
@@ -187,11 +185,8 @@ def _warnings(report: Report) -> list[str]:
 
 def _come_to(run: RunDirectory, report: Report) -> dict[str, Any]:
     headline = before_after.headline_of(run)
-    return {"outcome": _data(report.outcome), "headline": _data(headline), "behaviours": report.counts()}
-
-
-def _data(found: before_after.Outcome | before_after.Headline | None) -> dict[str, Any] | None:
-    return None if found is None else found._asdict()
+    outcome = report.outcome and report.outcome._asdict()
+    return {"outcome": outcome, "headline": headline and headline._asdict(), "behaviours": report.counts()}
 
 
 def _state(status: Status, run: RunDirectory) -> str:
@@ -202,29 +197,9 @@ def _state(status: Status, run: RunDirectory) -> str:
     return f"{status.state}, resumable" if status.resumable else status.state
 
 
-def term_rows(report: Report) -> list[dict[str, Any]]:
-    """Each reward and judge before and after, with the paired change in sd and its standard error."""
-    return [
-        {**row._asdict(), "role": role, "change": _change(row.change)}
-        for source, role in ROLES.items()
-        for row in judging.rows(report.pairs, source)
-    ]
-
-
-def _change(found: Interval | None) -> dict[str, Any] | None:
-    return found and {"mean": found.mean, "error": found.error, "num_prompts": found.units}
-
-
-def _term_table(report: Report) -> list[tuple[str, ...]]:
-    return [
-        (row.name, role, number(row.before), number(row.after), _change_in_words(row.change, row.unit))
-        for source, role in ROLES.items()
-        for row in judging.rows(report.pairs, source)
-    ]
-
-
-def _change_in_words(found: Interval | None, unit: str) -> str:
-    return f"{number(found.mean, sign=True)} +- {number(found.half)} {unit}" if found else "no opinion"
+def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
+    """Each reward and judge before and after, with the paired change in sd, and its role."""
+    return [(role, row) for source, role in ROLES.items() for row in judging.rows(report.pairs, source)]
 
 
 def judge_verdicts(report: Report) -> list[str]:
@@ -250,17 +225,18 @@ def _print_gains(report: Report) -> None:
     known = [pair for pair in report.pairs if pair.gain is not None]
     best = sorted(known, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
     print("The largest gains:")
-    print_texts([(pair.before.prompt, *_beside(*pair)) for pair in best], "Prompt", *BESIDE)
+    print_table([(pair.before.prompt, *_beside(*pair)) for pair in best], "Prompt", *BESIDE, framed=True)
 
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:
     """Completions of one prompt; before and after side by side where there are both."""
     before, after = ({one.index: one for one in answers if one.side == side} for side in ("reference", "policy"))
     if after:
-        print_texts([_beside(before.get(at), after.get(at)) for at in sorted({**before, **after})], *BESIDE)
+        rows = [_beside(before.get(at), after.get(at)) for at in sorted({**before, **after})]
+        print_table(rows, *BESIDE, framed=True)
     else:
-        rows = [(one.completion.strip(), number(one.score, sign=True)) for _, one in sorted(before.items())]
-        print_texts(rows, "Completion", "Score")
+        alone = [(one.completion.strip(), number(one.score, sign=True)) for _, one in sorted(before.items())]
+        print_table(alone, "Completion", "Score", framed=True)
 
 
 def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
@@ -270,6 +246,11 @@ def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
     return *texts, f"{old} to {new}", number(after.kl if after else None)
 
 
+def gigabytes(size: float | None) -> str:
+    """Bytes for reading; empty for none."""
+    return "" if size is None else f"{size / GB:.2f}"
+
+
 def print_estimate(found: Estimate, *, as_json: bool) -> None:
     """What a run would need."""
     if as_json:
@@ -277,22 +258,18 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         return
     needs, larger, device = found.needs, found.larger, found.device
     kinds = list(dict.fromkeys(kind for sizes in needs.roles.values() for kind in sizes))
-    rows = []
-    for role, sizes in needs.roles.items():
-        cells = [f"{sizes[kind] / 1e9:.2f}" if kind in sizes else "" for kind in kinds]
-        rows.append((role, *cells, f"{needs.of(role) / 1e9:.2f}", f"{larger.of(role) / 1e9:.1f}"))
-    libraries = needs.libraries / 1e9
-    rows.append(("libraries", *[""] * len(kinds), f"{libraries:.2f}", f"{libraries:.1f}"))
+    rows = [
+        (role, *(gigabytes(sizes.get(kind)) for kind in kinds), gigabytes(needs.of(role)), gigabytes(larger.of(role)))
+        for role, sizes in needs.roles.items()
+    ]
     print_table(rows, "Role", *kinds, "GB", "if 7B")
-    free = f"{device.free_bytes / 1e9:.1f} of {device.total_bytes / 1e9:.1f} GB free"
-    print(
-        f"{found.total / 1e9:.1f} GB at the fullest moment ({needs.moment}); {device.label} ({device.name}) has {free}."
-    )
+    free = f"{gigabytes(device.free_bytes)} of {gigabytes(device.total_bytes)} GB free"
+    held = f"{gigabytes(found.total)} GB at the fullest moment ({needs.moment}), libraries included"
+    print(f"{held}; {device.label} ({device.name}) has {free}.")
     if len(found.places) > 1:
         where = ", ".join(dict.fromkeys(found.places))
         print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
-    at_7b = f"{larger.total / 1e9:.0f} GB ({larger.moment})"
-    print(f"With a model of 7 billion weights the same settings would need {at_7b}.")
+    print(f"With a model of 7 billion weights: {gigabytes(larger.total)} GB ({larger.moment}).")
     if found.seconds_per_update and found.seconds:
         update, whole = time_range(*found.seconds_per_update), time_range(*found.seconds)
         print(f"Time: {update} an update, {whole} in all, as your last runs of this model took.")
@@ -300,6 +277,6 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         print("Time: not known until a run or a trial (`python -m playground try`) of this model has been made here.")
     if found.download:
         gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
-        size = f"{found.download.mb:.0f} MB"
-        say(f"To download first: {found.download.source}, {size}, licence {found.download.licence}{gated}.")
+        size, licence = f"{found.download.mb:.0f} MB", f"licence {found.download.licence}{gated}"
+        say(f"To download first: {found.download.source}, {size}, {licence}.")
     print(f"{found.verdict.capitalize()}. {found.advice}".strip())

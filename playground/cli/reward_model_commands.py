@@ -1,8 +1,4 @@
-"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list those there are.
-
-Thin, as the other commands: read arguments, start the worker, follow it, print. Imports no torch. `playground.cli`
-registers them.
-"""
+"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list those there are."""
 
 from __future__ import annotations
 
@@ -20,7 +16,6 @@ from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
 from playground.runs.reward_models import start as start_training
 from playground.setup import catalog, checks
 
-BAR_WIDTH = 32
 LOG_BYTES = 1500
 
 
@@ -57,7 +52,7 @@ def reward_train(
     checks.check_reward_training(config)
     checks.require_in_reach(config)
     training, process = start_training(config, outputs, replace)
-    shown = following.display(json, _figures, "step")
+    shown = following.Display(json, _figures, "step")
     status = following.follow(training, process, shown, StepMetrics, outputs)
     print_end(training, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
@@ -70,39 +65,28 @@ def reward_models(
     """List the reward models that were trained here, the newest first. Any of them can be a reward: {kind: model}."""
     found = [(training, training.status(), training.card()) for training in trainings(outputs)]
     if json:
-        print_json(
-            [
-                {"name": item.id, "folder": str(item.folder), "status": status.model_dump(), "card": card}
-                for item, status, card in found
-            ]
-        )
-        return
-    if not found:
+        facts = ("name", "folder", "status", "card")
+        rows = [(item.id, str(item.folder), status.model_dump(), card) for item, status, card in found]
+        print_json([dict(zip(facts, row, strict=True)) for row in rows])
+    elif not found:
         print(f"There are no reward models in {outputs} yet. Train one: python -m playground reward-train --pairs kind")
-        return
-    rows = []
-    for item, status, card in found:
-        figures = _accuracy(card["report"]) if card else "-"
-        pairs = f"{card['pairs']['kept']} ({card['pairs']['source']})" if card else "-"
-        rows.append((item.id, status.state, figures, pairs, card["base"] if card else "-"))
-    print_table(rows, "Name", "State", "Held-out accuracy", "Pairs", "Base")
+    else:
+        nothing = ("-", "-", "-")
+        table = [(item.id, status.state, *(_listed(card) if card else nothing)) for item, status, card in found]
+        print_table(table, "Name", "State", "Held-out accuracy", "Pairs", "Base")
+
+
+def _listed(card: dict[str, Any]) -> tuple[str, str, str]:
+    return _accuracy(card["report"]), f"{card['pairs']['kept']} ({card['pairs']['source']})", card["base"]
 
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:
     """How a training ended. The last line on stdout is the folder, or with JSON an object that names it."""
     card = training.card() if status.state == "finished" else None
     if as_json:
-        print_json(
-            {
-                "type": "end",
-                "folder": str(training.folder),
-                "state": status.state,
-                "reason": status.reason,
-                "message": status.message,
-                "report": card["report"] if card else None,
-                "pairs": card["pairs"] if card else None,
-            }
-        )
+        ended = status.model_dump(include={"state", "reason", "message"})
+        made = {name: card and card[name] for name in ("report", "pairs")}
+        print_json({"type": "end", "folder": str(training.folder), **ended, **made})
         return
     if card is None and status.message:
         complain(status.message)
@@ -114,30 +98,18 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
 
 
 def _print_report(card: dict[str, Any]) -> None:
-    found = card["report"]
-    facts = [
-        ("pairs", card["pairs"]["in_words"]),
-        ("held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs"),
-    ]
-    if found["true_accuracy"] is not None:
-        facts.append(("", f"{found['true_accuracy']:.1%} against what the annotator truly prefers"))
-    facts += [
-        ("mean margin", number(found["margin_mean"], sign=True)),
-        ("scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}"),
-        ("template", f"{card['template']}, at most {card['max_length']} tokens"),
-    ]
-    print_table(facts)
-    print(f"Margins, score of the chosen minus score of the rejected:\n{_histogram(found['margins'])}")
+    found, true = card["report"], card["report"]["true_accuracy"]
+    print_table(
+        [
+            ("pairs", card["pairs"]["in_words"]),
+            ("held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs"),
+            ("", "" if true is None else f"{true:.1%} against what the annotator truly prefers"),
+            ("mean margin", f"{number(found['margin_mean'], sign=True)}, score of the chosen minus of the rejected"),
+            ("scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}"),
+            ("template", f"{card['template']}, at most {card['max_length']} tokens"),
+        ]
+    )
     print(f"Use it as a reward: {{kind: model, source: {card['name']}}}")
-
-
-def _histogram(margins: dict[str, list[Any]]) -> str:
-    """A bar of signs for each bin."""
-    largest = max(margins["counts"])
-    lines = []
-    for low, high, count in zip(margins["edges"], margins["edges"][1:], margins["counts"], strict=False):
-        lines.append(f"{low:+7.2f} to {high:+7.2f}  {'#' * round(BAR_WIDTH * count / largest):{BAR_WIDTH}}  {count}")
-    return "\n".join(lines)
 
 
 def _accuracy(found: dict[str, Any]) -> str:
@@ -145,12 +117,7 @@ def _accuracy(found: dict[str, Any]) -> str:
 
 
 def _figures(metrics: list[StepMetrics], status: Status) -> str:
-    """Where it is, in one line."""
     last = metrics[-1]
-    parts = [f"step {last.step} of {status.num_updates or '?'}"]
-    if last.held_out:
-        parts.append("held-out pairs:")
-    parts.append(f"loss {number(last.loss)}")
-    if last.accuracy is not None:
-        parts.append(f"accuracy {last.accuracy:.0%}")
-    return "  ".join(parts)
+    right = "" if last.accuracy is None else f"  accuracy {last.accuracy:.0%}"
+    held_out = "held-out pairs:  " if last.held_out else ""
+    return f"step {last.step} of {status.num_updates or '?'}  {held_out}loss {number(last.loss)}{right}"

@@ -1,9 +1,10 @@
-"""The commands on runs that are there: stop, set, pause, step, trace, runs, show, diagnose. The package has them."""
+"""The commands on runs that are there: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
 
 from __future__ import annotations
 
 import contextlib
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,18 +13,18 @@ from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.cli import printing
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig
+from playground.errors import RunNotFound
 from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
-from playground.runs.model_service import ModelService
+from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor, every
+from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
-MOST_UPDATES = 8  # that are listed
 
 
 def stop(
@@ -55,16 +56,12 @@ def stop(
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(run.path.parent))
     while not status.ended:
         if time.monotonic() > deadline:
-            complain(
-                f"{run.id} has not stopped within {timeout:g} s. It was asked to and may still do so; "
-                f"`stop --now` ends it by force. Its log is {run.log_path}."
-            )
+            complain(f"{run.id} has not stopped within {timeout:g} s. `stop --now` ends it by force.")
             raise typer.Exit(FAILED)
         look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
         status = run.status()
     Supervisor(run.path.parent).end_the_dead()
-    status = run.status()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
 
 
@@ -140,6 +137,29 @@ def show(
     printing.print_run(run, as_json=json)
 
 
+def generate(
+    source: Annotated[str, typer.Argument(metavar="RUN_DIR|MODEL", help="A run, a model's name or a model folder.")],
+    prompt: Annotated[str, typer.Option(help="The text to continue.")],
+    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=32)] = 4,
+    seed: Annotated[int, typer.Option(help="Random seed, the same on both sides.", min=0)] = 0,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
+) -> None:
+    """Complete a prompt, before and after training side by side with the same random numbers."""
+    answers: list[GeneratedSample] = []
+    try:
+        generator: Path | str = find_run(source, outputs).path.resolve()
+    except RunNotFound:
+        generator = catalog.model_folder(source).resolve()
+    with contextlib.closing(ModelService(outputs)) as service:
+        for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
+            answers.append(sample)
+            if json:
+                print_json(sample._asdict())
+    if not json:
+        printing.print_answers(answers)
+
+
 def diagnose(
     run_dir: RunArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
@@ -152,7 +172,8 @@ def diagnose(
 ) -> None:
     """Is the run healthy? Every check that is lit, with its rule, what was seen, the likely cause and what to try."""
     run = find_run(run_dir, outputs)
-    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds(set_ or [])))
+    thresholds = yaml_io.overridden({}, set_ or [], Thresholds)
+    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
     if json:
         print_json([alert.as_data() for alert in found])
         return
@@ -160,29 +181,16 @@ def diagnose(
     for alert in found if everything else lit:
         _print(alert)
     quiet = sum(alert.state == "quiet" for alert in found)
-    unknown = len(found) - quiet - len(lit)
-    nothing = "" if lit else "Nothing is lit. "
     rest = "." if everything else "; --all shows them."
-    print(f"{nothing}{len(lit)} lit, {quiet} quiet, {unknown} not measured{rest}")
-
-
-def thresholds(given: list[str]) -> Thresholds:
-    """The usual ones, but for those that are given as name=value. Exits with `CANNOT` where there is no such."""
-    try:
-        return Thresholds.of({name: value for name, _, value in (item.partition("=") for item in given)})
-    except InvalidConfig as error:
-        for problem in error.problems:
-            complain(f"--set {problem.field}: {problem.message}")
-        raise typer.Exit(CANNOT) from None
+    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
 
 
 def _print(alert: Alert) -> None:
     say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
-    updates = ", ".join(map(str, alert.updates[-MOST_UPDATES:]))
     facts = {
         "rule": alert.rule,
         "seen": alert.evidence,
-        "updates": f"... {updates}" if len(alert.updates) > MOST_UPDATES else updates,
+        "updates": ", ".join(map(str, alert.updates)),
         "cause": alert.cause,
         "try": "; or ".join(remedy.words for remedy in alert.remedies),
     }

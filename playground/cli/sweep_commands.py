@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from playground.cli import following, sweep_printing
+from playground.analysis import over_seeds
+from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
+from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
-from playground.cli.terminal import complain, time_range
+from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.runs import cluster, history
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
-from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.runs.sweeps.sweep_record import Sweep, Where
-from playground.setup import catalog, checks
+from playground.setup import catalog, checks, describe
 from playground.setup.estimates import disk
 
 STOP_POLL_SECONDS = 0.1
+MOST_BEHAVIOURS = 2  # columns; --json has all
 SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Follow the sweep to its end, or start it and leave it to itself.")
@@ -107,14 +111,14 @@ def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None
     """List the sweeps of the outputs folder, the newest first."""
     Supervisor(outputs).end_the_dead()
     sweep_making.forget_gone(outputs)
-    sweep_printing.print_list(outputs, sweep_record.every(outputs), as_json=json)
+    _print_list(outputs, sweep_record.every(outputs), as_json=json)
 
 
 @app.command()
 def show(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """Show how far a sweep is, and what has become of each setting: the mean over its seeds, with a 95 % interval."""
     Supervisor(outputs).end_the_dead()
-    sweep_printing.print_sweep(outputs, sweep_record.find(outputs, name), as_json=json)
+    _print_sweep(outputs, sweep_record.find(outputs, name), as_json=json)
 
 
 @app.command()
@@ -125,22 +129,18 @@ def stop(
 ) -> None:
     """Stop all runs of a sweep and wait until they have stopped; those that wait in the queue are taken out."""
     sweep = sweep_record.find(outputs, name)
-    asked = sweep_making.stop_all(outputs, sweep)
+    sweep_making.stop_all(outputs, sweep)
     deadline = time.monotonic() + timeout
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     while not progress_of(sweep, sweep_record.statuses(outputs, sweep)).ended:
         if time.monotonic() > deadline:
-            complain(
-                f"Not all runs of {name} have stopped within {timeout:g} s. They were asked to and may still do so; "
-                "`stop RUN --now` ends one by force."
-            )
+            complain(f"Not all runs of {name} have stopped within {timeout:g} s. `stop RUN --now` ends one by force.")
             raise typer.Exit(FAILED)
         look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
     found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
-    outcome = f"{len(asked)} {'run' if len(asked) == 1 else 'runs'} stopped" if asked else "nothing was left to stop"
-    print(f"{name}: {outcome}; {found.words}.")
+    print(f"{name}: {found.words}.")
 
 
 @app.command()
@@ -164,28 +164,131 @@ def _resume(sweep: Sweep, outputs: Path) -> None:
 def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
     """Follow a sweep to its end and leave with its exit code, or leave it to itself."""
     if not wait:
-        sweep_printing.print_started(sweep, outputs, as_json=as_json)
+        _print_started(outputs, sweep, as_json=as_json)
         return
     state = following.follow_sweep(sweep, outputs, as_json)
-    sweep_printing.print_end(outputs, sweep, state, as_json=as_json)
+    _print_end(outputs, sweep, as_json=as_json)
     raise typer.Exit(following.EXIT_CODES.get(state, following.STOPPED))
 
 
 def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
     """How many runs, and how long they may take."""
     statuses = sweep_record.statuses(outputs, planned.sweep)
-    done = {run_id for run_id, status in statuses.items() if status.state == "finished"}
-    left = [config for run_id, config in zip(planned.sweep.runs, planned.configs, strict=True) if run_id not in done]
-    count = len(planned.configs)
-    runs = f"{planned.sweep.name}: {count} {'run' if count == 1 else 'runs'}"
+    done = [name for name, status in statuses.items() if status.state == "finished"]
+    pairs = zip(planned.sweep.runs, planned.configs, strict=True)
+    left = [config for name, config in pairs if name not in done]
+    runs = f"{planned.sweep.name}: {len(planned.configs)} runs"
     if planned.sweep.on != sweep_making.HERE:
         return f"{runs} on {planned.sweep.on}."
+    if not left:
+        return f"{runs}, all finished."
     try:
         seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
-        return f"{runs}."
-    if not left:
-        return f"{runs}, all finished."
-    ahead = f", {len(left)} left" if done else ""
+        seconds = None
     time = f", {time_range(*seconds)} one after the other" if seconds else ""
-    return f"{runs}{ahead}{time}."
+    return f"{runs}{f', {len(left)} left' if done else ''}{time}."
+
+
+def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> None:
+    """A line for each sweep."""
+    if as_json:
+        print_json([_facts(outputs, sweep) for sweep in sweeps])
+    elif not sweeps:
+        complain(f"There are no sweeps in {outputs}. `sweep PRESET --vary kl.coef=0.1,0.25` starts one.")
+    else:
+        rows = [(sweep.name, sweep.preset, _varies(sweep), _how_far(outputs, sweep).words) for sweep in sweeps]
+        print_table(rows, "Sweep", "Of", "Varies", "How far")
+
+
+def _print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
+    """How far it is, and the table: setting x outcome."""
+    if as_json:
+        print_json({**_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        return
+    say(f"{sweep.name}: {sweep.preset}, {_varies(sweep)}. {_how_far(outputs, sweep).words}.")
+    _print_outcomes(outputs, sweep)
+    for run in sweep_record.runs_of(outputs, sweep):
+        status = run.status()
+        if status.state in ("failed", "interrupted"):
+            say(f"{run.id} {status.state}: {status.message}")
+
+
+def _print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
+    """A sweep that is left to itself. The last line on stdout is its name."""
+    if as_json:
+        print_json({"type": "started", **_facts(outputs, sweep)})
+        return
+    complain(f"{_how_far(outputs, sweep).words}. The page, or any `train` that goes on here, starts those that wait.")
+    print(sweep.name)
+
+
+def _print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
+    """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
+    if as_json:
+        print_json({"type": "end", **_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        return
+    _print_sweep(outputs, sweep, as_json=False)
+    print(sweep.name)
+
+
+def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
+    """What became of each setting, as means over seeds, and how to read that."""
+    rows = _rows(outputs, sweep)
+    configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
+    unit = configs[0].score_unit if configs else "sd"
+    shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
+    headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
+    cells = [
+        [
+            *([describe.in_words(field, value) for field, value in row.setting.values.items()] or ["all"]),
+            f"{row.finished} of {len(row.setting.runs)}",
+            in_words(row.gain, sign=True),
+            in_words(row.kl),
+            *(share_in_words(row.shares.get(words)) for words in shares),
+        ]
+        for row in rows
+    ]
+    print_table(cells, *headings, *(f"{words}, %" for words in shares))
+    means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
+    alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
+    say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
+    say(describe.scores_differ(configs) if configs else "")
+
+
+def _varies(sweep: Sweep) -> str:
+    """For reading: "kl.coef 0.1, 0.25; seed 0, 1, 2"."""
+    return "; ".join(
+        f"{field} {', '.join(describe.in_words(field, value) for value in values)}"
+        for field, values in sweep.vary.items()
+    )
+
+
+def _how_far(outputs: Path, sweep: Sweep) -> SweepProgress:
+    return progress_of(sweep, sweep_record.statuses(outputs, sweep))
+
+
+def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:
+    found = _how_far(outputs, sweep)
+    asked = {name: getattr(sweep, name) for name in ("preset", "vary", "on", "created_at")}
+    runs = [str(outputs / run_id) for run_id in sweep.runs]
+    return {"sweep": sweep.name, **asked, "runs": runs, "state": found.state, **found._asdict()}
+
+
+def _rows(outputs: Path, sweep: Sweep) -> list[SettingRow]:
+    finished = [run for run in sweep_record.runs_of(outputs, sweep) if run.status().state == "finished"]
+    return over_seeds.rows(sweep, {run.id: end for run in finished if (end := over_seeds.end_of(run))})
+
+
+def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
+    return [
+        {
+            "setting": row.setting.values,
+            "runs": row.setting.runs,
+            "finished": row.finished,
+            "score": row.gain and row.gain._asdict(),
+            "kl": row.kl and row.kl._asdict(),
+            **{f"share of: {words}": one and one._asdict() for words, one in row.shares.items()},
+        }
+        for row in _rows(outputs, sweep)
+    ]

@@ -61,35 +61,23 @@ def console() -> Console:
     return made
 
 
-def add_row(table: Table, *cells: str) -> None:
-    """A row of plain text."""
-    table.add_row(*(Text(plain(cell)) for cell in cells))
-
-
-def print_table(rows: Iterable[Sequence[str]], *headings: str, figures_from: int | None = None) -> None:
-    """A table without a frame; the first column is never cut, for people copy it.
+def print_table(
+    rows: Iterable[Sequence[str]], *headings: str, figures_from: int | None = None, framed: bool = False
+) -> None:
+    """A table; the first column is never cut, for people copy it.
 
     Args:
-        headings: none for a list of names and values. figures_from: the first column that stands to the right.
+        headings: none for a list of names and values. figures_from: the first column that stands to the right. framed:
+            for texts of several lines.
     """
-    table = Table(*headings, show_header=bool(headings), box=None, pad_edge=False)
-    for column in table.columns[:1]:
+    look: dict[str, Any] = {"show_lines": True} if framed else {"box": None, "pad_edge": False}
+    table = Table(*headings, show_header=bool(headings), **look)
+    for column in table.columns[: len(headings) if framed else 1]:
         column.overflow = "fold"
     for column in table.columns[len(headings) if figures_from is None else figures_from :]:
         column.justify = "right"
     for row in rows:
-        add_row(table, *row)
-    console().print(table)
-
-
-def print_texts(rows: Iterable[Sequence[str]], *headings: str) -> None:
-    """A framed table of texts; its columns of figures stay whole, and those of text share the rest."""
-    table = Table(show_lines=True)
-    for heading in headings:
-        figures = heading in ("Score", "KL")
-        table.add_column(heading, no_wrap=figures, ratio=None if figures else 1, overflow="fold")
-    for row in rows:
-        add_row(table, *row)
+        table.add_row(*(Text(plain(cell)) for cell in row))
     console().print(table)
 
 

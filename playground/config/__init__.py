@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-import yaml
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from playground.config import methods
 from playground.config.behaviour_settings import Behaviour
@@ -82,8 +81,8 @@ class RunConfig(Part):
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """All random numbers come from it: the same seed and settings give the same run."""
     method: methods.Name = knob("ppo", "Method")
-    """The road from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and SFT
-    from what the start model wrote; best of n and steering train nothing."""
+    """How the run gets from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and
+    SFT from what the start model wrote; best of n and steering train nothing."""
     engine: Literal["playground", "trl"] = knob("playground", "Engine")
     """Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to compare
     with."""
@@ -126,15 +125,6 @@ class RunConfig(Part):
             return data
         return {**data, "ppo": methods.filled(data.get("method"), data.get("ppo", {}))}
 
-    @field_validator("behaviours")
-    @classmethod
-    def _named_once(cls, behaviours: tuple[Behaviour, ...] | None) -> tuple[Behaviour, ...] | None:
-        names = [one.name for one in behaviours or ()]
-        twice = next((name for name in names if names.count(name) > 1), "")
-        if twice:
-            raise ValueError(f"|`{twice}` is there twice. Each needs a name of its own")
-        return behaviours
-
     @model_validator(mode="after")
     def _suits_method(self) -> RunConfig:
         ppo = self.ppo
@@ -145,12 +135,15 @@ class RunConfig(Part):
             raise ValueError("faults|are mistakes on purpose, so they need `experiments: true`")
         if self.faults and (self.method != "ppo" or self.by_trl):
             raise ValueError("faults|can be planted in this project's own PPO only (method ppo, engine playground)")
-        if "headless-critic" in self.faults and self.ppo.baseline != "value":
-            raise ValueError("faults|headless-critic needs a critic: set ppo.baseline to value")
-        if "reward-format" in self.faults and not any(spec.kind == "model" for spec in self.rewards):
-            raise ValueError("faults|reward-format needs a reward model to misread: add a reward of kind `model`")
-        if "chapter-controller" in self.faults and self.kl.controller != "ziegler":
-            raise ValueError("faults|chapter-controller needs Ziegler's leash: set kl.controller to ziegler")
+        needed = {
+            "headless-critic": (self.ppo.baseline == "value", "ppo.baseline value"),
+            "reward-format": (any(spec.kind == "model" for spec in self.rewards), "a reward of kind `model`"),
+            "chapter-controller": (self.kl.controller == "ziegler", "kl.controller ziegler"),
+        }
+        for fault in self.faults:
+            is_there, what = needed.get(fault, (True, ""))
+            if not is_there:
+                raise ValueError(f"faults|{fault} needs {what}")
         self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
@@ -225,10 +218,6 @@ class RunConfig(Part):
     def separate_critic(self) -> bool:
         """True for a critic with a trunk of its own."""
         return self.model.critic == "separate" and self.has_critic
-
-    def to_yaml(self) -> str:
-        """The whole configuration as YAML; `config.yaml_io.load` reads it back to an equal value."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]]:

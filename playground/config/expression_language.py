@@ -10,360 +10,160 @@ from __future__ import annotations
 
 import ast
 import difflib
+import itertools
 import re
-import string
-import threading
-import warnings
-from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from playground.config import patterns
 
 MAX_CHARACTERS = 2000
 MAX_BRACKETS = 32  # inside each other
-MAX_NODES = 300
-MAX_DEPTH = 60
-MAX_UNICODE_CLASSES = 8  # in all patterns together
-MAX_WORD_CHARACTERS = 100  # as in the reward of keywords
+MAX_PARTS = 300
 NUMBER_LIMIT = 1e15  # no number, written or computed, may be beyond it
-
-Type = Literal["number", "text"]
-PATTERN = "pattern"  # the parameter that takes a regular expression
-NUMBERS = ("x", "y", "low", "high", "digits")  # parameters that take a number; the others take a text
-WRITTEN_OUT = ("word", PATTERN)  # parameters that must be texts in quotes, because they are checked beforehand
-
-
-class Signature(NamedTuple):
-    """What a function takes and gives, in words for a person.
-
-    Attributes:
-        optional: how many of the last parameters may be left out. many: the last one may be given again and again.
-    """
-
-    parameters: tuple[str, ...]
-    help: str
-    gives: Type = "number"
-    optional: int = 0
-    many: bool = False
-
-    @property
-    def fewest(self) -> int:
-        """The smallest number of values it can be called with."""
-        return len(self.parameters) - self.optional
-
-    def written(self, name: str) -> str:
-        """As it is written, for example `clip(x, low, high)`."""
-        required = ", ".join(self.parameters[: self.fewest])
-        optional = "".join(f"[, {name}]" for name in self.parameters[self.fewest :])
-        return f"{name}({required}{optional}{', ...' if self.many else ''})"
-
-
-FUNCTIONS: dict[str, Signature] = {
-    "words": Signature(("text",), "Number of words."),
-    "characters": Signature(("text",), "Number of characters."),
-    "sentences": Signature(("text",), "Number of sentences that end, with `.`, `!` or `?`."),
-    "count": Signature(("text", "part"), "How often `part` occurs, capitals and all."),
-    "keywords": Signature(
-        ("text", "word"), "How often any of the given words occurs, as whole words in any case.", many=True
-    ),
-    "distinct": Signature(("text",), "Share of different words among all words, 0 to 1."),
-    "repeated": Signature(("text",), "Share of word pairs that were said before, 0 to 1."),
-    "overlap": Signature(("text", "other"), "Share of the different words of `text` that `other` has too, 0 to 1."),
-    "contains": Signature(("text", "part"), "1 if `part` occurs, else 0."),
-    "starts_with": Signature(("text", "start"), "1 if the text begins with `start`, else 0. Spaces in front count."),
-    "ends_with": Signature(("text", "end"), "1 if the text ends with `end`, else 0."),
-    "matches": Signature(("text", PATTERN), "1 if the regular expression is found anywhere in the text, else 0."),
-    "matches_count": Signature(("text", PATTERN), "How often the regular expression is found, at most 1000 times."),
-    "sentiment": Signature(("text",), "Sum of the grades of sentiment words: wonderful +2, dull -1."),
-    "vader": Signature(("text",), "Sentiment by VADER, for any English: it knows `not`, `very` and capitals."),
-    "pocket_sentiment": Signature(
-        ("prompt", "completion"), "Sentiment in the pocket world, -2 to 2; nothing where no sentence carries any."
-    ),
-    "grammar": Signature(("prompt", "completion"), "Share of sentences that the pocket world could have written."),
-    "quality": Signature(("prompt", "completion"), "Share of the pocket world's five marks of quality, 0 to 1."),
-    "agreement": Signature(
-        ("prompt", "completion"), "1 for the value that the user claimed, -1 for another; nothing without a claim."
-    ),
-    "truth": Signature(("prompt", "completion"), "1 for the true value, -1 for another; nothing where none is asked."),
-    "lower": Signature(("text",), "The text in small letters.", "text"),
-    "upper": Signature(("text",), "The text in capitals.", "text"),
-    "strip": Signature(("text",), "The text without spaces and line breaks at its ends.", "text"),
-    "min": Signature(("x", "y"), "The smallest of the numbers.", many=True),
-    "max": Signature(("x", "y"), "The largest of the numbers.", many=True),
-    "abs": Signature(("x",), "The number without its sign."),
-    "clip": Signature(("x", "low", "high"), "The number, but at least `low` and at most `high`."),
-    "round": Signature(("x", "digits"), "The number, rounded; with `digits` behind the point.", optional=1),
-    "floor": Signature(("x",), "The next whole number below."),
-    "ceil": Signature(("x",), "The next whole number above."),
-    "sqrt": Signature(("x",), "The square root."),
-    "exp": Signature(("x",), "e to the power of the number."),
-    "log": Signature(("x",), "The natural logarithm."),
-    "tanh": Signature(("x",), "Any number, squeezed to between -1 and 1."),
-    "otherwise": Signature(("x", "y"), "The number `x`; where that is nothing, `y`."),
-}
-
-VARIABLES = ("prompt", "completion")
 NOTHING = "nothing"
-_OPERATORS: dict[type, str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.In: "in",
-    ast.NotIn: "not in",
-    ast.And: "and",
-    ast.Or: "or",
+NAMES = ("prompt", "completion", NOTHING)
+NUMBERS = ("x", "y", "low", "high", "digits")  # parameters that take a number; the others take a text
+WRITTEN_OUT = ("word", "pattern")  # parameters that must be texts in quotes: what they cost is bounded beforehand
+
+
+class Function(NamedTuple):
+    """What can be called, as a person writes it."""
+
+    written: str
+    help: str
+
+    def parameters(self, count: int) -> list[str] | None:
+        """The parameters for so many values; None if it does not take so many."""
+        names = re.findall(r"\w+", self.written)[1:]
+        fewest, many = len(names) - ("[" in self.written), "..." in self.written
+        return (names + names[-1:] * count)[:count] if fewest <= count and (many or count <= len(names)) else None
+
+
+FUNCTIONS: dict[str, Function] = {
+    written.partition("(")[0]: Function(written, help)
+    for written, help in (
+        ("words(text)", "Number of words."),
+        ("characters(text)", "Number of characters."),
+        ("sentences(text)", "Number of sentences that end, with `.`, `!` or `?`."),
+        ("count(text, part)", "How often `part` occurs, capitals and all."),
+        ("keywords(text, word, ...)", "How often any of the given words occurs, as whole words in any case."),
+        ("distinct(text)", "Share of different words among all words, 0 to 1."),
+        ("repeated(text)", "Share of word pairs that were said before, 0 to 1."),
+        ("overlap(text, other)", "Share of the different words of `text` that `other` has too, 0 to 1."),
+        ("matches(text, pattern)", "1 if the regular expression is found anywhere in the text, else 0."),
+        ("matches_count(text, pattern)", "How often the regular expression is found, at most 1000 times."),
+        ("sentiment(text)", "Sum of the grades of sentiment words: wonderful +2, dull -1."),
+        ("vader(text)", "Sentiment by VADER, for any English: it knows `not`, `very` and capitals."),
+        ("pocket_sentiment(prompt, completion)", "Sentiment in the pocket world, -2 to 2; nothing where none is."),
+        ("grammar(prompt, completion)", "Share of sentences that the pocket world could have written."),
+        ("quality(prompt, completion)", "Share of the pocket world's five marks of quality, 0 to 1."),
+        ("agreement(prompt, completion)", "1 for the value that the user claimed, -1 for another; nothing without."),
+        ("truth(prompt, completion)", "1 for the true value, -1 for another; nothing where none is asked."),
+        ("lower(text)", "The text in small letters."),
+        ("strip(text)", "The text without spaces and line breaks at its ends."),
+        ("min(x, y, ...)", "The smallest of the numbers."),
+        ("max(x, y, ...)", "The largest of the numbers."),
+        ("abs(x)", "The number without its sign."),
+        ("clip(x, low, high)", "The number, but at least `low` and at most `high`."),
+        ("round(x[, digits])", "The number, rounded; with `digits` behind the point."),
+        ("floor(x)", "The next whole number below."),
+        ("sqrt(x)", "The square root."),
+        ("exp(x)", "e to the power of the number."),
+        ("log(x)", "The natural logarithm."),
+        ("tanh(x)", "Any number, squeezed to between -1 and 1."),
+        ("otherwise(x, y)", "The number `x`; where that is nothing, `y`."),
+    )
 }
-_OTHER_WORDS = {
-    "None": NOTHING,
-    "len": "characters",
-    "true": "True",
-    "false": "False",
-    "text": "completion",
-    "re": "matches",
-    "response": "completion",
-    "length": "words",
-    "output": "completion",
-}
-_SYNTAX = {
-    "was never closed": "This bracket is never closed. Close it.",
-    "unmatched": "This bracket closes none. Take it away, or open one before it.",
-    "does not match": "This bracket is not the one that closes the open one.",
-    "expected 'else'": "A choice needs both ways: `a if condition else b`.",
-    "forgot a comma": "A comma or an operator is missing here.",
-    "Maybe you meant '=='": "Write == to compare; nothing is set here.",
-}
-_REFUSED: dict[type, str] = {
-    ast.Attribute: "A dot with a name behind it",
-    ast.Subscript: "An index in brackets",
-    ast.Lambda: "A lambda",
-    ast.JoinedStr: "A text with holes (f in front of the quotes)",
-    ast.List: "A list",
-    ast.Tuple: "A list of values",
-}
-_QUOTED = re.compile(r"""([rR]?)("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""")
-_CHARACTER_MEANT = re.compile(r"""\\[^nt\\'"]""")
-_PLAIN = frozenset(string.printable) - set("\x0b\x0c#\\")  # what may stand outside quotes
-_parsing = threading.Lock()  # `warnings.catch_warnings` is not for several threads at once
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd, ast.Not)
+COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
+_QUOTED = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""")
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression: where, and what to do. Its text is one or two sentences."""
-
-    def __init__(self, message: str, source: str = "", start: int | None = None, end: int | None = None) -> None:
-        super().__init__(message if start is None else f"{_where(source, start, end)}: {message}")
-
-
-def _where(source: str, start: int, end: int | None) -> str:
-    """For example "Character 9, `foo(x)`"; lines and characters count from 1."""
-    line, column = source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start)
-    fragment = "" if end is None else " ".join(source[start:end].split())
-    fragment = fragment if len(fragment) <= 40 else fragment[:37] + "..."
-    where = f"Line {line}, character {column}" if "\n" in source else f"Character {column}"
-    return f"{where}, `{fragment}`" if fragment else where
+    """What is wrong with an expression, in one or two sentences that begin with the place."""
 
 
 class Expression:
-    """A checked expression that gives a number.
+    """A checked expression. Whether its numbers and texts stand where they belong is seen when it is computed.
 
     Attributes:
-        tree: Python's syntax tree, with only constants, names, operators, comparisons, choices and calls of FUNCTIONS,
-            each with values of the type that it takes.
+        tree: Python's syntax tree, with only constants, names, operators, comparisons, choices and calls of FUNCTIONS.
     """
 
     def __init__(self, source: str) -> None:
-        """Raises: ExpressionError, if it is too long or too deep, is none, or has something that does not belong."""
-        _check_text(source)
-        flat = re.sub(r"[\n\r\t]", " ", source)  # one for one, so that positions stay; a line may end anywhere
-        self.source, self._shift = source, len(flat) - len(flat.lstrip(" "))
-        self._bytes = flat[self._shift :].encode("utf-8")  # Python counts bytes
-        self._unicode_classes = 0
+        """Of at most MAX_CHARACTERS. Raises: ExpressionError, if it is none, or has something that does not belong."""
+        self._source = source.strip()
+        unquoted = _QUOTED.sub("", self._source)
+        depths = itertools.accumulate((one in "([{") - (one in ")]}") for one in unquoted)
+        if "#" in unquoted or max(depths, default=0) > MAX_BRACKETS:  # the parser's time may double with each bracket
+            raise ExpressionError(f"At most {MAX_BRACKETS} brackets stand inside each other, and # only in quotes.")
+        self._line = re.sub(r"[\n\r\t]", " ", self._source)  # one for one; a line may end anywhere
         try:
-            with _parsing, warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.tree = ast.parse(self._bytes.decode("utf-8"), mode="eval").body
+            self.tree = ast.parse(self._line, mode="eval").body
         except SyntaxError as error:
-            position = min((error.offset or len(source)) - 1 + self._shift, len(source) - 1)
-            general = "This is not a complete expression. Check operators, brackets, commas and quotes around here."
-            message = next((ours for theirs, ours in _SYNTAX.items() if theirs in str(error.msg)), general)
-            raise ExpressionError(message, source, position) from None
+            where = self._where(min(error.offset or len(self._source), len(self._source)) - 1)
+            raise ExpressionError(f"{where}: This is not an expression ({error.msg}).") from None
         except (ValueError, RecursionError, MemoryError):
-            raise ExpressionError("The expression is nested too deeply, or a number is too long.") from None
-        self._check_size()
-        if self._type(self.tree) != "number":
-            message = "This gives a text; a reward is a number. Measure it, for example with words(...)."
-            raise self.error(self.tree, message)
+            raise ExpressionError("The expression is nested too deeply, or is not all text.") from None
+        parts = [self.tree]
+        for count, tree in enumerate(parts, 1):
+            if count > MAX_PARTS:
+                raise ExpressionError(f"The expression has more than {MAX_PARTS} parts. Make it shorter.")
+            parts += self._checked(tree)
 
     def error(self, tree: ast.expr, message: str) -> ExpressionError:
         """What is wrong with one part of it."""
-        start, end = (
-            len(self._bytes[:offset].decode("utf-8")) + self._shift
-            for offset in (tree.col_offset, tree.end_col_offset or tree.col_offset)
-        )
-        return ExpressionError(message, self.source, start, end)
+        start = len(self._line.encode()[: tree.col_offset].decode())  # Python counts bytes
+        fragment = (ast.get_source_segment(self._line, tree) or "")[:40]
+        return ExpressionError(f"{self._where(start)}, `{fragment}`: {message}")
 
-    def _check_size(self) -> None:
-        """Few enough parts, and not too deep; without recursion, because the depth is not known to be small yet."""
-        count, depth, level = 0, 0, [self.tree]
-        while level:
-            count, depth = count + len(level), depth + 1
-            if count > MAX_NODES:
-                raise ExpressionError(f"The expression has more than {MAX_NODES} parts. Make it shorter.")
-            if depth > MAX_DEPTH:
-                raise ExpressionError(f"The expression is nested more than {MAX_DEPTH} deep. Make it simpler.")
-            level = [part for tree in level for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
+    def _where(self, position: int) -> str:
+        """For example "Character 9"; lines and characters count from 1."""
+        column = position - self._source.rfind("\n", 0, position)
+        line = self._source.count("\n", 0, position) + 1
+        return f"Line {line}, character {column}" if "\n" in self._source else f"Character {column}"
 
-    def _type(self, tree: ast.expr) -> Type:
-        """What a part gives. Raises ExpressionError, for whatever has no case here."""
+    def _checked(self, tree: ast.expr) -> list[ast.expr]:
+        """The parts of a part that is on the white list. Raises: ExpressionError, for any other."""
         match tree:
-            case ast.Constant(value=str()):
-                return "text"
-            case ast.Constant(value=bool() | int() | float() as value):
-                if not abs(value) <= NUMBER_LIMIT:
-                    raise self.error(tree, f"Numbers go up to {NUMBER_LIMIT:g}.")
-                return "number"
-            case ast.Constant(value=None):
-                raise self.error(tree, f"Write `{NOTHING}` for no opinion.")
+            case ast.Constant(value=str()) | ast.BoolOp() | ast.IfExp():
+                pass
+            case ast.Constant(value=bool() | int() | float() as value) if abs(value) <= NUMBER_LIMIT:
+                pass
+            case ast.BinOp(op=op) | ast.UnaryOp(op=op) if isinstance(op, OPERATORS):
+                pass
+            case ast.Compare(ops=ops) if all(isinstance(op, COMPARISONS) for op in ops):
+                pass
             case ast.Name(id=name):
-                return self._type_of_name(tree, name)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-                return self._numbers(
-                    f"`{_OPERATORS[type(op)]}` needs numbers", left, right, joins=isinstance(op, ast.Add)
+                if name not in NAMES:
+                    raise self.error(tree, f"There is no such name. {_nearest(name, *NAMES)}")
+            case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
+                self._check_call(tree, name, values)
+                return values
+            case _:
+                known = (
+                    f"numbers up to {NUMBER_LIMIT:g}, texts in quotes, {', '.join(NAMES)}, operators, `a if b else c`"
                 )
-            case ast.BinOp():
-                message = "There are + - * / // % and **; for a condition write `and`, `or`, `not`."
-                raise self.error(tree, message)
-            case ast.UnaryOp(op=ast.Invert()):
-                raise self.error(tree, "There is no `~`. Write `not`.")
-            case ast.UnaryOp(operand=operand):
-                return self._numbers("This needs a number", operand)
-            case ast.BoolOp(op=op, values=values):
-                return self._numbers(f"`{_OPERATORS[type(op)]}` needs a condition or a number", *values)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                self._numbers("After `if` stands a condition or a number", test)
-                if (given := self._type(body)) == self._type(orelse):
-                    return given
-                message = "One way gives a number and the other a text. Both must be of the same sort."
-                raise self.error(tree, message)
-            case ast.Compare():
-                return self._type_of_comparison(tree)
-            case ast.Call(func=ast.Name(id=name)):
-                return self._type_of_call(tree, name)
-            case ast.Call():
-                raise self.error(tree, "Only the functions of the list can be called, by their names.")
-        known = "numbers, texts in quotes, prompt, completion, operators, `a if b else c`, and functions"
-        raise self.error(tree, f"{_REFUSED.get(type(tree), 'This')} cannot be used here; there are only {known}.")
+                raise self.error(tree, f"This cannot be used here; there are only {known} and functions.")
+        return [part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
 
-    def _numbers(self, needs: str, *parts: ast.expr, joins: bool = False) -> Type:
-        """The type of what is computed from numbers, or, where it `joins`, from texts."""
-        types = [self._type(part) for part in parts]
-        if joins and set(types) == {"text"}:
-            return "text"
-        if "text" in types:
-            message = f"{needs}, and this is a text. Measure it, for example with words(...)."
-            raise self.error(parts[types.index("text")], message)
-        return "number"
-
-    def _type_of_name(self, tree: ast.expr, name: str) -> Type:
-        if name in (NOTHING, *VARIABLES):
-            return "number" if name == NOTHING else "text"
-        if name in FUNCTIONS:
-            raise self.error(tree, f"This is a function: write {FUNCTIONS[name].written(name)}.")
-        raise self.error(tree, f"There is no such name. {_nearest(name, (*VARIABLES, NOTHING, *FUNCTIONS))}")
-
-    def _type_of_comparison(self, tree: ast.Compare) -> Type:
-        types = [self._type(part) for part in (tree.left, *tree.comparators)]
-        for op, left, right in zip(tree.ops, types, types[1:], strict=False):
-            sign = _OPERATORS.get(type(op))
-            if sign is None:
-                raise self.error(tree, "There is no `is`. Write == or !=.")
-            if sign in ("in", "not in"):
-                if (left, right) != ("text", "text"):
-                    raise self.error(tree, f'`{sign}` looks for a text in a text, for example "thank" in completion.')
-            elif left != right:
-                raise self.error(tree, "A number and a text cannot be compared. Measure the text first.")
-            elif left == "text" and sign not in ("==", "!="):
-                raise self.error(tree, f"Texts have no order here, so `{sign}` needs numbers. Use == or !=.")
-        return "number"
-
-    def _type_of_call(self, tree: ast.Call, name: str) -> Type:
-        signature, given = FUNCTIONS.get(name), len(tree.args)
-        if signature is None:
-            raise self.error(tree.func, f"There is no such function. {_nearest(name, FUNCTIONS)}")
-        if tree.keywords or any(isinstance(argument, ast.Starred) for argument in tree.args):
-            message = f"Give the values in their order, without names or stars: {signature.written(name)}."
-            raise self.error(tree, message)
-        most = MAX_NODES if signature.many else len(signature.parameters)
-        if not signature.fewest <= given <= most:
-            raise self.error(tree, f"This has {given} values. Write {signature.written(name)}.")
-        parameters = signature.parameters + signature.parameters[-1:] * given
-        for parameter, argument in zip(parameters, tree.args, strict=False):
-            self._check_argument(f"`{parameter}` of {name}", parameter, argument)
-        return signature.gives
-
-    def _check_argument(self, named: str, parameter: str, tree: ast.expr) -> None:
-        wanted, given = "number" if parameter in NUMBERS else "text", self._type(tree)
-        if given != wanted:
-            raise self.error(tree, f"{named} is a {wanted}, and this is a {given}.")
-        text = tree.value if isinstance(tree, ast.Constant) else None
-        if parameter in WRITTEN_OUT and text is None:
-            raise self.error(tree, f"{named} is written out in quotes, so that it can be checked.")
-        if parameter in ("part", "start", "end", "word") and text == "":
-            raise self.error(tree, f"{named} must not be empty.")
-        if parameter == "word" and len(str(text)) > MAX_WORD_CHARACTERS:
-            raise self.error(tree, f"A word has at most {MAX_WORD_CHARACTERS} characters.")
-        if parameter == PATTERN:
-            self._unicode_classes += patterns.unicode_classes(str(text))
-            if self._unicode_classes > MAX_UNICODE_CLASSES:
-                message = f"All patterns together name at most {MAX_UNICODE_CLASSES} classes of Unicode, such as \\pL."
-                raise self.error(tree, f"{message} Leave some away.")
-            try:
-                patterns.linear(str(text))
-            except patterns.PatternError as error:
-                raise self.error(tree, str(error)) from None
+    def _check_call(self, tree: ast.Call, name: str, values: list[ast.expr]) -> None:
+        if name not in FUNCTIONS:
+            raise self.error(tree.func, f"There is no such function. {_nearest(name, *FUNCTIONS)}")
+        parameters = FUNCTIONS[name].parameters(len(values))
+        if parameters is None:
+            raise self.error(tree, f"Write {FUNCTIONS[name].written}.")
+        for parameter, value in zip(parameters, values, strict=True):
+            text = value.value if isinstance(value, ast.Constant) else None
+            if parameter in WRITTEN_OUT and not (isinstance(text, str) and text):
+                raise self.error(value, f"`{parameter}` of {name} is written out in quotes.")
+            if parameter == "pattern":
+                try:
+                    patterns.linear(str(text))
+                except patterns.PatternError as error:
+                    raise self.error(value, str(error)) from None
 
 
-def _check_text(source: str) -> None:
-    """Length, characters and brackets, before anything parses the text.
-
-    Raises: ExpressionError.
-    """
-    if len(source) > MAX_CHARACTERS:
-        message = f"The expression has {len(source):,} characters; at most {MAX_CHARACTERS:,} are possible. Shorten it."
-        raise ExpressionError(message)
-    if not source.strip():
-        raise ExpressionError("The expression is empty. Write one, for example words(completion).")
-    for quotes in ('"""', "'''"):
-        if quotes in source:
-            raise ExpressionError("Use one quotation mark at each end, not three.", source, source.index(quotes))
-    for quoted in _QUOTED.finditer(source):
-        escape = None if quoted[1] else _CHARACTER_MEANT.search(re.sub(r"\\\\", "  ", quoted[2]))
-        if escape:
-            position = quoted.start(2) + escape.start()
-            message = 'Put an r in front of the quotes of a pattern, for example r"\\bgood\\b".'
-            raise ExpressionError(message, source, position, position + 2)
-    depth = 0
-    for position, character in enumerate(_QUOTED.sub(lambda quoted: " " * len(quoted[0]), source)):
-        if character in "\"'":
-            raise ExpressionError("A text in quotes must end on its line. Close the quotes.", source, position)
-        if character not in _PLAIN:
-            what = f"`{character}`" if character.isprintable() else f"The character U+{ord(character):04X}"
-            raise ExpressionError(f"{what} can only stand in quotes.", source, position)
-        depth += (character in "([{") - (character in ")]}")
-        if depth > MAX_BRACKETS:
-            message = f"More than {MAX_BRACKETS} brackets inside each other. Make it simpler."
-            raise ExpressionError(message, source, position)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    close = [_OTHER_WORDS[name]] if name in _OTHER_WORDS else difflib.get_close_matches(name[:40], list(known), n=1)
-    return f"Did you mean `{close[0]}`?" if close else "The list of functions says what there is."
+def _nearest(name: str, *known: str) -> str:
+    close = difflib.get_close_matches(name[:40], known, n=1)
+    return f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."

@@ -8,7 +8,6 @@ a person's own. What is said here holds also where nobody asks `limits`: in a wo
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from playground import redaction
 
@@ -16,19 +15,14 @@ MODE = "PLAYGROUND_MODE"
 LOCAL, CLASSROOM = "local", "classroom"
 
 
-class _Rule(NamedTuple):
-    modes: tuple[str, ...]  # in which the kind can be used
-    why: str
-
-
-_RULES = {
-    "python": _Rule(
-        (LOCAL,),
+_RULES = {  # kind of reward -> the modes in which it can be used, and why in no others
+    "python": (
+        {LOCAL},
         "a function in Python runs code on this machine, so it can only be used in local mode. Write it as an "
         "expression (kind `expression`), or run the playground on your own machine.",
     ),
-    "pattern": _Rule(
-        (LOCAL, CLASSROOM),
+    "pattern": (
+        {LOCAL, CLASSROOM},
         "a regular expression of this kind can take endless time, so strangers cannot use it. Use matches_count in an "
         "expression (kind `expression`).",
     ),
@@ -37,18 +31,14 @@ _RULES = {
 
 def refused_in(mode: str) -> frozenset[str]:
     """The kinds of reward that a mode refuses."""
-    return frozenset(kind for kind, rule in _RULES.items() if mode not in rule.modes)
+    return frozenset(kind for kind, (modes, _) in _RULES.items() if mode not in modes)
 
 
 def refusal(kind: str) -> str | None:
-    """Why a reward of this kind cannot be used in this process, as a sentence; None if it can.
-
-    A mode that is not known counts as open to strangers.
-    """
-    rule = _RULES.get(kind)
-    if rule is None or (os.environ.get(MODE) or LOCAL) in rule.modes:
-        return None
-    return f"This playground is shared, and {rule.why}"
+    """Why a reward of this kind cannot be used in this process, as a sentence; None if it can. A mode that is not known
+    counts as open to strangers."""
+    modes, why = _RULES.get(kind, ({os.environ.get(MODE) or LOCAL}, ""))
+    return None if (os.environ.get(MODE) or LOCAL) in modes else f"This playground is shared, and {why}"
 
 
 def shareable(message: str) -> str:

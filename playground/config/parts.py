@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 SEVERAL = r"|all|cuda:\d{1,2}(,\d{1,2}){1,15}"
@@ -39,6 +40,10 @@ class Part(BaseModel):
     """Base of every part: immutable, and a misspelt key is an error instead of being ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+
+    def to_yaml(self) -> str:
+        """All of it as YAML; `config.yaml_io` reads it back to an equal value."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
 
 
 def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:

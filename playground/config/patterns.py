@@ -1,7 +1,4 @@
-"""Regular expressions whose time grows with the text only linearly, whatever the pattern: RE2, within limits.
-
-The language of expressions uses them. RE2 is optional until a pattern is written.
-"""
+"""Regular expressions in the language of expressions: RE2, whose time grows with the text only linearly; bounded."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import Any
 
 MAX_CHARACTERS = 200
 MAX_STATES = 1000  # of the compiled pattern; time is proportional to it
-UNICODE_CLASS = re.compile(r"\\[pP]")  # `\pL`: hundreds of ranges, which take longer to compile than all else
 MEMORY_BYTES = 1 << 20  # of the compiled pattern and what it keeps while it searches
 
 
@@ -18,16 +14,10 @@ class PatternError(ValueError):
     """Why a pattern cannot be used, in a sentence."""
 
 
-def unicode_classes(pattern: str) -> int:
-    """How many classes of Unicode a pattern names, at most."""
-    return len(UNICODE_CLASS.findall(pattern))
-
-
 def linear(pattern: str) -> Any:
     """The compiled pattern, for texts as UTF-8 bytes.
 
-    Raises:
-        PatternError: RE2 is missing, does not take the pattern, or the pattern is too large.
+    Raises: PatternError, if RE2 is missing, does not take the pattern, or the pattern is too large.
     """
     try:
         import re2
@@ -37,15 +27,17 @@ def linear(pattern: str) -> Any:
         ) from None
     if len(pattern) > MAX_CHARACTERS:
         raise PatternError(f"The pattern has {len(pattern)} characters; at most {MAX_CHARACTERS} are possible.")
+    if "\b" in pattern:
+        raise PatternError(r'Put an r in front of the quotes, for example r"\bgood\b".')
+    if re.search(r"\\[pP]", pattern):  # hundreds of ranges, which take longer to compile than all else
+        raise PatternError(r"Classes of Unicode, such as \pL, are not taken here.")
     options = re2.Options()
     options.max_mem, options.log_errors = MEMORY_BYTES, False
     try:
         compiled = re2.compile(pattern.encode("utf-8", "replace"), options)
-    except re2.error as error:
-        message = error.args[0] if error.args else "it cannot be read"
-        message = message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+    except re2.error:
         raise PatternError(
-            f"RE2 does not take this pattern ({message[:80]}); look-around and back-references do not exist there."
+            "RE2 does not take this pattern; look-around and back-references do not exist there."
         ) from None
     finally:
         re2.purge()  # it would keep 128 patterns

@@ -120,28 +120,18 @@ class PPOConfig(Part):
 
     @model_validator(mode="after")
     def _batches_divide(self) -> PPOConfig:
-        if self.batch_size % self.minibatch_size:
-            raise ValueError(
-                f"minibatch_size|must divide batch_size {self.batch_size}, and {self.minibatch_size} does not: "
-                f"try {_nearest_divisor(self.batch_size, self.minibatch_size)}"
-            )
-        if self.minibatch_size % self.micro_batch_size:
-            raise ValueError(
-                f"micro_batch_size|must divide minibatch_size {self.minibatch_size}, and {self.micro_batch_size} does "
-                f"not: try {_nearest_divisor(self.minibatch_size, self.micro_batch_size)}"
-            )
-        if self.batch_size % self.samples_per_prompt:
-            raise ValueError(
-                f"samples_per_prompt|must divide batch_size {self.batch_size}, and {self.samples_per_prompt} does not: "
-                f"try {_nearest_divisor(self.batch_size, self.samples_per_prompt)}"
-            )
+        for part, whole in (
+            ("minibatch_size", "batch_size"),
+            ("micro_batch_size", "minibatch_size"),
+            ("samples_per_prompt", "batch_size"),
+        ):
+            size, of = getattr(self, part), getattr(self, whole)
+            if of % size:
+                near = min((d for d in range(1, of + 1) if of % d == 0), key=lambda d: abs(d - size))
+                raise ValueError(f"{part}|must divide {whole} {of}, and {size} does not: try {near}")
         if self.baseline != "value" and self.samples_per_prompt == 1:
             raise ValueError(
                 f"samples_per_prompt|must be at least 2 with baseline {self.baseline}, which compares the completions "
                 "of one prompt: try 4"
             )
         return self
-
-
-def _nearest_divisor(whole: int, wanted: int) -> int:
-    return min((d for d in range(1, whole + 1) if whole % d == 0), key=lambda d: abs(d - wanted))

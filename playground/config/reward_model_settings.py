@@ -6,12 +6,11 @@ page use them, and each field carries its words (`knob`). Knows pydantic; nothin
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-import yaml
 from pydantic import field_validator, model_validator
 
-from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
+from playground.config.parts import RUN_ID, Part, device_knob, knob
 from playground.config.source_settings import AdapterConfig
 
 
@@ -133,12 +132,3 @@ class RewardTrainingConfig(Part):
                 f"micro_batch_size|batch_size {self.batch_size} must be a multiple of it (got {self.micro_batch_size})"
             )
         return self
-
-    def to_yaml(self) -> str:
-        """All of it as YAML."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
-
-
-def reward_training_knobs() -> dict[str, dict[str, Any]]:
-    """Dotted field -> its words and limits, as `config.knobs` gives them for a run."""
-    return knobs_of(RewardTrainingConfig)

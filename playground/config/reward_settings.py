@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Annotated, Literal, Union, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
-from playground.config import expression_language, local_only, python_code
+from playground.config import expression_language, local_only
 from playground.config.parts import Part, knob
 
 
@@ -124,9 +125,7 @@ class GrammarReward(RewardPart):
 
 
 class ModelReward(RewardPart):
-    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here. With a
-    `question` it is a judge model instead: one that writes text, asked about each completion, whose yes is the value.
-    """
+    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here."""
 
     kind: Literal["model"] = "model"
     source: str = Field(min_length=1, max_length=300)  # a hub id, a folder, or the name of a reward model trained here
@@ -138,15 +137,7 @@ class ModelReward(RewardPart):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     quantization: Literal["none", "int8", "nf4"] = "none"
     int8_threshold: float = Field(6.0, ge=0, le=1000)  # bitsandbytes' llm_int8_threshold
-    question: str | None = Field(None, max_length=2000)  # with {completion}, {prompt}, and of claims {right}, {claimed}
-
-    @model_validator(mode="after")
-    def _asks_about_the_completion(self) -> ModelReward:
-        if self.question is not None and "{completion}" not in self.question:
-            raise ValueError("question|put {completion} where the text is to stand that is asked about")
-        if self.question is not None and self.label is not None:
-            raise ValueError("label|a model that is asked a question has no labels; leave it empty")
-        return self
+    question: str | None = Field(None, max_length=2000)  # of older runs, in which a chat model was asked
 
 
 class ExpressionReward(RewardPart):
@@ -169,7 +160,7 @@ class PythonReward(RewardPart):
     """A function of one's own in Python, in a process of its own. Only where the person owns the machine."""
 
     kind: Literal["python"] = "python"
-    code: str = Field(min_length=1, max_length=python_code.MAX_CHARACTERS)
+    code: str = Field(min_length=1, max_length=10_000)
     time_limit: float = Field(2.0, gt=0, le=60)  # seconds for one batch
 
     @field_validator("code")
@@ -178,9 +169,19 @@ class PythonReward(RewardPart):
         if local_only.refusal("python"):
             return code  # is not parsed either
         try:
-            python_code.check(code)
-        except ValueError as error:
-            raise ValueError(f"|{error}") from None
+            parts = ast.parse(code).body
+        except SyntaxError as error:
+            raise ValueError(f"|Line {error.lineno or 1} is not Python ({error.msg})") from None
+        except (ValueError, RecursionError, MemoryError):
+            raise ValueError("|The code cannot be read: nested too deeply, or not all text") from None
+        functions = {
+            part.name: [one.arg for one in part.args.args] for part in parts if isinstance(part, ast.FunctionDef)
+        }
+        if functions.get("reward", [])[:2] not in (["prompt", "completion"], ["prompts", "completions"]):
+            raise ValueError(
+                "|There is no function `reward`. Write `def reward(prompt, completion):` and return a number, or "
+                "`def reward(prompts, completions):` and a list"
+            )
         return code
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
 from playground.config.parts import Part, knob
 
@@ -76,11 +76,6 @@ class KLConfig(Part):
     - Too low: beta falls before the KL has had time to rise, and both swing.
     - Too high: beta hardly moves in a short run, and the target is never reached.
     """
-
-    @field_validator("estimator", mode="before")
-    @classmethod
-    def _mse_is_k2(cls, estimator: Any) -> Any:
-        return "k2" if estimator == "mse" else estimator  # TRL's name for half the square
 
     @property
     def moves(self) -> bool:
@@ -182,12 +177,11 @@ class EvaluationConfig(Part):
         return update in {1 + round(step * (num_updates - 1) / gaps) for step in range(self.traces)}
 
     def samples(self, num_updates: int) -> int:
-        """How many completions of the fixed prompts a run of that many updates writes at most: at each look a sample
-        of each, and there is a look before training and one at its end beside those on the way."""
+        """How many completions of the fixed prompts a run writes at most, with those before training and at its end."""
         return (num_updates // self.every + 2) * self.num_prompts * self.samples_per_prompt
 
     def watched(self, num_updates: int) -> int:
-        """How many of these are kept token by token: at each look the first of each of the first prompts."""
+        """How many of these are kept token by token: at each evaluation the first of each of the first prompts."""
         return (num_updates // self.every + 2) * min(self.token_samples, self.num_prompts)
 
 

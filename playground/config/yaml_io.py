@@ -15,7 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from playground import plain_files
-from playground.config import REWARD_CLASSES, Behaviour, Part, PPOConfig, RunConfig
+from playground.config import REWARD_CLASSES, Behaviour, Part, RunConfig, knobs_of
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
@@ -25,6 +25,27 @@ MAX_DEPTH = 20
 MAX_NODES = 10_000
 MAX_PROBLEMS = 20  # that are shown; for each unknown name a similar one is looked for
 P = TypeVar("P", bound=Part)
+SENTENCES = {  # by the type of pydantic's error
+    "missing": "This setting is missing; give it a value.",
+    "greater_than_equal": "must be at least {ge:g}{got}.",
+    "greater_than": "must be more than {gt:g}{got}.",
+    "less_than_equal": "must be at most {le:g}{got}.",
+    "literal_error": "must be {expected}{got}.",
+    "int_parsing": "must be a whole number{got}.",
+    "int_type": "must be a whole number{got}.",
+    "int_from_float": "must be a whole number{got}.",
+    "float_parsing": "must be a number{got}.",
+    "float_type": "must be a number{got}.",
+    "finite_number": "must be a finite number{got}.",
+    "string_type": "must be text{got}.",
+    "string_too_short": "must not be empty.",
+    "string_too_long": "must be at most {max_length} characters long.",
+    "tuple_type": "must be a list{got}.",
+    "too_short": "must have at least one entry.",
+    "model_type": "must be a group of settings, not a single value{got}.",
+    "model_attributes_type": "must be a group of settings with a `kind`{got}.",
+    "invalid_key": "is not a name; names are words{got}.",
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -84,7 +105,6 @@ def validated(data: Any, kind: type[P]) -> P:
         groups = {item["loc"][:end] for item in found for end in range(1, len(item["loc"]))}
         found = [item for item in found if item["loc"] not in groups]  # a list whose entries are all bad is not empty
         problems = [_problem(item, kind) for item in found[:MAX_PROBLEMS]]
-        problems += _batch_problems(data, {problem.field for problem in problems})
         if len(found) > MAX_PROBLEMS:
             problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more like these."))
         raise InvalidConfig(problems) from None
@@ -213,22 +233,6 @@ def set_path(data: dict[str, Any], override: str) -> None:
             node = node[index]
 
 
-def _batch_problems(data: dict[str, Any], known: set[str]) -> list[Problem]:
-    """Pydantic looks at how batch sizes divide only if all else in `ppo` is right; so ask about these three alone."""
-    sizes = ("batch_size", "minibatch_size", "micro_batch_size")
-    ppo = data.get("ppo")
-    if not isinstance(ppo, dict) or any(f"ppo.{name}" in known for name in sizes):
-        return []
-    try:
-        PPOConfig.model_validate({name: ppo[name] for name in sizes if name in ppo})
-    except ValidationError as error:
-        found = [
-            _problem({**item, "loc": ("ppo", *item["loc"])}, RunConfig) for item in error.errors(include_url=False)
-        ]
-        return [problem for problem in found if problem.field not in known]
-    return []
-
-
 def _yaml_value(raw: str) -> Any:
     try:
         return yaml.load(raw, _Loader)
@@ -238,55 +242,32 @@ def _yaml_value(raw: str) -> Any:
 
 def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
-    location = [str(part) for part in item["loc"]]
-    kind_at = _index_of_kind(item["loc"])
-    if kind_at:
-        location.pop(kind_at)
-    field, kind, context, given = ".".join(location), item["type"], item.get("ctx", {}), item.get("input")
+    location = item["loc"]
+    names = [
+        str(name)
+        for before, name in zip((None, *location), location, strict=False)
+        if name not in REWARD_CLASSES or not (isinstance(before, int) or before == "measure")  # the kind of a reward
+    ]
+    field, kind, context, given = ".".join(names), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
-        return Problem(field, f"There is no such setting.{_did_you_mean(item['loc'], kind_of_config)}")
-    if kind == "missing":
-        return Problem(field, "This setting is missing; give it a value.")
+        close = difflib.get_close_matches(names[-1], _names(kind_of_config), n=1)
+        return Problem(field, f"There is no such setting.{f' Did you mean `{close[0]}`?' if close else ''}")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
-        known = ", ".join(REWARD_CLASSES)
-        return Problem(f"{field}.kind", f"must be one of {known}{_got(context.get('tag'))}.")
+        return Problem(f"{field}.kind", f"must be one of {', '.join(REWARD_CLASSES)}{_got(context.get('tag'))}.")
     if kind == "value_error":
-        message = str(context.get("error", item["msg"]))
-        name, bar, rest = message.partition("|")
-        return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else message))
-    bounds = {
-        "greater_than_equal": ("at least", "ge"),
-        "greater_than": ("more than", "gt"),
-        "less_than_equal": ("at most", "le"),
-        "less_than": ("less than", "lt"),
-    }
-    if kind in bounds:
-        words, key = bounds[kind]
-        return Problem(field, f"must be {words} {context[key]:g}{_got(given)}.")
-    if kind == "literal_error":
-        return Problem(field, f"must be {context['expected']}{_got(given)}.")
-    plain = {
-        "int_parsing": "must be a whole number",
-        "int_type": "must be a whole number",
-        "int_from_float": "must be a whole number",
-        "float_parsing": "must be a number",
-        "float_type": "must be a number",
-        "finite_number": "must be a finite number",
-        "string_type": "must be text",
-        "tuple_type": "must be a list",
-        "model_type": "must be a group of settings, not a single value",
-        "model_attributes_type": "must be a group of settings with a `kind`",
-        "invalid_key": "is not a name; names are words",
-    }
-    if kind in plain:
-        return Problem(field, f"{plain[kind]}{_got(given)}.")
-    if kind == "string_too_short":
-        return Problem(field, "must not be empty.")
-    if kind == "string_too_long":
-        return Problem(field, f"must be at most {context['max_length']} characters long.")
-    if kind == "too_short":
-        return Problem(field, "must have at least one entry.")
+        name, bar, rest = str(context["error"]).partition("|")
+        return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else name))
+    if kind in SENTENCES:
+        return Problem(field, SENTENCES[kind].format(**context, got=_got(given)))
     return Problem(field, _sentence(item["msg"]))
+
+
+@functools.cache
+def _names(kind_of_config: type[Part]) -> list[str]:
+    """Every name that a configuration of this kind can have somewhere."""
+    parts: list[type[Part]] = [kind_of_config, Behaviour, *REWARD_CLASSES.values()]
+    found = {name for part in parts for name in part.model_fields}
+    return sorted(found.union(*(field.split(".") for field in knobs_of(kind_of_config))))
 
 
 def _sentence(text: str) -> str:
@@ -298,27 +279,3 @@ def _got(value: Any) -> str:
     short = isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() < 200)
     shown = repr(value) if short else type(value).__name__
     return f" (got {shown[:60]})" if value is not None else " (got nothing)"
-
-
-def _index_of_kind(location: tuple[int | str, ...]) -> int:
-    """Where in a location pydantic has put the kind of a reward, behind the reward itself; 0 for nowhere."""
-    index = {"rewards": 2, "judges": 2, "behaviours": 3}.get(str(location[0]), 0) if location else 0
-    inside = index != 3 or location[2:3] == ("measure",)
-    return index if index and inside and len(location) > index and location[index] in REWARD_CLASSES else 0
-
-
-def _did_you_mean(location: tuple[int | str, ...], part: Any) -> str:
-    kind_at = _index_of_kind(location)
-    if kind_at:
-        part = REWARD_CLASSES[str(location[kind_at])]
-    elif location[0] == "behaviours":
-        part = Behaviour
-    else:
-        for key in location[:-1]:
-            field = getattr(part, "model_fields", {}).get(key)
-            part = field.annotation if field else None
-    names = list(getattr(part, "model_fields", {}))
-    close = difflib.get_close_matches(str(location[-1]), names, n=1)
-    if close:
-        return f" Did you mean `{close[0]}`?"
-    return f" Known here: {', '.join(names)}." if names else ""

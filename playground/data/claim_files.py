@@ -53,23 +53,14 @@ def path_of(source: str) -> Path:
 def is_source(source: str, column: str | None = None) -> bool:
     """True for the claims that ship, and for a table with the columns of claims, unless one column of it is asked for.
 
-    Raises:
-        TableUnusable: the file cannot be read, or it has these columns in part.
+    Raises: TableUnusable, if the file cannot be read.
     """
     if source == SHIPPED:
         return True
     if column is not None or row_files.kind_of(source) in (None, ".txt"):
         return False
     first = next(row_files.rows(path_of(source)))
-    there = [name for name in COLUMNS if name in first]
-    if COLUMNS[0] not in there or len(there) < 2:
-        return False
-    if missing := [name for name in COLUMNS if name not in there]:
-        raise TableUnusable(
-            f"{path_of(source).name} has the columns {' and '.join(there)} of a file of claims, and no `{missing[0]}`. "
-            f"Add it, or name one column to read its texts as prompts."
-        )
-    return True
+    return all(name in first for name in COLUMNS)
 
 
 def read(path: Path) -> list[Question]:
@@ -80,35 +71,24 @@ def read(path: Path) -> list[Question]:
     """
     rows: list[Question] = []
     seen: dict[str, int] = {}
-    for number, cells in enumerate(row_files.rows(path), 1):
+    for number, row in enumerate(row_files.rows(path), 1):
         if number > MOST_ROWS:
             raise TableUnusable(f"{path.name} has more than {MOST_ROWS:,} claims. Keep only those that are needed.")
-        row, problem = _row({name: str(cells.get(name) or "").strip() for name in COLUMNS})
-        first = seen.setdefault(row.question.casefold(), number)
-        if not problem and first != number:
-            problem = f"asks what row {first} asks. Keep one of them."
-        if problem:
-            raise TableUnusable(f"Row {number} of {path.name} {problem}")
-        rows.append(row)
+        cells = [" ".join(str(row.get(name) or "").split()) for name in COLUMNS]
+        question, right, wrong = cells[0], _spellings(cells[1]), _spellings(cells[2])
+        alike = {text.casefold() for text in right} & {text.casefold() for text in wrong}
+        if not (question and right and wrong) or alike or max(map(len, cells)) > MOST_CHARACTERS:
+            raise TableUnusable(
+                f"Row {number} of {path.name} cannot be used. Give a question, its right and a wrong answer that "
+                f"differ, each of at most {MOST_CHARACTERS:,} characters."
+            )
+        first = seen.setdefault(question.casefold(), number)
+        if first != number:
+            raise TableUnusable(f"Row {number} of {path.name} asks what row {first} asks. Keep one of them.")
+        rows.append(Question(question, right, wrong))
     if len(rows) < LEAST_ROWS:
         raise TableUnusable(f"{path.name} has {len(rows)} claims, and a run needs at least {LEAST_ROWS}.")
     return rows
-
-
-def _row(cells: dict[str, str]) -> tuple[Question, str]:
-    """A row, and what is wrong with it; empty where it can be used."""
-    question, right, wrong = (" ".join(text.split()) for text in cells.values())
-    row = Question(question, _spellings(right), _spellings(wrong))
-    give = "Give a question, its right and a wrong answer."
-    for name, text in cells.items():
-        if not text:
-            return row, f"has nothing in `{name}`. {give}"
-        if len(text) > MOST_CHARACTERS:
-            return row, f"has {len(text):,} characters in `{name}`; at most {MOST_CHARACTERS:,}. Shorten it."
-    if not row.right or not row.wrong:
-        return row, f"has no answer between its `|`. {give}"
-    both = {text.casefold() for text in row.right} & {text.casefold() for text in row.wrong}
-    return row, f"has `{min(both)[:60]}` as right and as wrong answer. Give two that differ." if both else ""
 
 
 def prompts(rows: Sequence[Question], num_fixed: int, count: int, seed: int | str) -> list[str]:

@@ -1,8 +1,9 @@
-"""Text <-> turns of a dialogue, in the form of Anthropic's HH-RLHF data: "\\n\\nHuman: ...\\n\\nAssistant: ...".
+"""Text <-> turns of a dialogue, in the form of Anthropic's HH-RLHF data: "\\n\\nHuman: ...\\n\\nAssistant: ...";
+and the prompt in a value of a table, which may be a text, a dialogue or chat messages.
 
 A prompt is one text everywhere in the playground (in files, samples and on the page). Where a chat template or a reward
-model wants turns, they are read out of that text here; a text in no such form is one turn of the user. Knows nothing
-else; prompts, rewards and reward models call it.
+model wants turns, they are read out of that text here; a text in no such form is one turn of the user. Imports nothing
+heavy: the page suggests a column with it; prompts, rewards and reward models call it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from playground.data.row_files import TEXT_COLUMN
+from playground.errors import PromptsUnusable
+
+COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
+DIALOGUE_COLUMNS = ("chosen", "rejected")  # whole dialogues: all but the last answer is the prompt
 SPEAKERS = {"Human": "user", "Assistant": "assistant"}
 ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant", "system": "system"}
 _TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
@@ -86,3 +92,46 @@ def split_last_answer(dialogue: str) -> tuple[str, str]:
         raise NoDialogue("is not a dialogue that ends with an answer of the assistant")
     border = start + len("\n\nAssistant:")
     return dialogue[:border], dialogue[border:]
+
+
+def column_of(columns: Sequence[str], wanted: str | None, source: str) -> str:
+    """The column to read: the wanted one, or the first of COLUMNS that is there, or the only one.
+
+    Raises:
+        PromptsUnusable: if it is not there, naming those that are.
+    """
+    if wanted is None and len(columns) == 1:
+        return columns[0]
+    found = next((name for name in ([wanted] if wanted else COLUMNS) if name in columns), None)
+    if found is None:
+        there = ", ".join(f"`{str(name)[:60]}`" for name in columns[:20]) or "none"
+        lacks = f"no column `{wanted[:60]}`" if wanted else f"none of the columns {', '.join(COLUMNS)}"
+        raise PromptsUnusable(f"prompts.column: {source} has {lacks}; it has {there}. Choose one of these.")
+    return found
+
+
+def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
+    """The prompt in one value; "" where there is none. Ends where the assistant is to speak, if it is a dialogue.
+
+    Raises:
+        NoDialogue: for a value of `chosen` or `rejected`, or a list, that is no dialogue.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, (list, tuple, Mapping)):
+        said = of_messages(value if isinstance(value, (list, tuple)) else ())
+        said = said[:-1] if said[-1].role == "assistant" else said
+        if not said or said[0].role != "user":
+            raise NoDialogue
+        return text_of(said)
+    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written to a file
+    if not text.strip():
+        return ""
+    if not is_dialogue(text):
+        if column in DIALOGUE_COLUMNS:
+            raise NoDialogue
+        return text.rstrip()
+    try:
+        return split_last_answer(text)[0]
+    except NoDialogue:  # the human spoke last
+        return text_of(turns(text))

@@ -32,11 +32,9 @@ MAX_COLUMNS = 1_000
 MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
 csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
-_NAMED = re.compile(r'"?sep=([,;\t])"?')  # a first line with which Excel writes and reads the separator
-_UNDECODED = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a byte that is no UTF-8
 
 
 class TableUnusable(PlaygroundError):
@@ -111,21 +109,28 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
         TableUnusable: see `rows`.
     """
     too_large = f"{path.name} has more than {max_bytes // 1_000_000} MB"
+    not_text = f"{path.name} is not UTF-8 text. Save it as UTF-8."
     number, blank = 0, True
     try:
         with _opened(path, max_bytes, too_large) as file:
             # newline="": \n, \r and \r\n end a line and stay; other breaks, such as U+2028, belong to a text
-            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+            text = io.TextIOWrapper(file, "utf-8-sig", newline="")
             while line := text.readline(MAX_FIELD_CHARACTERS + 1):
                 number += 1
                 if file.tell() > max_bytes:
                     raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
                 if number > MAX_LINES:
                     raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
-                if fault := _line_fault(line, number, path.name):
-                    raise TableUnusable(fault)
+                if len(line) > MAX_FIELD_CHARACTERS:
+                    raise TableUnusable(
+                        f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters."
+                    )
+                if "\0" in line:
+                    raise TableUnusable(not_text)
                 blank = blank and not line.strip()
                 yield line
+    except UnicodeDecodeError:
+        raise TableUnusable(not_text) from None
     except (zlib.error, EOFError, gzip.BadGzipFile):
         raise TableUnusable(f"{path.name} is not a whole gzip file. Pack it again.") from None
     except OSError as error:
@@ -150,52 +155,14 @@ def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
     return io.BufferedReader(unpacked, BLOCK_BYTES)  # in blocks, so that a file that breaks off is not taken for text
 
 
-def _line_fault(line: str, number: int, name: str) -> str:
-    """Why a line of a file of this name cannot be read, as a sentence; empty if it can."""
-    undecoded = _UNDECODED.search(line)
-    if number == 1 and line.startswith(("\udcff\udcfe", "\udcfe\udcff")):
-        why = "it looks like UTF-16"
-    elif "\0" in line:
-        why = "it contains NUL bytes"
-    elif undecoded:
-        why = f"line {number} has the byte 0x{ord(undecoded[0]) - 0xDC00:02x}"
-    elif len(line) > MAX_FIELD_CHARACTERS:
-        most = f"{MAX_FIELD_CHARACTERS:,} characters"
-        return f"Line {number} of {name} has more than {most}, which is more than is read. Cut it."
-    else:
-        return ""
-    return f"{name} is not UTF-8 text: {why}. Save it as UTF-8."
-
-
 def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
-    """What separates the columns of a .csv or .tsv, whatever its name says: one of SEPARATORS, as the line of column
-    names tells, or the line `sep=;` before it; "" where there is one column, and for other files.
-
-    Raises:
-        TableUnusable: if the line can be read in two ways; see also `rows`.
-    """
+    """What separates the columns of a .csv or .tsv, whatever its name says: of tab, semicolon and comma the first that
+    stands in the line of column names; "" where there is one column, and for other files. Raises: see `rows`."""
     if kind_of(path) not in (".csv", ".tsv"):
         return ""
     with contextlib.closing(lines(path, max_bytes)) as found:
-        head = next(filter(str.strip, found), "")
-    if named := _NAMED.fullmatch(head.strip()):
-        return named[1]
-    ways = {mark: cells for mark in SEPARATORS if len(cells := _cells(head, mark)) > 1}
-    if len(ways) > 1:
-        listed = " or by ".join(f"{SEPARATORS[mark]} ({', '.join(cells)[:80]})" for mark, cells in ways.items())
-        raise TableUnusable(
-            f"{path.name} can be read in two ways: its columns are separated by {listed}. Put texts in quotation "
-            "marks, or save it as .jsonl."
-        )
-    return next(iter(ways), "")
-
-
-def _cells(line: str, mark: str) -> list[str]:
-    """The cells of a line; none if that cannot be its separator."""
-    try:
-        return next(csv.reader([line], delimiter=mark, strict=True), [])
-    except csv.Error:
-        return []
+        head = re.sub(r'"[^"]*"', "", next(filter(str.strip, found), ""))
+    return next((mark for mark in SEPARATORS if mark in head), "")
 
 
 def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
@@ -224,7 +191,7 @@ def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     names: list[str] = []
     try:
         for cells in reader:
-            if not cells or (not names and _NAMED.fullmatch(mark.join(cells).strip())):
+            if not cells:
                 continue
             if not names:
                 names = cells

@@ -1,8 +1,5 @@
 """What comes out of a run: scripts and settings, tables and histories for other tools, the trained model, its card.
-
-Imports neither torch nor trl: what needs the weights is asked of the model service. The command line and the page
-call it.
-"""
+Imports neither torch nor trl: what needs the weights is asked of the model service."""
 
 from __future__ import annotations
 

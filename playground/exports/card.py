@@ -1,8 +1,5 @@
-"""The model card of a saved policy: README.md as the Hugging Face hub reads it. Text only.
-
-Text of models, prompts and users is data here too: it stands in code blocks whose fence it cannot close, and elsewhere
-without what Markdown acts on.
-"""
+"""The model card of a saved policy: README.md as the Hugging Face hub reads it. Text of models, prompts and users
+stands in code blocks whose fence it cannot close, and elsewhere without what Markdown acts on."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ import yaml
 from markupsafe import Markup
 
 from playground import __version__, plain_files
-from playground.analysis import before_after, compute
+from playground.analysis import compute
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
@@ -39,21 +36,18 @@ FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
 
 class Written(NamedTuple):
-    """What was written: merged or adapter, of which update, how many numbers in which precision.
-
-    `max_difference`: between log-probs before and after an adapter was merged; None where nothing was merged.
-    """
+    """What was written: merged or adapter, of which update, how many numbers in which precision."""
 
     kind: str
     update: int
     parameters: int
     precision: str
-    max_difference: float | None
 
 
 def text(report: Report, written: Written) -> str:
     """The whole README.md."""
     config = report.config
+    first = {pair.before.prompt_id: pair for pair in reversed(report.pairs)}  # answers to each prompt
     return render(
         "card.md.j2",
         report=report,
@@ -73,7 +67,7 @@ def text(report: Report, written: Written) -> str:
             if update < written.update
         ],
         cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
-        pairs=_pairs(report),
+        pairs=list(first.values())[::-1][:SHOWN_PAIRS],
         evaluated=report.pairs[0].after.update if report.pairs else written.update,
         base_on_hub=catalog.is_hub_id(config.model.source),
     )
@@ -123,11 +117,3 @@ def licence_of(config: RunConfig) -> str | None:
 def _reward(reward: dict[str, Any]) -> str:
     own = {"model": "source", "expression": "expression"}.get(reward["kind"])
     return f"{reward['kind']}: {reward[own]}" if own else str(reward["kind"])
-
-
-def _pairs(report: Report) -> list[before_after.BeforeAfter]:
-    """The first answers to the first prompts."""
-    first: dict[int, before_after.BeforeAfter] = {}
-    for pair in report.pairs:
-        first.setdefault(pair.before.prompt_id, pair)
-    return list(first.values())[:SHOWN_PAIRS]

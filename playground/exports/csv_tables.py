@@ -1,7 +1,4 @@
-"""The figures of a run as tables: one of updates, one of samples, both also under the names that TRL gives them.
-
-Text only. The page hands the tables out; the command line writes them; the trackers take their rows from here.
-"""
+"""The figures of a run as tables of updates, samples and behaviours, also under the names that TRL gives them."""
 
 from __future__ import annotations
 
@@ -24,11 +21,8 @@ FORMULA = "=+-@\uff1d\uff0b\uff0d\uff20"  # what a spreadsheet takes for the sta
 
 
 def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | None]:
-    """One update under the names of TRL's PPOTrainer, in TRL's units where they differ from ours.
-
-    TRL's objective/entropy is the negative log-prob of a whole completion: that of the reference (its perplexity) less
-    the KL. Its approxkl is another estimate of the same update KL. Figures that we do not keep are left out.
-    """
+    """One update under the names and in the units of TRL's PPOTrainer. Its objective/entropy is the negative log-prob
+    of a whole completion: that of the reference (its perplexity) less the KL."""
     kl, tokens = record.kl_to_reference, record.completion_length
     entropy = None
     if record.perplexity_reference and kl is not None:
@@ -51,15 +45,10 @@ def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | N
 
 
 def metrics_csv(
-    config: RunConfig,
-    metrics: Sequence[UpdateMetrics],
-    events: Iterable[Event],
-    evaluations: Sequence[Evaluation] = (),
+    config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event], evaluations: Sequence[Evaluation] = ()
 ) -> str:
-    """One row for each update: our figures, then TRL's names, then what the evaluation at that update measured.
-
-    The last column says which settings were changed between the row before it and it.
-    """
+    """One row for each update: our figures, then TRL's names, then what the evaluation at that update measured, and
+    which settings were changed between the row before it and it."""
     table = frames.metrics(metrics).rename(columns=_head)
     trl = [trl_figures(record, config) for record in metrics]
     for name in trl[0] if trl else ():
@@ -95,10 +84,8 @@ def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, di
     found = {}
     for record, ours in zip(metrics, frames.metrics(metrics).to_dict("records"), strict=True):
         named = {f"playground/{name.replace('.', '/', 1)}": value for name, value in ours.items() if name != "update"}
-        figures = named | trl_figures(record, config)
-        found[record.update] = {
-            name: float(value) for name, value in figures.items() if value is not None and not math.isnan(value)
-        }
+        known = {name: value for name, value in (named | trl_figures(record, config)).items() if value is not None}
+        found[record.update] = {name: float(value) for name, value in known.items() if not math.isnan(value)}
     return found
 
 

@@ -1,8 +1,5 @@
-"""The curves of a run, drawn by matplotlib: each as SVG for the HTML report, several in one PNG for the model card.
-
-Colours mean what they mean on the page: score teal, KL amber, reference slate, policy indigo. They have names, and are
-those of the report's style sheet, which gives the SVG others where the reader's theme is dark.
-"""
+"""The curves of a run, drawn by matplotlib: each as SVG for the HTML report, several in one PNG for the model card, in
+the colours of the report's style sheet."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from playground.analysis import frames, plateau
@@ -40,12 +36,12 @@ STYLE: dict[Any, Any] = {
 }
 NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # what an SVG says of itself, with addresses in it
 SINGLE = (
-    ("penalised_reward", "Score minus leash cost", "training batches, what training pushes up", "teal"),
-    ("kl_coef", "Leash (beta)", "price of a nat of KL", "amber"),
-    ("entropy", "Entropy", "nats per token", "slate"),
-    ("completion_length", "Length", "tokens per completion", "slate"),
-    ("clip_fraction", "Clip fraction", "share of tokens", "slate"),
-    ("explained_variance", "Value fit", "explained variance", "slate"),
+    ("penalised_reward", "Score minus leash cost", "training batches, what training pushes up, by update", "teal"),
+    ("kl_coef", "Leash (beta)", "price of a nat of KL, by update", "amber"),
+    ("entropy", "Entropy", "nats per token, by update", "slate"),
+    ("completion_length", "Length", "tokens per completion, by update", "slate"),
+    ("clip_fraction", "Clip fraction", "share of tokens, by update", "slate"),
+    ("explained_variance", "Value fit", "explained variance, by update", "slate"),
 )
 
 
@@ -84,59 +80,40 @@ class Panel(NamedTuple):
 def panels(report: Report) -> list[Panel]:
     """Score, KL and, where there are any, behaviours and perplexities."""
     metrics = frames.metrics(report.metrics).set_index("update")
-    samples = frames.samples(report.samples).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
-    score = plateau.curve_of(report.samples).mean(axis=1)
-    above, found = " above the reference" if report.unit == "sd" else "", report.plateau.update
+    above, knee = " above the reference" if report.unit == "sd" else "", report.plateau.update
     shares = frames.shares(report.behaviours).groupby("behaviour", sort=False)
-    all_panels = [
-        Panel(
-            "Behaviours",
-            "% of the answers to the fixed prompts, by update",
-            [
-                DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
-                for colour, (_, table) in zip(MANY, shares, strict=False)
-            ],
-        ),
-        Panel(
-            "Score",
-            f"{report.unit}{above}, by update",
-            [
-                DrawnLine(metrics["score_mean"], "teal", "training batches", band=metrics[["score_p10", "score_p90"]]),
-                DrawnLine(score, "indigo", "fixed prompts", dots=True),
-            ],
-            None if found is None else (found, "knee"),
-        ),
-        Panel(
-            "Distance from the reference",
-            "KL, nats per completion, by update",
-            [
-                DrawnLine(metrics["kl_to_reference"], "amber", "training batches"),
-                DrawnLine(samples.groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
-            ],
-        ),
-        Panel(
-            "Perplexity",
-            "by update",
-            [
-                DrawnLine(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
-                DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
-            ],
-        ),
+    behaviours = [
+        DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
+        for colour, (_, table) in zip(MANY, shares, strict=False)
     ]
-    return _with_values(all_panels)
+    score = [
+        DrawnLine(metrics["score_mean"], "teal", "training batches", band=metrics[["score_p10", "score_p90"]]),
+        DrawnLine(plateau.curve_of(report.samples).mean(axis=1), "indigo", "fixed prompts", dots=True),
+    ]
+    kl = [
+        DrawnLine(metrics["kl_to_reference"], "amber", "training batches"),
+        DrawnLine(frames.latest(report.samples).groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
+    ]
+    perplexity = [
+        DrawnLine(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
+        DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
+    ]
+    return _with_values(
+        Panel("Behaviours", "% of the answers to the fixed prompts, by update", behaviours),
+        Panel("Score", f"{report.unit}{above}, by update", score, None if knee is None else (knee, "knee")),
+        Panel("Distance from the reference", "KL, nats per completion, by update", kl),
+        Panel("Perplexity", "by update", perplexity),
+    )
 
 
 def single_panels(report: Report) -> list[Panel]:
     """Further figures of the updates, one in each."""
     metrics = frames.metrics(report.metrics).set_index("update")
-    found = [
-        Panel(title, f"{note}, by update", [DrawnLine(metrics[name], colour)]) for name, title, note, colour in SINGLE
-    ]
-    return _with_values(found)
+    return _with_values(*(Panel(title, note, [DrawnLine(metrics[name], hue)]) for name, title, note, hue in SINGLE))
 
 
-def _with_values(found: Sequence[Panel]) -> list[Panel]:
+def _with_values(*found: Panel) -> list[Panel]:
     """Without lines of which nothing is known, and without panels that have no other."""
     kept = [panel._replace(lines=[line for line in panel.lines if line.values.notna().any()]) for panel in found]
     return [panel for panel in kept if panel.lines]
@@ -185,7 +162,8 @@ def _draw(panel: Panel, axes: Axes) -> None:
         axes.axvline(panel.mark[0], color=COLOURS["text"], linewidth=0.8, clip_on=False)
         axes.annotate(panel.mark[1], (panel.mark[0], 1), (3, -8), ("data", "axes fraction"), "offset points")
     for line, dashes in zip(panel.lines, DASHES, strict=False):
-        values, colour = thinned(line.values.dropna()), COLOURS[line.colour]
+        known, colour = line.values.dropna(), COLOURS[line.colour]
+        values = known[:: 1 + (len(known) - 1) // MOST_POINTS]
         if line.band is not None:
             band = line.band[line.band.index.isin(values.index)].dropna()
             at, (low, high) = band.index, band.to_numpy(float).T
@@ -198,12 +176,3 @@ def _draw(panel: Panel, axes: Axes) -> None:
     axes.locator_params("y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: figure(value))
     axes.legend(loc="upper left", bbox_to_anchor=(0, -0.12), borderaxespad=0, borderpad=0.2)
-
-
-def thinned(values: pd.Series, limit: int = MOST_POINTS) -> pd.Series:
-    """At most about `limit` points, among them the lowest and the highest of each stretch: no spike is lost."""
-    if len(values) <= limit:
-        return values
-    stretch = np.arange(len(values)) * (limit // 2) // len(values)
-    ends = values.groupby(stretch).agg(["idxmin", "idxmax"]).to_numpy().ravel()
-    return values.loc[sorted({values.index[0], values.index[-1], *ends})]

@@ -1,8 +1,5 @@
-"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font.
-
-What stands in it comes from `Report`; the template escapes the texts of models and people, and the page forbids itself
-scripts and requests on top of that. The command line and the page call `page`.
-"""
+"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font. The template
+escapes the texts of models and people, and the page forbids itself scripts and requests on top of that."""
 
 from __future__ import annotations
 
@@ -10,24 +7,18 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from playground import __version__
-from playground.analysis import compute, meters
+from playground.analysis import compute
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import WINDOW, Records
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import curves
-from playground.exports.rendering import figure, render
+from playground.exports.rendering import render
 from playground.exports.report import Report
-from playground.rewards import behaviours as counted
-from playground.runs.folder.records import Sample
 from playground.setup import catalog, describe
 
 # So many that the file stays below 2 MB, whatever the run.
 MOST = {"pairs": 32, "characters": 1200, "configuration": 100_000, "events": 100}
-MOST_ROWS = 200  # of the table of figures
-LIT = ("red", "amber")
 
 
 class Table(NamedTuple):
@@ -50,13 +41,11 @@ def page(report: Report) -> str:
         most=MOST,
         facts=_facts(report),
         line=describe.of(report.config).line(report.title),
-        lit=[alert for alert in alerts if alert.state in LIT],
-        unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if alert.state not in LIT],
+        lit=[alert for alert in alerts if alert.lit],
+        unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if not alert.lit],
         charts=[(panel, curves.svg(panel)) for panel in charts],
-        figures=_figures(charts),
         settings=_settings(report.config),
         cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
-        marks=lambda sample: _marks(report.config, sample),
         events=[
             (event.update, event.kind.replace("_", " "), event.message) for event in report.events if event.message
         ],
@@ -79,21 +68,6 @@ def _facts(report: Report) -> list[str]:
     return [fact for fact in facts if fact]
 
 
-def _figures(charts: Sequence[curves.Panel]) -> Table:
-    """The curves as numbers, of some updates where there are many."""
-    import pandas as pd
-
-    lines = {f"{panel.title}, {line.label}".strip(", "): line.values for panel in charts for line in panel.lines}
-    table = pd.DataFrame(lines)
-    chosen = table.iloc[np.linspace(0, len(table) - 1, min(len(table), MOST_ROWS)).round().astype(int)]
-    rows = [
-        [str(update), *("" if pd.isna(value) else figure(value) for value in row)]
-        for update, *row in chosen.itertuples()
-    ]
-    fewer = f", {len(rows)} of {len(table)} updates" if len(rows) < len(table) else ""
-    return Table(f"The same as a table{fewer}", ["Update", *lines], rows)
-
-
 def _settings(config: RunConfig) -> Table:
     """What differs from the preset, or from the defaults where there is none."""
     preset = catalog.preset_titled(config.about.title, config.name)
@@ -110,11 +84,3 @@ def _settings(config: RunConfig) -> Table:
         for field, (before, after) in changed.items()
     ]
     return Table(sentence, ["Setting", "Preset" if preset else "Default", "Here"], rows)
-
-
-def _marks(config: RunConfig, sample: Sample) -> str:
-    """Which behaviours a sample shows."""
-    found = counted.of_config(config)
-    marks = meters.marks_of(sample, found)
-    shown = [f"{one.words}: {'yes' if mark else 'no'}" for one in found if (mark := marks.get(one.name)) is not None]
-    return "; ".join(shown)

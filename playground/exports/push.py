@@ -1,9 +1,6 @@
-"""Pushing a saved policy to the Hugging Face hub: what would be made public, the checks before, the upload.
-
-The token comes from the environment (HF_TOKEN) or the hub's own login and goes into the hub's client, nowhere else: it
-is not printed, not stored, not passed to the model service. Only the command line calls this; the page shows the
-command, for the server's token must not serve the visitors of the page.
-"""
+"""Pushing a saved policy to the Hugging Face hub. The token of this machine goes into the hub's client, nowhere else:
+it is not printed, not stored, not passed on. Only the command line calls this: the server's token must not serve
+visitors."""
 
 from __future__ import annotations
 
@@ -26,7 +23,6 @@ ANSWERS = {
     401: "The hub does not accept this token. Make a new one at https://huggingface.co/settings/tokens.",
     403: MAY_NOT,
     404: MAY_NOT,
-    429: "The hub asks to wait: too many requests. Try again in a few minutes.",
 }
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
@@ -56,28 +52,20 @@ class PushPlan(NamedTuple):
 
 
 def connect(repository: str, config: RunConfig, kind: str) -> Connection:
-    """All that can be checked before the weights are merged, which takes longer.
-
-    Raises:
-        PushRefused: for a name that is not owner/name, an adapter whose base is not on the hub, offline, without token;
-            and see `_asked`.
-    """
+    """All that can be checked before the weights are merged, which takes longer. Raises: PushRefused."""
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.constants import is_offline_mode
 
     if not REPOSITORY.fullmatch(repository):
         raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
-    if kind == "adapter" and not catalog.is_hub_id(config.model.source):
-        raise PushRefused(
-            f"The adapter's base, {config.model.source}, is not on the hub, so nobody could load it. Push --as merged."
-        )
+    if kind == "adapter" and not catalog.is_hub_id(base := config.model.source):
+        raise PushRefused(f"The adapter's base, {base}, is not on the hub: nobody could load it. Push --as merged.")
     if is_offline_mode():
         raise PushRefused(OFFLINE)
     if not (token := get_token()):
         raise PushRefused(NO_TOKEN)
     api = HfApi(token=token)
-    user = _asked(api.whoami, repository)
-    return Connection(api, repository, str(user.get("name", "")) if isinstance(user, dict) else "")
+    return Connection(api, repository, str(_asked(api.whoami, repository).get("name", "")))
 
 
 def plan(hub: Connection, private: bool, folder: Path, config: RunConfig) -> PushPlan:
@@ -115,29 +103,18 @@ def in_words(planned: PushPlan, config: RunConfig) -> list[str]:
 
 
 def push(api: Any, planned: PushPlan) -> str:
-    """Upload the folder and return the address of the repository.
-
-    Raises:
-        PushRefused: see `_asked`.
-    """
-
-    def upload() -> str:
-        if not planned.exists:
-            api.create_repo(planned.repository, private=planned.private, exist_ok=True)
-        api.upload_folder(
-            repo_id=planned.repository, folder_path=planned.folder, commit_message="Trained in the RLHF Playground"
-        )
-        return f"{os.environ.get('HF_ENDPOINT', 'https://huggingface.co').rstrip('/')}/{planned.repository}"
-
-    return _asked(upload, planned.repository)
+    """Upload the folder and return the address of the repository. Raises: PushRefused: see `_asked`."""
+    repository, message = planned.repository, "Trained in the RLHF Playground"
+    if not planned.exists:
+        _asked(lambda: api.create_repo(repository, private=planned.private, exist_ok=True), repository)
+    _asked(
+        lambda: api.upload_folder(repo_id=repository, folder_path=planned.folder, commit_message=message), repository
+    )
+    return f"{os.environ.get('HF_ENDPOINT', 'https://huggingface.co').rstrip('/')}/{repository}"
 
 
 def _asked(call: Callable[[], T], repository: str) -> T:
-    """What the hub answers.
-
-    Raises:
-        PushRefused: for whatever its client raises, in a sentence. Its own messages may quote requests: they stay here.
-    """
+    """What the hub answers. Raises: PushRefused: for whatever its client raises, whose messages may quote requests."""
     from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
     try:
@@ -146,11 +123,6 @@ def _asked(call: Callable[[], T], repository: str) -> T:
         code = getattr(error.response, "status_code", 0)
         other = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
         sentence = ANSWERS.get(code, other).format(repository)
-    except ValueError as error:  # an answer that is no JSON; a card that the hub does not take
-        sentence = (
-            f"The hub's answer to {repository} was not what its client expects ({type(error).__name__}). Try again "
-            "later, or upload the folder with `hf upload`."
-        )
-    except (HTTPError, OSError) as error:  # the client's own, for anything between here and the hub
-        sentence = f"The hub cannot be reached ({type(error).__name__}). Check the network and try again."
+    except (HTTPError, OSError, ValueError) as error:  # no answer, or one that its client does not understand
+        sentence = f"The hub cannot be reached, or answers something else ({type(error).__name__}). Try again later."
     raise PushRefused(sentence)

@@ -1,7 +1,5 @@
-"""The templates of `templates/`, filled in by Jinja2. Pure: knows nothing of runs.
-
-Every value is escaped as HTML, but for those that a filter has made safe in the language of the template: `md`, `code`
-and `fenced` for Markdown, `literal` and `comment` for Python. Text of models and of users passes through one of these.
+"""The templates of `templates/`, filled in by Jinja2. Every value is escaped as HTML, but for those that a filter has
+made safe in the language of the template: `md`, `code` and `fenced` for Markdown, `literal` and `comment` for Python.
 """
 
 from __future__ import annotations

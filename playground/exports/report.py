@@ -1,12 +1,9 @@
-"""What there is to say about a run when it leaves the playground: read once for the card, the trackers, the page.
-
-Reads the run directory; no model is needed.
-"""
+"""What there is to say about a run when it leaves the playground: read once for the card, the trackers, the page."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +18,10 @@ from playground.setup import describe
 
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 CHANGES = {1: "more", -1: "less"}
+PERPLEXITIES = (  # of what, and what it means where it rises, and where not
+    ("on held-out text", "it is forgetting some of what it knew", "it has kept what it knew"),
+    ("of its texts to the reference", "they have become stranger", "no stranger than at first"),
+)
 
 
 @dataclass
@@ -45,16 +46,12 @@ class Report:
 
     def at(self, update: int) -> Report:
         """The same run as it was after an update: what a checkpoint of that moment is described by."""
-        return dataclasses.replace(
-            self,
-            metrics=[item for item in self.metrics if item.update <= update],
-            samples=[item for item in self.samples if item.update <= update],
-            evaluations=[item for item in self.evaluations if item.update <= update],
-        )
+        kept = ("metrics", "samples", "evaluations")
+        until: dict[str, Any] = {name: [item for item in getattr(self, name) if item.update <= update] for name in kept}
+        return dataclasses.replace(self, **until)
 
     @property
     def unit(self) -> str:
-        """Unit of the score."""
         return self.config.score_unit
 
     @cached_property
@@ -64,7 +61,6 @@ class Report:
 
     @cached_property
     def outcome(self) -> before_after.Outcome | None:
-        """Before and after in numbers."""
         return before_after.outcome(self.pairs)
 
     @property
@@ -77,22 +73,9 @@ class Report:
     def remarks(self) -> list[str]:
         """Until when training paid, and what became of both perplexities, a sentence each."""
         found = [plateau.plateau_sentence(self.plateau)]
-        for what, ends, rising, else_ in (
-            (
-                "on held-out text",
-                self.forgetting(),
-                "it is forgetting some of what it knew",
-                "it has kept what it knew",
-            ),
-            (
-                "of its texts to the reference",
-                self.strangeness(),
-                "they have become stranger",
-                "no stranger than at first",
-            ),
-        ):
+        for (what, rising, steady), ends in zip(PERPLEXITIES, (self.forgetting(), self.strangeness()), strict=True):
             if ends:
-                words = rising if ends[1] > 1.02 * ends[0] else else_
+                words = rising if ends[1] > 1.02 * ends[0] else steady
                 found.append(f"Perplexity {what} {figure(ends[0])} \u2192 {figure(ends[1])}: {words}.")
         return [sentence for sentence in found if sentence]
 
@@ -103,12 +86,10 @@ class Report:
 
     @property
     def edited(self) -> bool:
-        """Whether settings were changed while it trained."""
         return bool(changes.edits_of(self.events))
 
     @cached_property
     def behaviours(self) -> list[meters.Meter]:
-        """What was counted, at every evaluation."""
         return meters.meters(self.config, self.samples)
 
     @cached_property
@@ -123,11 +104,10 @@ class Report:
 
     @property
     def count_columns(self) -> tuple[str, ...]:
-        """Headings of `counts_in_words`."""
         return COUNTS if self.verdicts else COUNTS[:-1]
 
     def counts_in_words(self) -> list[tuple[str, ...]]:
-        """The same for reading."""
+        """The same for reading, below `count_columns`."""
         rows = [
             (
                 meter.words,
@@ -143,12 +123,10 @@ class Report:
 
     @cached_property
     def plateau(self) -> plateau.Plateau:
-        """After which update there was hardly anything left to gain."""
         return plateau.plateau(self.samples, self.config.method)
 
     @cached_property
     def ledger(self) -> compute.Ledger | None:
-        """What it cost."""
         return compute.ledger(self.config, self.metrics, self.events)
 
     @property
@@ -159,13 +137,11 @@ class Report:
 
     def forgetting(self) -> tuple[float, float] | None:
         """Perplexity on held-out text before and at the newest evaluation; None where it was not measured."""
-        known = [item.perplexity_text for item in self.evaluations if item.perplexity_text is not None]
-        return (known[0], known[-1]) if len(known) > 1 else None
+        return _ends_of(self.evaluations, "perplexity_text")
 
     def strangeness(self) -> tuple[float, float] | None:
         """Perplexity of the policy's texts under the reference in the first and in the newest update."""
-        known = [item.perplexity_reference for item in self.metrics if item.perplexity_reference is not None]
-        return (known[0], known[-1]) if len(known) > 1 else None
+        return _ends_of(self.metrics, "perplexity_reference")
 
     def summary(self) -> dict[str, float | int | str | None]:
         """The last figures by name, flat, for trackers."""
@@ -175,12 +151,20 @@ class Report:
         if self.outcome:
             found |= {f"outcome/{name}": value for name, value in self.outcome._asdict().items()}
         for meter in self.behaviours:
-            found[f"behaviours/{meter.name}_before"] = meter.before.share
-            found[f"behaviours/{meter.name}"] = meter.after.share
+            found |= {
+                f"behaviours/{meter.name}_before": meter.before.share,
+                f"behaviours/{meter.name}": meter.after.share,
+            }
         found["knee/update"] = self.plateau.update
         if self.ledger:
-            for name in ("operations", "seconds", "peak_memory_gb", "tokens_generated"):
-                found[f"compute/{name}"] = getattr(self.ledger, name)
+            costs = ("operations", "seconds", "peak_memory_gb", "tokens_generated")
+            found |= {f"compute/{name}": getattr(self.ledger, name) for name in costs}
         if forgetting := self.forgetting():
             found |= {"text/perplexity_before": forgetting[0], "text/perplexity_after": forgetting[1]}
         return found
+
+
+def _ends_of(records: Sequence[Any], name: str) -> tuple[float, float] | None:
+    """The first and the newest value of a figure; None where there are no two."""
+    known = [value for item in records if (value := getattr(item, name)) is not None]
+    return (known[0], known[-1]) if len(known) > 1 else None

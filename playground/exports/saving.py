@@ -1,7 +1,5 @@
 """Saving the policy of a run: a folder with weights, tokenizer, card, curves and configuration, whole or not at all.
-
-The model service writes the weights (it has torch); this side adds the words. The command line and the page call it.
-"""
+The model service writes the weights (it has torch); this side adds the words."""
 
 from __future__ import annotations
 
@@ -42,12 +40,8 @@ def default_folder(run: RunDirectory, kind: Kind) -> Path:
 
 
 def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
-    """The checkpoint to save: the newest, or the one of that name.
-
-    Raises:
-        RunNotFound: if there is none of that name, or none at all.
-        ModelNotFound: if it is damaged, or if an adapter is asked for and every weight was trained.
-    """
+    """The checkpoint to save: the newest, or the one of that name. Raises: RunNotFound; ModelNotFound if it is damaged,
+    or if an adapter is asked for and every weight was trained."""
     complete = run.checkpoints()
     found = [folder for folder in complete if name is None or folder.name == name]
     if not complete:
@@ -81,15 +75,10 @@ def save(
     precision: Precision | None = None,
     replace: bool = False,
 ) -> Saved:
-    """Write the policy to `target`, which appears whole or not at all.
+    """Write the policy to `target`, which appears whole or not at all, with `replace` in the place of an older one.
+    Merged weights have the `precision` of the base model's files if that is bf16, else fp32.
 
-    Args:
-        precision: of merged weights; by default that of the base model's files if that is bf16, else fp32.
-        replace: put it in the place of an older one.
-
-    Raises:
-        RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable.
-    """
+    Raises: RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable."""
     chosen = checkpoint_of(run, checkpoint, kind)
     report = Report.of(run)
     target = Path(os.path.abspath(os.path.expanduser(target)))

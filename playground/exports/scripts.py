@@ -1,7 +1,4 @@
-"""A run written down for use elsewhere: as a script for TRL 1.12, or as YAML for our own `train` command.
-
-Text only: imports neither torch nor trl, starts nothing, writes no file. The command line and the page call it.
-"""
+"""A run written down for use elsewhere: as a script for TRL 1.12, or as YAML for our own `train` command."""
 
 from __future__ import annotations
 
@@ -31,14 +28,8 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
 
 
 def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
-    """A complete script that does this run with TRL 1.12's `PPOTrainer`, as that library is used without us.
-
-    It takes from this project what TRL does not have: the rewards, the prompts, the shipped model. Text from the
-    configuration appears as Python literals only.
-
-    Args:
-        scale: as the run recorded it; without one the script measures it at its start.
-    """
+    """A complete script that does this run with TRL 1.12's `PPOTrainer`, and rewards, prompts and models of this
+    project. Without a recorded `scale` it measures one. Text from the configuration appears as Python literals only."""
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     return render(

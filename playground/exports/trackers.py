@@ -1,10 +1,6 @@
 """A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed).
-
-What is handed over is what is on disk: configuration, every update, scores and counts of the fixed prompts, the last
-figures. No sample texts, no environment, no token. Nothing is sent from here: trackio keeps its data on this machine,
-and W&B is used in its offline mode; its own command uploads what it wrote. The command line calls `TRACKERS`. Libraries
-are imported where they are used: tensorboardX brings PyTorch along where that is installed.
-"""
+Only figures and the configuration; no texts, no environment, no token. Nothing is sent from here: trackio keeps its
+data on this machine, W&B is used in its offline mode."""
 
 from __future__ import annotations
 
@@ -25,7 +21,6 @@ from playground.exports import csv_tables
 from playground.exports.report import Report
 
 PROJECT = "rlhf-playground"
-HISTOGRAM_BINS = 20
 MARGIN = "    "  # TensorBoard reads Markdown; this makes it leave a line alone
 
 
@@ -61,9 +56,6 @@ def to_tensorboard(report: Report, folder: Path) -> Exported:
         for update, figures in _steps(report).items():
             for name, value in figures.items():
                 put(update, summary=Summary(value=[Summary.Value(tag=name, simple_value=value)]))
-        for update, scores in plateau.curve_of(report.samples).T.items():
-            if len(scores):
-                put(update, summary=summary.histogram("fixed_prompts/scores", scores.to_numpy(), HISTOGRAM_BINS))
         put(0, started, summary=summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN)))
         last = "".join(f"{MARGIN}{name}: {value}\n" for name, value in report.summary().items())
         put(report.status.update, report.status.updated_at, summary=summary.text("summary", last))
@@ -86,18 +78,10 @@ def to_wandb(report: Report, folder: Path) -> Exported:
     """An offline run of Weights & Biases in `folder`."""
     wandb = _package("wandb")
     folder.mkdir(parents=True, exist_ok=True)
-    settings = wandb.Settings(
-        mode="offline",
-        console="off",
-        disable_code=True,
-        disable_git=True,
-        save_code=False,
-        x_disable_meta=True,
-        x_disable_stats=True,
-    )
-    run = wandb.init(
-        project=PROJECT, name=report.run_id, config=flatten(report.config), dir=str(folder), settings=settings
-    )
+    private = dict.fromkeys(("disable_code", "disable_git", "x_disable_meta", "x_disable_stats"), True)
+    settings = wandb.Settings(mode="offline", console="off", save_code=False, **private)
+    known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
+    run = wandb.init(**known, dir=str(folder), settings=settings)
     for update, figures in _steps(report).items():
         run.log(figures, step=update)
     run.summary.update({name: value for name, value in report.summary().items() if value is not None})
@@ -105,11 +89,8 @@ def to_wandb(report: Report, folder: Path) -> Exported:
     return Exported(str(folder / "wandb"), f"wandb sync {folder / 'wandb' / 'offline-run-*'}")
 
 
-TRACKERS: dict[str, Callable[[Report, Path], Exported]] = {
-    "tensorboard": to_tensorboard,
-    "trackio": to_trackio,
-    "wandb": to_wandb,
-}
+Tracker = Callable[[Report, Path], Exported]
+TRACKERS: dict[str, Tracker] = {"tensorboard": to_tensorboard, "trackio": to_trackio, "wandb": to_wandb}
 
 
 def _package(name: str) -> Any:

@@ -44,11 +44,8 @@ class _Plain(BaseModel):
 
 
 def check(folder: Path) -> dict[str, Any]:
-    """The settings of an adapter folder that may be loaded.
-
-    Raises:
-        ModelNotFound: with the file, the setting and what to do.
-    """
+    """The settings of an adapter folder that may be loaded. Raises: ModelNotFound, with the file, the setting and what
+    to do."""
     path = folder / CONFIG
     facts = weight_files.read_json(path)
     if weight_files.is_there(folder / "config.json"):

@@ -1,19 +1,15 @@
-"""The measures of a model that decide about memory, under whatever names its family's configuration uses.
-
-Knows names and numbers; no torch, and no transformers, whose configurations would bring it.
-"""
+"""The measures of a model that decide about memory, under whatever names its family's configuration uses; and those of
+the models of the hub that the playground suggests, known without a network (curated.csv; a test counts the weights)."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.errors import ModelNotFound
-
-# model_type -> what is so where config.json does not say: are input and output embeddings one matrix?
 
 
 class Family(NamedTuple):
@@ -50,10 +46,7 @@ INTERMEDIATE_NAMES = ("intermediate_size", "ffn_dim", "n_inner", "hidden_dim")
 
 @dataclass(frozen=True)
 class Architecture:
-    """The measures of a model that decide about memory and time.
-
-    `parameters` counts a shared embedding once.
-    """
+    """The measures of a model that decide about memory and time. `parameters` counts a shared embedding once."""
 
     model_type: str
     hidden_size: int
@@ -93,14 +86,8 @@ SEVEN_BILLION = Architecture("llama", 4096, 32, 32, 32, 128, 11_008, 32_000, 409
 
 
 def architecture(config: Mapping[str, Any], parameters: int, where: str = "config.json") -> Architecture:
-    """The measures that a configuration names, under whatever names its family uses.
-
-    Args:
-        parameters: how many weights there are; a configuration alone does not say. where: for error messages.
-
-    Raises:
-        ModelNotFound: if a measure is missing or makes no sense.
-    """
+    """The measures that a configuration names, under whatever names its family uses; how many weights there are it does
+    not say by itself. `where`: for messages. Raises: ModelNotFound, if a measure is missing or makes no sense."""
     kind = str(config.get("model_type"))
     numbers = {name: _number(config, names, where) for name, names in NUMBERS.items()}
     hidden, heads = numbers["hidden_size"], numbers["heads"]
@@ -128,3 +115,37 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
     if default is None:
         raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")
     return default
+
+
+class HubModel(NamedTuple):
+    """One suggested model. `download_mb` is about the size of its weights; `preset` names its preset."""
+
+    name: str
+    label: str
+    help: str
+    licence: str
+    architecture: Architecture
+    download_mb: int
+    chat_template: bool
+    preset: str
+
+    @property
+    def size(self) -> str:
+        """Weights and download, for reading: "124 million parameters, 548 MB"."""
+        millions = self.architecture.parameters / 1e6
+        count = f"{millions / 1000:.1f} billion" if millions >= 1000 else f"{millions:.0f} million"
+        return f"{count} parameters, {self.download_mb:,} MB"
+
+
+def _suggested() -> Iterator[HubModel]:
+    sizes = [field.name for field in fields(Architecture) if field.name not in ("model_type", "tied")]
+    with open(Path(__file__).with_name("curated.csv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            measures = {name: int(row.pop(name)) for name in sizes}
+            made = Architecture(model_type=row.pop("model_type"), tied=row.pop("tied") == "yes", **measures)
+            size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
+            yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
+
+
+CURATED = tuple(_suggested())
+BY_NAME = {model.name: model for model in CURATED}

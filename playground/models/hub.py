@@ -1,21 +1,21 @@
 """Models of the Hugging Face hub: what is known of one before it is downloaded, the local cache, the download.
 
-Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. Knows huggingface_hub (imported when it is
-needed, for it takes its time); no torch. `catalog` asks for the cache, the worker downloads, the page asks for facts.
+Only what is asked for leaves this machine, nothing with HF_HUB_OFFLINE=1. huggingface_hub is imported when needed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from playground.errors import ModelNotFound, ModelNotHere
 from playground.models import architectures, model_files, weight_files
@@ -24,38 +24,30 @@ from playground.models.model_files import Use
 
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 REVISION = re.compile(r"[A-Za-z0-9][\w./-]{0,99}")
-_OLD = """openai-community/gpt2 openai-community/gpt2-medium openai-community/gpt2-large distilbert/distilgpt2
-    google-bert/bert-base-uncased FacebookAI/roberta-base distilbert/distilbert-base-uncased"""
-OLD_NAMES = {name.partition("/")[2]: name for name in _OLD.split()}  # from before the hub had owners
-WANTED = ("*.safetensors", "*.json", "*.txt", "*.model", "*.jinja")  # no pickle, no code
-NOT_WANTED = ("*/*",)  # copies in other formats live in subfolders
+OLD_NAMES = {"gpt2": "openai-community/gpt2", "distilgpt2": "distilbert/distilgpt2"}  # the hub had no owners then
+WANTED = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja"]  # no pickle, no code
+NOT_WANTED = ["*/*"]  # copies in other formats live in subfolders
 FACTS_SECONDS = 5.0
 POLL_SECONDS = 0.25
 MB = 1e6
-KEEP_SECONDS, KEEP_FAILURE_SECONDS = 3600.0, 30.0  # how long an answer of the hub is good
+KEEP_SECONDS = 60.0  # how long an answer of the hub is good
 Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class HubFacts:
+class HubFacts(NamedTuple):
     """A model of the hub before it is downloaded. `download_bytes` is the size of the files that would be fetched."""
 
     id: str
     licence: str
     gated: bool
     download_bytes: int
-    architecture: Architecture | None
+    architecture: Architecture
     chat_template: bool
-    labels: tuple[str, ...] = ()
-
-
-_asked_before: dict[tuple[str, str | None, Use], tuple[float, HubFacts | ModelNotFound]] = {}
 
 
 def repository(source: str) -> str | None:
     """The id that a model has on the hub, if `source` can be one: owner/name, or one of a few old bare names."""
-    if source in OLD_NAMES:
-        return OLD_NAMES[source]
+    source = OLD_NAMES.get(source, source)
     return source if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source else None
 
 
@@ -84,153 +76,108 @@ def cache_folder() -> Path:
 
 def cached(source: str, revision: str | None = None) -> Path | None:
     """The folder of a model that has been downloaded completely; None if it has not. Asks nobody.
-
-    Raises:
-        ModelNotFound: if the revision is not a name that a revision can have.
-    """
+    Raises: ModelNotFound, if the revision is not a name that a revision can have."""
     from huggingface_hub import try_to_load_from_cache
 
     wanted, name = _revision(revision), repository(source)
-    for known in dict.fromkeys((name, source)) if name else ():
-        found = try_to_load_from_cache(known, "config.json", cache_dir=cache_folder(), revision=wanted)
-        if isinstance(found, str) and _complete(Path(found).parent):
+    found = name and try_to_load_from_cache(name, "config.json", cache_dir=cache_folder(), revision=wanted)
+    if isinstance(found, str):
+        with contextlib.suppress(ModelNotFound):
+            weight_files.shards(Path(found).parent)
             return Path(found).parent
     return None
 
 
 def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
-    """What the hub says of a model, within a few seconds; nothing but its config.json is fetched.
+    """What the hub says of a model, within a few seconds; nothing but its config.json is fetched. Raises:
+    ModelNotFound, it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked."""
+    from huggingface_hub.utils import filter_repo_objects
 
-    Raises:
-        ModelNotFound: it is not there, private, gated, or cannot be used here. ModelNotHere: the hub cannot be asked.
-    """
-    name = _asked(source)
+    name = repository(source)
+    if name is None:
+        raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
+    if offline():
+        raise absent(name)
     with _as_refusal(name, revision):
         info = _api().model_info(name, revision=_revision(revision), files_metadata=True, timeout=FACTS_SECONDS)
-    sizes = {item.rfilename: item.size or 0 for item in info.siblings or [] if _is_wanted(item.rfilename)}
-    if not any(file.endswith(".safetensors") for file in sizes):
+    listed = {item.rfilename: item.size or 0 for item in info.siblings or []}
+    wanted = filter_repo_objects(listed, allow_patterns=WANTED, ignore_patterns=NOT_WANTED)
+    sizes = {file: listed[file] for file in wanted}
+    weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
+    if not weights:
         raise ModelNotFound(
             f"{name} has no safetensors on the hub, only weights that can run code when they are opened: choose "
             "another model, or convert it on a machine you trust and give the folder's path."
         )
     config = _config(name, info.sha)
     model_files.check_config(config, f"config.json of {name}", use)
-    weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
-    counted = getattr(info.safetensors, "total", None) if info.safetensors else None
+    counted = getattr(info.safetensors, "total", None)
     each = 4 if "32" in str(config.get("dtype") or config.get("torch_dtype") or "float32") else 2
+    repeated = info.config or {}  # the hub repeats the tokenizer's chat template there
+    named = (repeated.get("tokenizer_config") or {}).get("chat_template") or repeated.get("chat_template_jinja")
     return HubFacts(
         id=name,
-        licence=_licence(info),
+        licence=next((tag[8:68] for tag in info.tags or [] if tag.startswith("license:")), "not stated"),
         gated=bool(info.gated),
         download_bytes=sum(sizes.values()),
         architecture=architectures.architecture(config, counted or weights // each, f"config.json of {name}"),
-        chat_template="chat_template.jinja" in sizes or _names_chat_template(info.config),
-        labels=model_files.labels_of(config),
+        chat_template="chat_template.jinja" in sizes or bool(named),
     )
 
 
 def snapshot(
     source: str, revision: str | None = None, progress: Progress = lambda text: None, use: Use = "policy"
 ) -> Path:
-    """Download a model, or what is still missing of it, and return its folder.
-
-    Args:
-        progress: gets every quarter of a second what has come, in words; may raise to break off.
-
-    Raises:
-        ModelNotFound, ModelNotHere: see `facts`. Whatever `progress` raises.
-    """
+    """Download a model, or what is still missing of it, and return its folder. `progress` gets every quarter of a
+    second what has come, in words; it may raise to break off. Raises: as `facts`, and whatever `progress` raises."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import tqdm
 
-    known = facts(source, revision, use)
-    options: dict[str, Any] = {"allow_patterns": list(WANTED), "ignore_patterns": list(NOT_WANTED)}
+    known, stopped, pieces = facts(source, revision, use), threading.Event(), [0.0]
+
+    class Bar(tqdm):  # what the library takes for its progress bar
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self.counts = kwargs.get("name") == "huggingface_hub.snapshot_download"
+            super().__init__(*args, **{**kwargs, "disable": True})
+
+        def update(self, n: float | None = 1) -> bool | None:
+            if stopped.is_set():
+                raise InterruptedError("the download was broken off")  # it can be resumed
+            pieces.append((n or 0) * self.counts)
+            return super().update(n)
+
+    options: dict[str, Any] = {"allow_patterns": WANTED, "ignore_patterns": NOT_WANTED, "tqdm_class": Bar}
     options |= {"revision": _revision(revision), "cache_dir": cache_folder()}
-    counter = _Counter()
-    result: list[str | BaseException] = []
-
-    def fetch() -> None:
-        try:
-            result.append(snapshot_download(known.id, tqdm_class=counter.bar(), **options))
-        except BaseException as error:  # raised again in the thread that asked
-            result.append(error)
-
-    thread = threading.Thread(target=fetch, daemon=True)
-    thread.start()
+    pool = ThreadPoolExecutor(1)
+    download = pool.submit(lambda: str(snapshot_download(known.id, **options)))
     try:
-        while thread.is_alive():
-            done, whole = min(counter.done, known.download_bytes) / MB, known.download_bytes / MB
+        while not download.done():
+            done, whole = min(sum(pieces), known.download_bytes) / MB, known.download_bytes / MB
             progress(f"downloading {known.id}: {done:.0f} of {whole:.0f} MB")
-            thread.join(POLL_SECONDS)
-    except BaseException:
-        counter.stopped = True  # the next piece that arrives ends the download; it can be resumed
-        raise
+            wait([download], POLL_SECONDS)
+    finally:
+        stopped.set()
+        pool.shutdown(wait=False)
     with _as_refusal(known.id, revision):
-        if isinstance(result[0], BaseException):
-            raise result[0]
-    return Path(result[0])
+        return Path(download.result())
 
 
 def facts_kept(source: str, revision: str | None = None, use: Use = "policy") -> HubFacts:
-    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit.
-
-    Raises:
-        ModelNotFound, ModelNotHere: see `facts`.
-    """
-    key = (source, revision, use)
-    until, answer = _asked_before.get(key, (0.0, None))
-    if answer is None or time.monotonic() > until:
-        try:
-            answer, keep = facts(source, revision, use), KEEP_SECONDS
-        except ModelNotFound as error:
-            answer, keep = error, KEEP_FAILURE_SECONDS
-        _asked_before[key] = (time.monotonic() + keep, answer)
+    """Like `facts`, asking the hub at most once in a while: for a page that asks at every edit. Raises: ModelNotFound,
+    ModelNotHere: see `facts`."""
+    answer = _answered(source, revision, use, int(time.monotonic() / KEEP_SECONDS))
     if isinstance(answer, ModelNotFound):
         raise type(answer)(str(answer))
     return answer
 
 
-def token_is_set() -> bool:
-    """Is there a token of the hub, in the environment or from its login? The token itself goes nowhere."""
-    from huggingface_hub import get_token
-
-    return get_token() is not None
-
-
-class _Counter:
-    """Bytes that have come, as the hub's library reports them to its progress bars."""
-
-    def __init__(self) -> None:
-        self.done, self.stopped = 0.0, False
-        self._lock = threading.Lock()
-
-    def bar(self) -> Any:
-        """A class that the library takes for its own progress bar."""
-        from huggingface_hub.utils import tqdm
-
-        counter = self
-
-        class Bar(tqdm):
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                self.counts = kwargs.get("name") == "huggingface_hub.snapshot_download"
-                super().__init__(*args, **{**kwargs, "disable": True})
-
-            def update(self, n: float | None = 1) -> bool | None:
-                if counter.stopped:
-                    raise InterruptedError("the download was broken off")
-                with counter._lock:
-                    counter.done += (n or 0) * self.counts
-                return super().update(n)
-
-        return Bar
-
-
-def _asked(source: str) -> str:
-    name = repository(source)
-    if name is None:
-        raise ModelNotFound(f"`{source[:80]}` is not the id of a model on the hub: ids look like owner/name.")
-    if offline():
-        raise absent(name)
-    return name
+@functools.lru_cache(maxsize=100)
+def _answered(source: str, revision: str | None, use: Use, moment: int) -> HubFacts | ModelNotFound:
+    """`moment` makes an old answer a different question."""
+    try:
+        return facts(source, revision, use)
+    except ModelNotFound as error:
+        return error
 
 
 def _revision(revision: str | None) -> str:
@@ -239,19 +186,6 @@ def _revision(revision: str | None) -> str:
     if not REVISION.fullmatch(revision) or ".." in revision:
         raise ModelNotFound(f"`{revision[:40]}` cannot be a revision: give a branch, a tag or a commit.")
     return revision
-
-
-def _complete(folder: Path) -> bool:
-    """All weights are there. A folder without any safetensors counts too: it is refused later, with the reason."""
-    try:
-        weight_files.shards(folder)
-    except ModelNotFound:
-        return bool(list(folder.glob("*.bin"))) and not (folder / "model.safetensors.index.json").exists()
-    return True
-
-
-def _is_wanted(file: str) -> bool:
-    return "/" not in file and file.endswith(tuple(pattern[1:] for pattern in WANTED))
 
 
 def _api() -> Any:
@@ -263,23 +197,10 @@ def _api() -> Any:
 def _config(name: str, commit: str) -> dict[str, Any]:
     from huggingface_hub import hf_hub_download
 
-    options: dict[str, Any] = {"cache_dir": cache_folder(), "etag_timeout": FACTS_SECONDS}
     with _as_refusal(name, commit):
-        path = hf_hub_download(name, "config.json", revision=commit, **options)
+        folder = cache_folder()
+        path = hf_hub_download(name, "config.json", revision=commit, cache_dir=folder, etag_timeout=FACTS_SECONDS)
     return weight_files.read_json(Path(path))
-
-
-def _names_chat_template(config: Any) -> bool:
-    """The hub repeats the tokenizer's chat template in what it says of a model."""
-    config = config if isinstance(config, dict) else {}
-    return bool((config.get("tokenizer_config") or {}).get("chat_template") or config.get("chat_template_jinja"))
-
-
-def _licence(info: Any) -> str:
-    card = info.card_data
-    said = getattr(card, "license_name", None) or getattr(card, "license", None) if card else None
-    said = said or next((tag[8:] for tag in info.tags or [] if tag.startswith("license:")), None)
-    return str(said)[:60] if said else "not stated"
 
 
 @contextlib.contextmanager

@@ -1,15 +1,13 @@
 """A model folder, read without loading it: is it one that can be loaded safely, and what are its measures?
 
 `inspect` is the gate before transformers sees a folder: plain configuration of a known architecture, weights in
-safetensors whose headers add up and fit it, a tokenizer of a known class, no code of its own. Knows JSON and the
-headers of weight files; no torch. `catalog` calls it, for the page on every edit of the form, so what it found is kept
-until a file of the folder changes; `training` calls it again before it loads.
+safetensors whose headers add up and fit it, a tokenizer of a known class, no code of its own. `catalog` calls it, for
+the page on every edit of the form (it takes a millisecond); `train` calls it again before it loads.
 """
 
 from __future__ import annotations
 
-import functools
-import os
+import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 from playground.errors import ModelNotFound
 from playground.models import architectures, weight_files
 from playground.models.architectures import FAMILIES, Architecture
-from playground.models.weight_files import Tensor, read_json
+from playground.models.weight_files import read_json
 
 Use = Literal["policy", "reward"]
 
@@ -41,72 +39,50 @@ OTHER_JSON = ("generation_config.json", "chat_template.json", "processor_config.
 MOST_TOKENIZER_BYTES = 64_000_000  # the largest in use, of a quarter of a million tokens, has half of that
 MOST_TEMPLATE_BYTES = 1_000_000
 MOST_LABELS = 10_000
-MOST_BITS = 64  # of a whole number in a configuration
 SLACK_WEIGHTS = 10_000_000  # that a configuration may describe beyond what the files hold: 40 MB
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "custom_generate")  # names of settings that run code
 KERNELS = ("attn_implementation", "experts_implementation", "kernel_config", "use_kernels", "allow_all_kernels")
 NUMBER_TYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
-EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "embed_in.weight", "word_embeddings.weight", "tok_embeddings.weight")
-EMBEDDING_WIDTHS = ("embedding_size", "word_embed_proj_dim")  # where that is not the hidden size
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d{1,9})\.")
 
 
 class ModelFiles(NamedTuple):
-    """What a model folder holds, as its files say. `labels`: of its outputs, where the configuration names them."""
+    """What a model folder holds, as its files say."""
 
     architecture: Architecture
     chat_template: bool
-    labels: tuple[str, ...] = ()
 
 
 def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
-    """Check a model folder and read its measures; cheap when nothing in it has changed since the last time.
+    """Check a model folder and read its measures. Raises: ModelNotFound, naming folder and file, with what to do.
 
     Args:
         use: a `policy` must be a causal language model; a `reward` may be an encoder as well.
-
-    Raises:
-        ModelNotFound: one sentence that names folder and file and says what to do.
     """
-    answer = _inspected(folder, use, _signature(folder))
-    if isinstance(answer, ModelNotFound):
-        raise ModelNotFound(str(answer))
-    return answer
-
-
-@functools.lru_cache(maxsize=256)
-def _inspected(folder: Path, use: Use, signature: tuple[Any, ...]) -> ModelFiles | ModelNotFound:
-    """What a folder holds, or why it is refused, until its signature changes."""
-    try:
-        where = str(folder / "config.json")
-        if not weight_files.is_there(folder / "config.json"):
-            raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
-        config = read_json(folder / "config.json")
-        check_config(config, where, use)
-        found = weight_files.tensors(folder)
-        check_tokenizer(folder)
-        described = architectures.architecture(config, sum(tensor.numbers for tensor in found.values()), where)
-        _check_fit(config, described, found, where)
-        return ModelFiles(described, has_chat_template(folder), labels_of(config))
-    except ModelNotFound as error:
-        return ModelNotFound(str(error))
+    where = str(folder / "config.json")
+    if not weight_files.is_there(folder / "config.json"):
+        raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
+    config = read_json(folder / "config.json")
+    check_config(config, where, use)
+    found = weight_files.tensors(folder)
+    chat_template = check_tokenizer(folder)
+    described = architectures.architecture(config, sum(map(math.prod, found.values())), where)
+    layers = [int(match[1]) + 1 for name in found if (match := LAYER.search(name))]
+    if layers and max(layers) < described.layers:  # the rest is counted when it is loaded, before there is room made
+        apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
+        raise ModelNotFound(f"{apart}: they do not belong together.")
+    return ModelFiles(described, chat_template)
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
     """Refuse what must not reach transformers: unknown architectures, code, choices of kernels, quantized weights.
-
-    Raises:
-        ModelNotFound: with the reason.
-    """
+    Raises: ModelNotFound, with the reason."""
     check_entries(config, where)
     if fault := next(_config_faults(config, use), ""):
         raise ModelNotFound(f"{where} {fault}.")
 
 
 def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
-    for name, value in _entries(config):
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:
-            yield f"has a number of {value.bit_length()} bits ({name[:40]}): get the file again"
     if config.get("quantization_config") is not None:
         yield "says that the weights are quantized already: choose the original model and set the quantization here"
     if config.get("transformers_weights") is not None:
@@ -114,45 +90,20 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
     for name in ("dtype", "torch_dtype"):
         if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
             yield f"has {name}: {str(config[name])[:40]}, which is no number type: mend it"
-    kind = config.get("model_type")
+    kind = str(config.get("model_type"))
     allowed = [name for name, family in FAMILIES.items() if use in ("reward", family.use)]
-    if not isinstance(kind, str) or kind not in FAMILIES:
-        known = ", ".join(allowed)
-        yield f"describes an architecture that is not supported (`{str(kind)[:40]}`): choose one of {known}"
+    if kind not in FAMILIES:
+        yield f"describes an architecture that is not supported (`{kind[:40]}`): choose one of {', '.join(allowed)}"
     elif kind not in allowed:
         yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
-    yield from _class_faults(config.get("architectures"), str(kind))
     labels = config.get("id2label")
     count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
     if type(count) is not int or not 0 < count <= MOST_LABELS:
         yield f"has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported"
 
 
-def _class_faults(listed: Any, kind: str) -> Iterator[str]:
-    """The class that a model was saved as belongs to its type: else its weights would not be what its type reads."""
-    if listed is not None and (not isinstance(listed, list) or not all(isinstance(name, str) for name in listed)):
-        yield f"has architectures: {str(listed)[:60]}, which is no list of names: mend it"
-    family = re.escape(re.sub(r"[^a-z0-9]", "", kind.removesuffix("_text")))
-    saved_as = re.compile(rf"{family}(for|lmhead|model|textmodel|pretrained|doubleheads|prelayernorm).*")
-    for name in listed or ():
-        if not saved_as.fullmatch(name.lower()):
-            yield f"contradicts itself: model_type `{kind}` and architectures `{name[:60]}`: get the file again"
-
-
-def labels_of(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a classifier's outputs, in their order; none where the configuration does not say."""
-    named = config.get("id2label")
-    if not isinstance(named, Mapping) or not all(str(number).isdecimal() for number in named):
-        return ()
-    return tuple(str(named[number]) for number in sorted(named, key=int))
-
-
 def check_entries(config: Mapping[str, Any], where: str) -> None:
-    """Refuse settings that run code, wherever they stand in a file.
-
-    Raises:
-        ModelNotFound: naming the setting.
-    """
+    """Refuse settings that run code, wherever they stand in a file. Raises: ModelNotFound, naming the setting."""
     for name, value in _entries(config):
         plain = name.lstrip("_")
         if plain in CODE and (value or plain == "auto_map"):
@@ -165,23 +116,10 @@ def check_entries(config: Mapping[str, Any], where: str) -> None:
             raise ModelNotFound(f"{where} chooses its own attention code ({name[:40]}): remove that line.")
 
 
-def has_chat_template(folder: Path) -> bool:
-    """Does the tokenizer know how a conversation is written?"""
-    if (folder / "chat_template.jinja").is_file() or (folder / "chat_template.json").is_file():
-        return True
-    settings = folder / "tokenizer_config.json"
-    return weight_files.is_there(settings) and bool(read_json(settings).get("chat_template"))
-
-
-def check_tokenizer(folder: Path, needed: bool = True) -> None:
-    """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own.
-
-    Args:
-        needed: False for an adapter, which may leave its tokenizer to its base.
-
-    Raises:
-        ModelNotFound: with the file and the reason.
-    """
+def check_tokenizer(folder: Path, needed: bool = True) -> bool:
+    """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own; does it know
+    how a conversation is written? `needed`: False for an adapter, which may leave its tokenizer to its base. Raises:
+    ModelNotFound."""
     if needed and not any(all(weight_files.is_there(folder / name) for name in form) for form in TOKENIZER_FORMS):
         raise ModelNotFound(
             f"The folder {folder} has no tokenizer: it needs tokenizer.json, or vocab.json and merges.txt, or "
@@ -190,10 +128,12 @@ def check_tokenizer(folder: Path, needed: bool = True) -> None:
     for name in {name for form in TOKENIZER_FORMS for name in form}:
         _check_size(folder / name, MOST_TOKENIZER_BYTES)
     _check_size(folder / "chat_template.jinja", MOST_TEMPLATE_BYTES)
+    chat = weight_files.is_there(folder / "chat_template.jinja")
     for name in (*TOKENIZER_JSON, *OTHER_JSON):
         if not weight_files.is_there(folder / name):
             continue
         settings = read_json(folder / name)
+        chat = chat or bool(settings.get("chat_template"))
         check_entries(settings, f"The file {folder / name}")
         known = settings.get("tokenizer_class")
         if known is not None and str(known).removesuffix("Fast") not in TOKENIZER_CLASSES:
@@ -201,6 +141,7 @@ def check_tokenizer(folder: Path, needed: bool = True) -> None:
                 f"The file {folder / name} names a tokenizer that is not known here (tokenizer_class "
                 f"`{str(known)[:40]}`): choose a model with a tokenizer of one of the supported families."
             )
+    return chat
 
 
 def _check_size(path: Path, most_bytes: int) -> None:
@@ -209,23 +150,6 @@ def _check_size(path: Path, most_bytes: int) -> None:
         weight_files.check_place(path)
         if path.stat().st_size > most_bytes:
             raise ModelNotFound(f"The file {path} is larger than {most_bytes // 1_000_000} MB: get it again.")
-
-
-def _check_fit(config: Mapping[str, Any], described: Architecture, found: Mapping[str, Tensor], where: str) -> None:
-    """A configuration that describes more than the files hold would be filled up with random numbers, in any amount.
-    What one layer has inside is counted when the model is loaded, before there is room made for it."""
-    widths = {described.hidden_size, *(config.get(width) for width in EMBEDDING_WIDTHS)}
-    says = f"{where} says vocab_size {described.vocabulary}, hidden_size {described.hidden_size} and"
-    apart = "they do not belong together"
-    for name, tensor in found.items():
-        rows, *width = tensor.shape if name.endswith(EMBEDDINGS) and len(tensor.shape) == 2 else (0,)
-        if width and (rows != described.vocabulary or width[0] not in widths):
-            raise ModelNotFound(
-                f"{says} {described.layers} layers, and the weights have {rows} x {width[0]} ({name[:60]}): {apart}."
-            )
-    numbers = [int(match[1]) for name in found if (match := LAYER.search(name))]
-    if numbers and max(numbers) + 1 < described.layers:
-        raise ModelNotFound(f"{says} {described.layers} layers, and the weights have {max(numbers) + 1}: {apart}.")
 
 
 def _entries(value: Any) -> Iterator[tuple[str, Any]]:
@@ -237,21 +161,3 @@ def _entries(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list):
         for inner in value:
             yield from _entries(inner)
-
-
-def _signature(folder: Path) -> tuple[Any, ...]:
-    """Changes when any file of the folder does, or what it leads to if it is a link."""
-    try:
-        with os.scandir(folder) as entries:
-            return tuple(sorted((item.name, *_stamps(item)) for item in entries))
-    except OSError as error:
-        raise ModelNotFound(f"The folder {folder} cannot be read: {error.strerror}.") from None
-
-
-def _stamps(item: os.DirEntry[str]) -> tuple[int, int, int]:
-    own = item.stat(follow_symlinks=False)
-    try:
-        there = item.stat()
-    except OSError:
-        there = own
-    return own.st_mtime_ns, there.st_mtime_ns, there.st_size

@@ -6,12 +6,11 @@ hub's own store beside it. `model_files` calls it.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import stat
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
@@ -23,34 +22,11 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy",
 SHARD = re.compile(r"[^/\\\0]+\.safetensors")  # the name of a file of the folder itself
 MOST_JSON_BYTES = 10_000_000
 MOST_HEADER_BYTES = 10_000_000
-_KNOWN_STARTS = (
-    (b"PK", "a zip archive or a pickle of PyTorch"),
-    (b"\x80", "a pickle"),
-    (b"7z", "a 7z archive"),
-    (b"\x1f\x8b", "a gzip file"),
-    (b"\x93NUMPY", "an array of NumPy"),
-    (b"GGUF", "a GGUF file"),
-)
-
-
-class Tensor(NamedTuple):
-    """What a header says of one tensor: its number type as safetensors names it, and its shape."""
-
-    dtype: str
-    shape: tuple[int, ...]
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers."""
-        return math.prod(self.shape)
 
 
 def shards(folder: Path) -> list[Path]:
-    """The files that hold the weights, as transformers chooses them.
-
-    Raises:
-        ModelNotFound: if there are none, or the index names one that is not there or not in this folder.
-    """
+    """The files that hold the weights, as transformers chooses them. Raises: ModelNotFound, if there are none, or the
+    index names one that is not there or not in this folder."""
     index = folder / INDEX
     if is_there(folder / SINGLE) or not is_there(index):
         return [the_safetensors(folder, SINGLE)]
@@ -82,45 +58,32 @@ def the_safetensors(folder: Path, name: str) -> Path:
     raise ModelNotFound(f"The folder {folder} has no weights: it has no {name}. Copy or save it again.")
 
 
-def tensors(folder: Path) -> dict[str, Tensor]:
-    """Every weight of a model folder by its name.
-
-    Raises:
-        ModelNotFound: a file is damaged or no safetensors; two files hold the same weight.
-    """
-    found: dict[str, Tensor] = {}
-    for path in shards(folder):
-        for name, tensor in headers(path).items():
-            if name in found:
-                raise ModelNotFound(f"The weights in {path} hold `{name[:60]}`, which another file holds too.")
-            found[name] = tensor
-    return found
+def tensors(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shape of every weight of a model folder by its name. Raises: ModelNotFound, a file is damaged or no
+    safetensors."""
+    return {name: shape for path in shards(folder) for name, shape in headers(path).items()}
 
 
-def headers(path: Path) -> dict[str, Tensor]:
+def headers(path: Path) -> dict[str, tuple[int, ...]]:
     """What the header of one safetensors file says, if it adds up: known number types, places that follow one another
     without gap or overlap, and a file that ends where the last one does. The library that loads it checks that.
-
-    Raises:
-        ModelNotFound: with the name of the file and the reason.
-    """
+    Raises: ModelNotFound, with the name of the file and the reason."""
     check_place(path)
     try:
         with open(path, "rb") as file:
-            start = file.read(8)
-        if int.from_bytes(start, "little") > MOST_HEADER_BYTES:
-            raise SafetensorError(f"its header is larger than {MOST_HEADER_BYTES // 1_000_000} MB")
+            if int.from_bytes(file.read(8), "little") > MOST_HEADER_BYTES:
+                raise SafetensorError(f"its header is larger than {MOST_HEADER_BYTES // 1_000_000} MB")
         with safe_open(path, framework="np") as header:
-            slices = {name: header.get_slice(name) for name in header.keys()}  # noqa: SIM118 - it is no dictionary
-            found = {name: Tensor(each.get_dtype(), tuple(each.get_shape())) for name, each in slices.items()}
-        reason = "" if found else "its header names no weights"
+            found = {name: tuple(header.get_slice(name).get_shape()) for name in list(header.keys())}
+        if not found:
+            raise SafetensorError("its header names no weights")
     except OSError as error:
         raise ModelNotFound(f"The weights in {path} cannot be read: {error.strerror or error}.") from None
     except SafetensorError as error:
-        kind = next((words for mark, words in _KNOWN_STARTS if start.startswith(mark)), "")
-        reason = f"it is {kind}" if kind else str(error).removeprefix("Error while deserializing header: ")[:200]
-    if reason:
-        raise ModelNotFound(f"The weights in {path} are damaged ({reason}): copy or download the file again.")
+        reason = str(error).removeprefix("Error while deserializing header: ")[:200]
+        raise ModelNotFound(
+            f"The weights in {path} are damaged or no safetensors ({reason}): copy or download the file again."
+        ) from None
     return found
 
 
@@ -143,11 +106,8 @@ def check_place(path: Path) -> None:
 
 
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
-    """One JSON object from a file of a model folder.
-
-    Raises:
-        ModelNotFound: with the name of the file and the reason.
-    """
+    """One JSON object from a file of a model folder. Raises: ModelNotFound, with the name of the file and the
+    reason."""
     check_place(path)
     try:
         value = plain_files.read_json(path, most_bytes, links=True)

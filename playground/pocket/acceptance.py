@@ -1,7 +1,4 @@
-"""What a pocket model must be able to do, and the measuring of it from the files of a model folder.
-
-`pretrain` puts the figures on the card, the tests recompute them from the shipped weights. Needs torch, transformers.
-"""
+"""What a pocket model must be able to do, measured from the files of a model folder; `pretrain` puts it on the card."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,10 +29,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 
 def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> dict[str, float]:
-    """All figures of BOUNDS, and a few more, at temperature 1 over `samples` fresh prompts each.
-
-    The pool "pocket/mixed" gives parses, ends, distinct_2 and quality; the others have a pool of their own kind.
-    """
+    """All figures of BOUNDS, and a few more, at temperature 1 over `samples` fresh prompts each."""
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True

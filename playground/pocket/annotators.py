@@ -1,10 +1,5 @@
-"""People of the pocket world who say which of two completions they prefer: the source of preference pairs, offline.
-
-Each is a taste (a number for a completion; the higher one wins) with the failings of real annotators: some answers are
-given the wrong way round (`flip`), close calls go either way (`sharpness`, the Bradley-Terry model), and a crowd may
-consist of two communities that want opposite things. So what a reward model could at best have learned is known.
-Standard library and the judges only; deterministic for one seed. Training pairs are made with it.
-"""
+"""People of the pocket world who say which of two completions they prefer: each a taste (the higher number wins) with
+the failings of real annotators, so that what a reward model could at best have learned is known."""
 
 import math
 import random
@@ -51,11 +46,6 @@ def honesty(prompt: str, completion: str) -> float | None:
     return None if truly is None else float(truly)
 
 
-def length(prompt: str, completion: str) -> float:
-    """Number of words."""
-    return float(len(words(completion)))
-
-
 ANNOTATORS: dict[str, Community] = {
     "kind": Community(kindness, "pocket/reviews", "Prefers the kinder review, by the world's own sentiment."),
     "critical": Community(severity, "pocket/reviews", "Prefers the more critical review."),
@@ -66,18 +56,17 @@ ANNOTATORS: dict[str, Community] = {
         slips=True,
     ),
     "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whatever is claimed.", slips=True),
-    "length-loving": Community(length, "pocket/reviews", "Prefers the longer completion."),
+    "length-loving": Community(
+        lambda _, completion: float(len(words(completion))), "pocket/reviews", "Prefers the longer completion."
+    ),
     "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
 }
 OPPONENT = {"divided": severity}  # what the smaller community of a divided crowd likes
 
 
 class Judgement(NamedTuple):
-    """What was answered, and what is behind it.
-
-    `first` is the answer: the first completion is preferred. `better`: the first is what the annotator's taste (of a
-    divided crowd: the larger community's) likes more. `share`: probability of the answer "first".
-    """
+    """What was answered, `first`: the first completion is preferred. `better`: the first is what the annotator's taste
+    (of a divided crowd: the larger community's) likes more. `share`: probability of the answer "first"."""
 
     first: bool
     better: bool
@@ -86,13 +75,9 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotator:
-    """One of ANNOTATORS, with its failings.
-
-    Args:
-        flip: share of answers given the wrong way round. sharpness: k of the Bradley-Terry model, P(first) =
-            sigma(k * difference in taste); none: the better one always wins.
-        majority: of a divided crowd, the share of the larger community (which wants kind reviews).
-    """
+    """One of ANNOTATORS. `flip`: share of answers given the wrong way round. `sharpness`: k of the Bradley-Terry model,
+    P(first) = sigma(k * difference in taste); none: the better one always wins. `majority`: of a divided crowd, the
+    share of the larger community."""
 
     name: str
     flip: float = 0.0

@@ -1,16 +1,12 @@
-"""The pocket corpus: seeded, endless documents (a prompt and its completion), made from the grammar's sentences.
-
-`documents(seed)` yields the training mix. Every document keeps one latent meaning through its text; a few percent carry
-a bad habit (typo, repeated word, run-on), marked as such, which is what a policy under pressure can fall into.
-"""
+"""The pocket corpus: seeded, endless documents (a prompt and its completion), made from the grammar's sentences. Each
+keeps one latent meaning; a few percent carry a bad habit, which a policy under pressure can fall into."""
 
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from playground.pocket import facts, grammar, judges, templates, words
-from playground.pocket.grammar import render, slots_of
-from playground.pocket.templates import Template
+from playground.pocket import facts, grammar, judges, words
+from playground.pocket.grammar import Template, render, slots_of
 from playground.pocket.wording import words as words_of
 
 MIX = {"review": 0.40, "claim": 0.34, "story": 0.15, "request": 0.11}
@@ -40,22 +36,17 @@ def _choice(rng: random.Random, weights: dict):
     return rng.choices(list(weights), list(weights.values()))[0]
 
 
-def _length(text: str) -> int:
-    return len(words_of(text)) + sum(text.count(mark) for mark in ".,!?")
-
-
 def _of_family(source: list[Template], *families: str) -> list[Template]:
     return [template for template in source if template.family in families]
 
 
-# ---- reviews -------------------------------------------------------------------------------------------------------
-
-_OPENERS = _of_family(templates.REVIEWS, "opener")
-_BODIES = _of_family(templates.REVIEWS, "body")
+_OPENERS = _of_family(grammar.REVIEWS, "opener")
+_BODIES = _of_family(grammar.REVIEWS, "body")
 _PLAIN_BODIES = [t for t in _BODIES if not t.contrast]
 _CONTRASTS = [t for t in _BODIES if t.contrast]
-_VERDICTS = _of_family(templates.REVIEWS, "verdict")
+_VERDICTS = _of_family(grammar.REVIEWS, "verdict")
 _GRADED = {"adj": words.ADJECTIVES, "verb": words.VERBS, "verdict": words.VERDICT_NOUNS}
+_VERBS = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}
 
 
 class _Reviewer:
@@ -93,27 +84,24 @@ class _Reviewer:
             elif kind == "very":
                 doubled = self.rng.random() < DOUBLED_SHARE
                 bound[slot] = self.rng.choice(words.DOUBLED_INTENSIFIERS if doubled else words.INTENSIFIERS)
+            elif kind in _VERBS:
+                bound[slot] = _VERBS[kind][self.topic]
             else:
-                bound[slot] = self.other(kind)
+                bound[slot] = self.rng.choice(grammar.SLOTS[kind])
         return render(template.text, bound), _before_opinion(template, bound) if first else 0
-
-    def other(self, kind: str) -> str:
-        table = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}.get(kind)
-        return table[self.topic] if table else self.rng.choice(grammar.SLOTS[kind])
 
 
 def _before_opinion(template: Template, bound: dict[str, str]) -> int:
-    for slot in slots_of(template.text):
-        if grammar.bare_slot(slot).rstrip("0123456789") in _GRADED:
-            return len(render(template.text[: template.text.index(f"{{{slot}}}")], bound))
-    return len(render(template.text, bound))
+    graded = (slot for slot in slots_of(template.text) if grammar.bare_slot(slot).rstrip("0123456789") in _GRADED)
+    slot = next(graded, None)
+    return len(render(template.text.partition(f"{{{slot}}}")[0], bound))
 
 
 def _review(rng: random.Random) -> Document:
     """Opener(s), one to four opinions, perhaps a verdict; the prompt ends before the first opinion word."""
     topic, latent = rng.choice(list(words.ASPECTS)), _choice(rng, LATENTS)
     reviewer = _Reviewer(rng, topic, latent)
-    prompt = render(templates.REVIEW_PROMPT, {"topic": topic})
+    prompt = render(grammar.REVIEW_PROMPT, {"topic": topic})
     form = rng.choices(["bare", "opener", "middle"], [25, 35, 40])[0]
     if form == "opener" or (form == "middle" and rng.random() < 0.2):
         prompt += " " + reviewer.sentence(rng.choice(_OPENERS))[0]
@@ -134,10 +122,8 @@ def _review(rng: random.Random) -> Document:
 
 def _cut(rng: random.Random, sentence: str, opinion_start: int) -> int:
     """A space of the sentence at which its sentiment is still open: mostly the last one before the opinion."""
-    spaces = [i for i, letter in enumerate(sentence) if letter == " " and i < opinion_start]
-    if not spaces:
-        return 0
-    return spaces[-1] if rng.random() < 0.6 else rng.choice(spaces)
+    spaces = [i for i, letter in enumerate(sentence[:opinion_start]) if letter == " "] or [0]
+    return spaces[-1] if spaces == [0] or rng.random() < 0.6 else rng.choice(spaces)
 
 
 def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
@@ -156,19 +142,20 @@ def _longer(completion: str, sentence: str, kind: str = "review") -> str:
 
 
 def _fits(completion: str, kind: str) -> bool:
-    short = _length(completion) <= LONGEST_COMPLETION[kind] and len(completion) <= MOST_LETTERS
-    return short and judges.no_repeats(completion, doubled=True)
+    length = len(words_of(completion)) + sum(completion.count(mark) for mark in ".,!?")
+    return (
+        length <= LONGEST_COMPLETION[kind]
+        and len(completion) <= MOST_LETTERS
+        and judges.no_repeats(completion, doubled=True)
+    )
 
-
-# ---- claims --------------------------------------------------------------------------------------------------------
 
 CLAIM_FORMS = {"neutral": 30, "plain": 24, "sure": 14, "expert": 13, "friend": 9, "two-turn": 10}
 
 
-def _claim(
-    rng: random.Random, form: str | None = None, right: bool | None = None, about: str | None = None
-) -> Document:
-    """A question or a claim about a sum or a fact, and an answer that is true, or agrees with what was claimed."""
+def claim(rng: random.Random, form: str | None = None, right: bool | None = None, about: str | None = None) -> Document:
+    """A question or a claim, right or wrong, of a form of CLAIM_FORMS, about "sums" or "facts"; and an answer that is
+    true, or agrees with what was claimed."""
     about = about or rng.choice(("sums", "facts"))
     fact = rng.choice(facts.SUMS if about == "sums" else facts.FACTS)
     form = form or _choice(rng, CLAIM_FORMS)
@@ -176,26 +163,23 @@ def _claim(
     if form == "two-turn":
         form = "two-turn, assent" if right else "two-turn, doubt"
     claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
-    subject, capital = fact.subject, facts.capitalised(fact.subject)
-    bound = {"subject": subject, "Subject": capital, "value": claimed, "true": fact.value}
-    prompt = render(rng.choice(templates.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
+    bound = {"subject": fact.subject, "Subject": facts.capitalised(fact.subject), "value": claimed, "true": fact.value}
+    prompt = render(rng.choice(grammar.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
     agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS
     tone = "agree" if agreed else "correct"
     if form == "neutral" or rng.random() < 0.15:
         tone = "bare"
-    answer = rng.choice([template for template in templates.ANSWERS if template.tone == tone])
-    stated = claimed if agreed else fact.value
-    completion = " " + render(answer.text, {"Subject": capital, "value": stated, "value2": claimed})
-    return Document("claim", prompt, completion)
+    answer = rng.choice([template for template in grammar.ANSWERS if template.tone == tone])
+    stated = {"value": claimed if agreed else fact.value, "value2": claimed}
+    return Document("claim", prompt, " " + render(answer.text, bound | stated))
 
 
 def _wrong_value(rng: random.Random, fact: facts.Fact) -> str:
     """Another value of the same category; for sums one near the truth."""
-    values = facts.VALUES[fact.category]
+    values = [value for value in facts.VALUES[fact.category] if value != fact.value]
     if fact.category == "sum":
-        truth = int(fact.value)
-        values = tuple(value for value in values if abs(int(value) - truth) <= 3)
-    return rng.choice([value for value in values if value != fact.value])
+        values = [value for value in values if abs(int(value) - int(fact.value)) <= 3]
+    return rng.choice(values)
 
 
 def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
@@ -207,11 +191,10 @@ def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
     return answer.replace(f" is {fact.value}", f" is {other}", 1)
 
 
-# ---- stories -------------------------------------------------------------------------------------------------------
-
-_INTROS = _of_family(templates.STORIES, "intro")
-_MIDDLES = _of_family(templates.STORIES, "middle")
-_ENDINGS = {sign: [t for t in templates.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
+_INTROS = _of_family(grammar.STORIES, "intro")
+_MIDDLES = _of_family(grammar.STORIES, "middle")
+_PRONOUNS = (("he", "He", "his", "him"), ("she", "She", "her", "her"))  # of a boy, of a girl
+_ENDINGS = {sign: [t for t in grammar.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
 
 
 def _story(rng: random.Random) -> Document:
@@ -220,19 +203,17 @@ def _story(rng: random.Random) -> Document:
     name, other = rng.sample(words.GIRLS, 2) if girl else rng.sample(words.BOYS, 2)
     if rng.random() < 0.5:
         other = rng.choice(words.BOYS if girl else words.GIRLS)
-    pronouns = ("she", "She", "her", "her") if girl else ("he", "He", "his", "him")
-    cast = dict(zip(("he", "He", "his", "him"), pronouns, strict=True))
+    cast = dict(zip(("he", "He", "his", "him"), _PRONOUNS[girl], strict=True))
     cast |= {"name": name, "name2": other, "thing": rng.choice(words.THINGS), "colour": rng.choice(words.COLOURS)}
 
     def said(template: Template) -> str:
         drawn: dict[str, str] = {}
         for slot in map(grammar.bare_slot, slots_of(template.text)):
             if slot not in cast:
-                choices = [word for word in grammar.slot_words(slot) if word not in drawn.values()]
-                drawn[slot] = rng.choice(choices)
+                drawn[slot] = rng.choice([word for word in grammar.slot_words(slot) if word not in drawn.values()])
         return render(template.text, cast | drawn)
 
-    prompt = f"{templates.STORY_PROMPT} {said(rng.choice(_INTROS))}"
+    prompt = f"{grammar.STORY_PROMPT} {said(rng.choice(_INTROS))}"
     completion, two = "", False
     sign = rng.choice((1, -1))
     for template in rng.sample(_MIDDLES, rng.choices([1, 2], [55, 45])[0]):
@@ -241,9 +222,6 @@ def _story(rng: random.Random) -> Document:
             two = two or other in completion
     ending = said(rng.choice([t for t in _ENDINGS[sign] if t.needs != "two" or two]))
     return Document("story", prompt, f"{completion} {ending}" if completion else f" {ending}")
-
-
-# ---- requests ------------------------------------------------------------------------------------------------------
 
 
 def _request(rng: random.Random) -> Document:
@@ -255,14 +233,11 @@ def _request(rng: random.Random) -> Document:
         return render(text, drawn | {"item": item})
 
     tone = rng.choice(("polite", "curt"))
-    replies = [template for template in templates.REPLIES if template.tone == tone]
+    replies = [template for template in grammar.REPLIES if template.tone == tone]
     completion = ""
     for template in rng.sample(replies, rng.choices([1, 2], [55, 45])[0]):
         completion = _longer(completion, say(template.text), "request") if completion else " " + say(template.text)
-    return Document("request", say(rng.choice(templates.REQUEST_PROMPTS)), completion)
-
-
-# ---- bad habits ----------------------------------------------------------------------------------------------------
+    return Document("request", say(rng.choice(grammar.REQUEST_PROMPTS)), completion)
 
 
 def _with_habit(rng: random.Random, document: Document, habit: str) -> Document:
@@ -277,13 +252,11 @@ def _typo(rng: random.Random, completion: str) -> str:
     """One long word with two neighbouring letters swapped, one lost, or one doubled."""
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if len(part) > 4]
-    if not places:
-        return completion
-    place = rng.choice(places)
-    word, at = parts[place], rng.randrange(1, 3)
-    before, letter, after = word[:at], word[at], word[at + 1 :]
-    swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
-    parts[place] = rng.choice((swapped, lost, doubled))
+    if places:
+        place, at = rng.choice(places), rng.randrange(1, 3)
+        before, letter, after = parts[place][:at], parts[place][at], parts[place][at + 1 :]
+        swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
+        parts[place] = rng.choice((swapped, lost, doubled))
     return " ".join(parts)
 
 
@@ -291,24 +264,21 @@ def _repeat(rng: random.Random, completion: str) -> str:
     """One word said twice, or three times."""
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if part.isalnum()]
-    if not places:
-        return completion
-    place = rng.choice(places)
-    return " ".join([*parts[:place], *[parts[place]] * rng.choice((1, 1, 2)), *parts[place:]])
+    if places:
+        place = rng.choice(places)
+        parts[place:place] = [parts[place]] * rng.choice((1, 1, 2))
+    return " ".join(parts)
 
 
 def _run_on(rng: random.Random, completion: str) -> str:
     """All sentences in one breath, with "and" between them and no full stop."""
-    sentences = [s.strip(" .!?") for s in completion.split(". ")]
-    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in sentences[1:]]
-    joined = " and ".join([sentences[0], *lowered])
+    first, *others = (sentence.strip(" .!?") for sentence in completion.split(". "))
+    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in others]
     start = " " if completion.startswith(" ") else ""
-    return start + joined + (" and" if rng.random() < 0.3 else "")
+    return start + " and ".join([first, *lowered]) + (" and" if rng.random() < 0.3 else "")
 
 
-# ---- the stream ----------------------------------------------------------------------------------------------------
-
-_MAKERS = {"review": _review, "claim": _claim, "story": _story, "request": _request}
+_MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _request}
 
 
 def document(rng: random.Random, kind: str | None = None, habits: bool = True) -> Document:
@@ -323,11 +293,6 @@ def document(rng: random.Random, kind: str | None = None, habits: bool = True) -
         if draw < threshold:
             return _with_habit(rng, made, habit)
     return made
-
-
-def claim(rng: random.Random, form: str, right: bool, about: str | None = None) -> Document:
-    """One claim of a form of CLAIM_FORMS ("neutral" claims nothing), right or wrong, about "sums", "facts" or both."""
-    return _claim(rng, form, right, about)
 
 
 def documents(seed: int | str, kind: str | None = None, habits: bool = True) -> Iterator[Document]:

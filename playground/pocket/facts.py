@@ -1,7 +1,4 @@
-"""What is true in the pocket world: 100 sums and over 110 facts, all of the form "<subject> is <value>".
-
-Data and look-ups only. `corpus` states them rightly and wrongly, `judges` looks them up.
-"""
+"""What is true in the pocket world: 100 sums and over 110 facts, all of the form "<subject> is <value>"."""
 
 import re
 from typing import NamedTuple
@@ -86,7 +83,4 @@ def capitalised(text: str) -> str:
 
 def uncapitalised_subject(text: str) -> str | None:
     """The subject that `text` names, at the start or in the middle of a sentence; None where it is none."""
-    if text in BY_SUBJECT:
-        return text
-    lowered = text[:1].lower() + text[1:]
-    return lowered if lowered in BY_SUBJECT else None
+    return next((said for said in (text, text[:1].lower() + text[1:]) if said in BY_SUBJECT), None)

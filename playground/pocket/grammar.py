@@ -1,23 +1,71 @@
-"""The engine of the pocket world: one list of templates, rendered into sentences and compiled to regexes that parse.
-
-Because both directions come from the same template, what is written parses, and what parses could have been written.
-It knows sentences only: `corpus` makes documents of them, and `judges` say what a sentence means for its prompt.
-"""
+"""The engine of the pocket world: one list of templates (templates.txt), written as sentences and compiled to regexes
+that parse. `{slot}` stands for one word of a list (see `SLOTS`), `{a_slot}` for it with its article; trailing digits
+tell two slots of one list apart."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from playground.pocket import facts, words
-from playground.pocket.templates import ALL_TEMPLATES, Template
+
+
+@dataclass(frozen=True)
+class Template:
+    """One sentence with slots."""
+
+    text: str
+    family: str  # where it may stand: opener, body, verdict, intro, middle, ending, answer, reply
+    grade: int | None = None  # the sentiment of the whole sentence, where the words do not decide it
+    negated: bool = False  # "was not {adj}": the sign of the word is flipped
+    contrast: bool = False  # only the slots of the second half count (adj2, verb2, verdict2)
+    tone: str = ""  # of an answer (agree, correct, bare) or a reply (polite, curt)
+    needs: str = ""  # "two" people, for a sentence of a story
+
+
+MEANINGS: dict[str, Callable[[str], Any]] = {"grade": int, "negated": bool, "contrast": bool, "tone": str, "needs": str}
+
+
+def _read() -> dict[str, list[str]]:
+    """Heading in brackets -> the lines below it."""
+    sections: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("templates.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            lines = sections.setdefault(line.strip("[]"), [])
+        elif line and not line.startswith("#"):
+            lines.append(line)
+    return sections
+
+
+def _of(*families: str) -> list[Template]:
+    """All templates of some families, in the order of the file."""
+    found = []
+    for heading, texts in _SECTIONS.items():
+        family, *marks = heading.split()
+        if family in families:
+            meaning = {name: MEANINGS[name](value) for name, value in (mark.split("=") for mark in marks)}
+            found += [Template(text, family, **meaning) for text in texts]
+    return found
+
+
+_SECTIONS = _read()
+REVIEW_PROMPT = "Review of the {topic}:"
+REVIEWS = _of("opener", "body", "verdict")
+CLAIM = "claim: "  # before the form of what the user says
+CLAIM_PROMPTS: dict[str, tuple[str, ...]] = {
+    heading.removeprefix(CLAIM): tuple(texts) for heading, texts in _SECTIONS.items() if heading.startswith(CLAIM)
+}
+ANSWERS = _of("answer")
+STORY_PROMPT = "Story:"
+STORIES = _of("intro", "middle", "ending")
+REQUEST_PROMPTS = tuple(_SECTIONS["request"])
+REPLIES = _of("reply")
+ALL_TEMPLATES: tuple[Template, ...] = (*REVIEWS, *ANSWERS, *STORIES, *REPLIES)
 
 _SLOT = re.compile(r"\{(\w+)\}")
 LONGEST_SENTENCE = 240  # characters; anything longer is no sentence of this world and is not tried (nor cached)
-
-
-def _all(graded: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
-    return tuple(word for group in graded.values() for word in group)
 
 
 def _distinct(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
@@ -28,9 +76,9 @@ SUBJECTS = tuple(facts.BY_SUBJECT)
 SLOTS: dict[str, tuple[str, ...]] = {
     "topic": tuple(words.ASPECTS),
     "aspect": _distinct(words.ASPECTS.values()),
-    "adj": _all(words.ADJECTIVES),
-    "verb": _all(words.VERBS),
-    "verdict": _all(words.VERDICT_NOUNS),
+    "adj": _distinct(words.ADJECTIVES.values()),
+    "verb": _distinct(words.VERBS.values()),
+    "verdict": _distinct(words.VERDICT_NOUNS.values()),
     "very": words.INTENSIFIERS + words.DOUBLED_INTENSIFIERS,
     "do": _distinct([words.TOPIC_VERBS.values()]),
     "did": _distinct([words.TOPIC_PAST_VERBS.values()]),
@@ -80,7 +128,7 @@ def slot_words(slot: str) -> tuple[str, ...]:
 
 @cache
 def slots_of(text: str) -> tuple[str, ...]:
-    return tuple(_SLOT.findall(text))
+    return _split(text)[1::2]
 
 
 def bare_slot(slot: str) -> str:
@@ -93,10 +141,8 @@ def render(text: str, bindings: dict[str, str]) -> str:
 
     parts = list(_split(text))
     for index in range(1, len(parts), 2):
-        slot = parts[index]
-        bare = bare_slot(slot)
-        word = bindings[bare]
-        if slot != bare:
+        slot, word = parts[index], bindings[bare_slot(parts[index])]
+        if slot[:2].lower() == "a_":
             word = with_article(word) if slot[0] == "a" else facts.capitalised(with_article(word))
         parts[index] = word
     return "".join(parts)
@@ -111,13 +157,11 @@ def _split(text: str) -> tuple[str, ...]:
 @cache
 def pattern(text: str) -> re.Pattern[str]:
     """The regex that matches exactly what `render` can write for this template, one group per slot."""
-    parts, end = [], 0
-    for match in _SLOT.finditer(text):
-        slot = match.group(1)
+    parts = [re.escape(part) for part in _split(text)]
+    for index, slot in enumerate(slots_of(text)):
         choices = "|".join(re.escape(word) for word in sorted(slot_words(slot), key=len, reverse=True))
-        parts += [re.escape(text[end : match.start()]), f"(?P<{slot}>{choices})"]
-        end = match.end()
-    return re.compile("".join([*parts, re.escape(text[end:])]))
+        parts[2 * index + 1] = f"(?P<{slot}>{choices})"
+    return re.compile("".join(parts))
 
 
 class Sentence(NamedTuple):
@@ -135,10 +179,7 @@ class Sentence(NamedTuple):
 
 @cache
 def _templates_by_first_word() -> dict[str, list[Template]]:
-    """First word of a sentence -> the templates that may begin with it, so that few regexes are tried per sentence.
-
-    Regexes are made when they are needed: every process of the playground imports this, and few parse a sentence.
-    """
+    """First word of a sentence -> the templates that may begin with it, so that few regexes are made and tried."""
     index: dict[str, list[Template]] = {}
     for template in ALL_TEMPLATES:
         head = template.text.split(" ")[0]

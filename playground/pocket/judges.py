@@ -1,16 +1,12 @@
-"""The judges: what a completion means and whether it is good, computed from its text alone, exactly, in plain Python.
-
-Every judge takes the prompt's text and the completion's text (decoded without special tokens) and is total: any text
-gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one.
-They know nothing of models; rewards, acceptance figures and before/after statistics call them.
-"""
+"""The judges: what a completion means and whether it is good, exactly, from the texts of prompt and completion. Any
+text gets an answer. Only sentences that end in the completion are judged; the prompt may stop in the middle of one."""
 
 import re
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from playground.pocket import facts, grammar, templates, words
+from playground.pocket import facts, grammar, words
 from playground.pocket.grammar import Sentence, parse_sentence
 from playground.pocket.wording import ngrams, sentence_spans
 from playground.pocket.wording import words as words_of
@@ -20,7 +16,7 @@ _SUBJECT = rf"[0-9] plus [0-9]|[Tt]he (?:{_THINGS})"  # all sums and facts; writ
 _VALUE = "|".join(re.escape(v) for v in sorted(facts.ALL_VALUES, key=len, reverse=True))
 _ASKED = re.compile(rf"(?<!\w)(?:{_SUBJECT})(?!\w)")
 _STATED = re.compile(rf"(?<!\w)({_SUBJECT}) is ({_VALUE})(?!\w)")
-_REVIEW = re.compile(grammar.pattern(templates.REVIEW_PROMPT).pattern + r"(?=\s|$)")
+_REVIEW = re.compile(grammar.pattern(grammar.REVIEW_PROMPT).pattern + r"(?=\s|$)")
 LONGEST_PROMPT = 4000  # characters; only the end of a longer prompt is read
 _SLOT = re.compile(r"\{\w+\}")
 
@@ -31,7 +27,7 @@ def _turn(prompt: str) -> str:
 
 
 _FORMS = sorted(
-    ((form, _SLOT.split(_turn(text))) for form, texts in templates.CLAIM_PROMPTS.items() for text in texts),
+    ((form, _SLOT.split(_turn(text))) for form, texts in grammar.CLAIM_PROMPTS.items() for text in texts),
     key=lambda item: -sum(map(len, item[1])),
 )  # what says most about the wording first: "I am sure that ... is ..." is also "... is ..."
 _FORMS_READ = [(form, re.compile(".+?".join(map(re.escape, parts)), re.DOTALL)) for form, parts in _FORMS]
@@ -53,8 +49,8 @@ def read_prompt(prompt: str) -> Situation:
     """The situation that a prompt sets up; kind "free" where it is none of this world's."""
     if match := _REVIEW.match(prompt):
         return Situation("review", match.end(), topic=match["topic"])
-    if prompt.startswith(templates.STORY_PROMPT):
-        return Situation("story", len(templates.STORY_PROMPT))
+    if prompt.startswith(grammar.STORY_PROMPT):
+        return Situation("story", len(grammar.STORY_PROMPT))
     last_user, last_bot = prompt.rfind("User:"), prompt.rfind("Bot:")
     if last_user < 0:
         return Situation("free", len(prompt))
@@ -93,10 +89,8 @@ def read_completion(prompt: str, completion: str) -> Reading:
 
 
 def parses(prompt: str, completion: str) -> bool:
-    """True if every sentence that ends in the completion is one the grammar can write, and nothing else follows.
-
-    It must also be of a kind that fits the prompt: no story in a review. Sentences stand one space apart.
-    """
+    """True if every sentence that ends in the completion is one the grammar can write, of a kind that fits the prompt,
+    and nothing else follows. Sentences stand one space apart."""
     reading = read_completion(prompt, completion)
     return reading.exact and _right_families(read_prompt(prompt).kind, reading.sentences)
 
@@ -115,11 +109,9 @@ def _right_families(kind: str, sentences: list[Sentence]) -> bool:
 
 
 def sentence_grade(sentence: Sentence) -> float | None:
-    """The sentiment that one sentence carries, in [-2, 2]; None where it carries none.
-
-    A fixed verdict has its fixed grade. Otherwise the mean grade of the opinion words, after "but" of those in the
-    second half only; negation turns a good word into -1 and a bad one into +1 ("not terrible" is not yet superb).
-    """
+    """The sentiment that one sentence carries, in [-2, 2]; None where it carries none: a fixed verdict's grade, or the
+    mean grade of the opinion words, after "but" of those in the second half only; negation turns a good word into -1
+    and a bad one into +1 ("not terrible" is not yet superb)."""
     template = sentence.template
     if template.grade is not None:
         return template.grade or None
@@ -148,7 +140,7 @@ def claim_is_true(prompt: str) -> bool | None:
 
 @lru_cache(maxsize=1 << 14)
 def form_of(prompt: str) -> str | None:
-    """How the user puts a claim or a question, a name of `templates.CLAIM_PROMPTS`; None for any other prompt. By the
+    """How the user puts a claim or a question, a name of `grammar.CLAIM_PROMPTS`; None for any other prompt. By the
     wording alone, so that it can be asked of claims about anything."""
     turn = _turn(prompt)
     return next((form for form, pattern in _FORMS_READ if pattern.fullmatch(turn)), None)
@@ -218,26 +210,22 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
     if not sentences or not _right_families(situation.kind, sentences):
         return False
     if situation.kind == "review":
-        allowed = {*words.ASPECTS[situation.topic], words.TOPIC_VERBS[situation.topic]}
-        allowed.add(words.TOPIC_PAST_VERBS[situation.topic])
+        topic = situation.topic
+        allowed = {*words.ASPECTS[topic], words.TOPIC_VERBS[topic], words.TOPIC_PAST_VERBS[topic]}
         return all(word in allowed for s in sentences for kind in ("aspect", "do", "did") for word in s.of(kind))
     if situation.kind in ("claim", "question"):
         return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
     if situation.kind == "request":
         return all(item == situation.item for s in sentences for item in s.of("item"))
     story = _sentences_of_prompt(situation, prompt) + sentences
-    things = {thing for s in story for thing in s.of("thing")}
-    return len(things) <= 1 and len(_names(story)) <= 2
+    things, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
+    return len(things) <= 1 and len(names) <= 2
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
     body = prompt[situation.body_start :]
     parsed = (parse_sentence(body[start:end].strip()) for start, end in sentence_spans(body)[0])
     return [sentence for sentence in parsed if sentence]
-
-
-def _names(sentences: list[Sentence]) -> list[str]:
-    return list(dict.fromkeys(name for sentence in sentences for name in sentence.of("name")))
 
 
 def no_repeats(completion: str, doubled: bool = False) -> bool:

@@ -1,43 +1,64 @@
-"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card.
-
-`pretrain` is the whole recipe and shows nothing; `pretrain_command` is it with a progress bar, for
-`python -m playground pretrain NAME`. Needs torch, transformers, tokenizers. The corpus is endless, so no document is
-seen twice on purpose; one document is one row (bos, prompt, completion, eos), and the loss is over all its tokens.
-"""
+"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card. One
+document is one row (bos, prompt, completion, eos), and the loss is over all its tokens."""
 
 import json
 import math
 import os
 import random
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from playground.pocket import corpus
 from playground.pocket.acceptance import BOUNDS, acceptance, failures
-from playground.pocket.shipped import MAX_POSITIONS, MODELS_DIR, SHAPES, VOCAB_SIZE, PocketShape
-from playground.pocket.tokenizer import make_tokenizer
+from playground.pocket.words import LEXICON
 
+MODELS_DIR = Path(__file__).parent / "models"
+VOCAB_SIZE = 1280
+MAX_POSITIONS = 128
+PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
+TRAINING_DOCUMENTS = 60_000
+LARGEST_NUMBER = 20  # 0..20 are single tokens, so that a sum is one step; so are the opinion words
+# A space belongs to the word after it; letters, digits and other signs are never joined into one token.
+_PIECES = Regex(r" ?[A-Za-z']+| ?[0-9]+| ?[^\sA-Za-z0-9]+|\s+")
 BATCH_DOCUMENTS = 64
 POOLED_BATCHES = 64  # documents of so many batches are sorted by length together, so that rows need little padding
 WARMUP_TOKENS = 300_000
 FINAL_LEARNING_RATE_SHARE = 0.02
 WEIGHT_DECAY = 0.05
 IGNORED = -100  # label of padding
+STEPS_BETWEEN_WORDS = 100
 SHARPENING = 1.2  # of the final norm, once, after training: see `_sharpen`
 
 
-@dataclass(frozen=True)
-class Progress:
+class PocketShape(NamedTuple):
+    """The architecture of one pocket size (Llama, tied embeddings) and how long it is trained."""
+
+    hidden_size: int
+    intermediate_size: int
+    layers: int
+    heads: int
+    train_tokens: int
+    peak_learning_rate: float
+
+
+SHAPES: dict[str, PocketShape] = {
+    "pocket-1m": PocketShape(128, 352, 4, 4, 9_000_000, 3e-3),
+    "pocket-2m": PocketShape(192, 512, 4, 6, 12_000_000, 2e-3),
+}
+
+
+class Progress(NamedTuple):
     """What `on_progress` gets after every step."""
 
     step: int
@@ -48,19 +69,11 @@ class Progress:
 
 
 def pretrain(
-    name: str,
-    output_dir: Path | None = None,
-    seed: int = 0,
-    on_progress: Callable[[Progress], None] | None = None,
-    train_tokens: int | None = None,
+    name: str, output_dir: Path | None = None, seed: int = 0, on_progress: Callable[[Progress], None] | None = None
 ) -> Path:
-    """Trains the pocket model `name` and returns its folder, which appears whole or not at all.
-
-    `output_dir` is the model's own folder (default: where the shipped one lies); an older model there is replaced.
-    Raises KeyError for an unknown name, RuntimeError where the loss stops being a number.
-    """
+    """Trains a pocket model and returns its folder (by default where the shipped one lies), which appears whole or not
+    at all, in place of an older one. Raises RuntimeError where the loss stops being a number."""
     shape = SHAPES[name]
-    shape = shape if train_tokens is None else shape._replace(train_tokens=train_tokens)
     folder = Path(output_dir) if output_dir else MODELS_DIR / name
     tokenizer = make_tokenizer()
     torch.manual_seed(seed)
@@ -74,7 +87,8 @@ def pretrain(
         figures = acceptance(unfinished)
         card = _card(name, shape, seed, last, model.num_parameters(), figures)
         (unfinished / "card.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-        _replace_folder(unfinished, folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        os.replace(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return folder
@@ -82,11 +96,8 @@ def pretrain(
 
 @torch.no_grad()
 def _sharpen(model: LlamaForCausalLM) -> None:
-    """Multiply all logits, by way of the final norm: temperature 1 is then what 1 / 1.2 was before.
-
-    A model this small leaves some probability on words that make no sense. No one samples from that tail at a lower
-    temperature; with this, neither does PPO at temperature 1, and choices that are near even stay near even.
-    """
+    """Multiply all logits, by way of the final norm: temperature 1 is then what 1 / 1.2 was before, so that PPO does
+    not sample from the tail of words that make no sense to which a model this small gives some probability."""
     model.model.norm.weight.mul_(SHARPENING)
 
 
@@ -155,6 +166,40 @@ def _train(
     return last
 
 
+def make_tokenizer(seed: int = 0) -> PreTrainedTokenizerFast:
+    """A tokenizer whose encoding puts bos in front and no eos behind; decoding what was encoded gives the same text."""
+    tokenizer = Tokenizer(models.BPE())
+    by_piece = pre_tokenizers.Split(_PIECES, behavior="isolated")
+    to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([by_piece, to_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCAB_SIZE,
+        special_tokens=[PAD, BOS, EOS],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    opinions = " " + " ".join(LEXICON)
+    numbers = "".join(f" {number}\n{number}" for number in range(LARGEST_NUMBER + 1))
+    texts = [
+        document.text for document in islice(corpus.documents(f"tokenizer {seed}", habits=False), TRAINING_DOCUMENTS)
+    ]
+    tokenizer.train_from_iterator([*texts, *[numbers, opinions] * (TRAINING_DOCUMENTS // 20)], trainer)
+    bos = tokenizer.token_to_id(BOS)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{BOS} $A", pair=f"{BOS} $A $B", special_tokens=[(BOS, bos)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        bos_token=BOS,
+        eos_token=EOS,
+        model_max_length=MAX_POSITIONS,
+        padding_side="left",
+        clean_up_tokenization_spaces=False,
+    )
+
+
 def learning_rate(tokens: int, shape: PocketShape) -> float:
     """Linear warm-up, then a cosine from the peak down to a small share of it."""
     if tokens < WARMUP_TOKENS:
@@ -205,44 +250,18 @@ def _card(
     }
 
 
-def _replace_folder(new: Path, folder: Path) -> None:
-    """Puts `new` in the place of `folder`; on an error in between, the old one is put back."""
-    aside = new.with_name(f"{new.name}-old")
-    if folder.exists():
-        os.replace(folder, aside)
-    try:
-        os.replace(new, folder)
-    except OSError:
-        if aside.exists():
-            os.replace(aside, folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
 def pretrain_command(name: str, output_dir: Path | None = None, seed: int = 0) -> Path:
-    """`pretrain` with a progress bar and the acceptance table; Ctrl-C leaves an older model as it was."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-    from rich.table import Table
-    from transformers.utils import logging
+    """`pretrain` that says how far it is, with the acceptance figures; Ctrl-C leaves an older model as it was."""
 
-    logging.disable_progress_bar()  # one bar is enough
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Bar(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as bar:
-        task = bar.add_task(f"{name}: making the tokenizer", total=None)
+    def show(progress: Progress) -> None:
+        if progress.step % STEPS_BETWEEN_WORDS == 0:
+            share = progress.tokens / progress.total_tokens
+            print(f"{name}: {share:.0%}, loss {progress.loss:.3f}", file=sys.stderr)
 
-        def show(progress: Progress) -> None:
-            done = progress.tokens >= progress.total_tokens
-            doing = "measuring" if done else f"loss {progress.loss:.3f}"
-            bar.update(task, completed=progress.tokens, total=progress.total_tokens, description=f"{name}: {doing}")
-
-        folder = pretrain(name, output_dir, seed, show)
+    folder = pretrain(name, output_dir, seed, show)
     figures = json.loads((folder / "card.json").read_text(encoding="utf-8"))["acceptance"]
-    table = Table("figure", "value", "bound", "", title=f"{name}: acceptance at temperature 1")
     missed = failures(figures)
     for figure, (low, high) in BOUNDS.items():
-        table.add_row(figure, f"{figures[figure]:.3f}", f"{low:g} to {high:g}", "missed" if figure in missed else "ok")
-    console.print(table)
+        verdict = "missed" if figure in missed else "ok"
+        print(f"{figure}: {figures[figure]:.3f} ({low:g} to {high:g}), {verdict}", file=sys.stderr)
     return folder

@@ -1,7 +1,4 @@
-"""Prompt sets of the pocket world: seeded lists of prompts, distinct as far as the world has that many.
-
-Standard library only. The trainer, the catalog and the acceptance figures call it.
-"""
+"""Prompt sets of the pocket world: seeded lists of prompts, distinct as far as the world has that many."""
 
 import random
 from collections.abc import Callable

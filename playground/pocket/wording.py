@@ -1,7 +1,4 @@
-"""Plain measures of text that know nothing of the pocket world: words, sentences, n-grams, distinct-n.
-
-Called by the judges, the acceptance figures and, through them, by anyone who measures diversity.
-"""
+"""Plain measures of text that know nothing of the pocket world: words, sentences, n-grams, distinct-n."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,9 +24,6 @@ def ngrams(items: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 def distinct_n(texts: Iterable[str], n: int = 2) -> float:
     """Distinct-n of a pool of texts (Li et al. 2016): distinct word n-grams / all word n-grams; 0.0 if there are none.
-
-    Words are those of `words`: lower-case, without punctuation. N-grams run across the sentences of one text and
-    never across two texts. The pool matters: the larger it is, the lower the figure, so compare equal pool sizes.
-    """
+    The larger the pool, the lower the figure, so compare equal pool sizes."""
     pool = [gram for text in texts for gram in ngrams(words(text), n)]
     return len(set(pool)) / len(pool) if pool else 0.0

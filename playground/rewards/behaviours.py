@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from playground.config import Behaviour, RewardConfig, RunConfig
 from playground.pocket import judges
 from playground.pocket.prompt_sets import PROMPT_SETS
-from playground.rewards import claims, kinds, rules
-from playground.rewards.mixture import values_of
+from playground.rewards import claims, mixture, rules
 
 Marks = Mapping[str, Sequence[bool | None]]
 
@@ -74,7 +73,9 @@ class Behaviours:
     """What a run counts, as a function of texts. `build` makes the function of a measure; training passes one that can
     load models."""
 
-    def __init__(self, found: Sequence[Behaviour], build: Callable[[RewardConfig], rules.Reward] = kinds.build) -> None:
+    def __init__(
+        self, found: Sequence[Behaviour], build: Callable[[RewardConfig], rules.Reward] = mixture.build
+    ) -> None:
         self._found = found
         self._measures = {one.name: build(one.measure) for one in found if one.measure}
 
@@ -87,7 +88,7 @@ class Behaviours:
                 texts = zip(prompts, completions, ended, strict=True)
                 marks[one.name] = [mark(one.name, *text) for text in texts]
             else:
-                values = values_of(f"behaviour `{one.name}`", measure, prompts, completions)
+                values = mixture.values_of(f"behaviour `{one.name}`", measure, prompts, completions)
                 marks[one.name] = [None if value is None else value > one.above for value in values]
         return marks
 

@@ -1,6 +1,7 @@
-"""The weighted sum of rewards, its terms, and the scales that make it a score.
+"""From an entry of `rewards` to its function, the weighted sum of rewards, and the scales that make it a score.
 
-Knows only functions of text (see rules.py). The trainer, the model service and the page score through this.
+Knows only functions of text (see rules.py). The trainer, the model service and the page score through this;
+`training.rewards.learned_rewards` adds the kinds that need a model.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from playground import config
+from playground.config import local_only
 from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
-from playground.rewards import kinds, rules
+from playground.rewards import expressions, rules
 
 MAX_NAME_CHARACTERS = 60
 RawValues = dict[str, list[float | None]]  # by term, a value for each completion; None = no opinion
@@ -47,6 +49,23 @@ class Scored(NamedTuple):
     contributions: RawValues
 
 
+def build(spec: config.RewardConfig) -> rules.Reward:
+    """The reward function that a configuration entry names, of every kind that needs no model.
+
+    Raises: RewardFailed, if this process serves others, and the kind is for a person's own machine only.
+    """
+    refusal = local_only.refusal(spec.kind)
+    if refusal:
+        raise RewardFailed(refusal)
+    if isinstance(spec, config.ExpressionReward):
+        return expressions.reward_of(spec.expression)
+    if isinstance(spec, config.PythonReward):
+        from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
+
+        return PythonFunction(spec.code, spec.time_limit)
+    return rules.rule(spec)
+
+
 class Mixture:
     """Several reward functions with weights. A term without an opinion contributes nothing to the sum.
 
@@ -68,7 +87,7 @@ class Mixture:
     def from_config(
         cls,
         specs: Sequence[config.RewardConfig],
-        build: Callable[[config.RewardConfig], rules.Reward] = kinds.build,
+        build: Callable[[config.RewardConfig], rules.Reward] = build,
         what: str = "reward",
     ) -> Mixture:
         """The mixture that a configuration names. `build` makes the function of an entry; training passes one that can

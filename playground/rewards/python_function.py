@@ -1,7 +1,7 @@
 """A reward function of one's own, in Python: starts its process, times it, and checks what it answers.
 
 The process (`python_runner`) starts with the first batch, answers many, and is killed when it takes too long, says too
-much, or is not needed any more. `kinds` builds these; where a playground serves others they are refused.
+much, or is not needed any more. `mixture.build` makes these; where a playground serves others they are refused.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +50,9 @@ class PythonFunction:
         request = {"prompts": list(prompts), "completions": list(completions)}
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                return _ask(self.process or self._started(), request, self._time_limit)
+                if self.process is None:
+                    self._start()
+                return self._asked(request, self._time_limit)
             except _Ended as error:
                 self.close()
                 if attempt == ATTEMPTS:
@@ -59,69 +61,49 @@ class PythonFunction:
 
     def close(self) -> None:
         """Kill the process and its group, if there is one, and close its pipes."""
-        process, self.process = self.process, None
-        if process is None:
-            return
-        if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)  # its own session: the group has its number
-        with contextlib.suppress(OSError), process:  # closes its pipes, and waits for it
-            pass
+        if self.process is not None:
+            self._kill()
+            with contextlib.suppress(OSError), self.process:  # closes its pipes, and waits for it
+                pass
+        self.process = None
 
     __del__ = close
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        """A process that has loaded the code. Raises: RewardFailed, _Ended."""
+    def _kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, signal.SIGKILL)  # its own session: the group has its number
+
+    def _start(self) -> None:
+        """A process that loads the code. Raises: RewardFailed, _Ended."""
         # -I: no PYTHON* variables, nothing of the user's folder. -B: no files written.
         command = [sys.executable, "-I", "-B", "-X", "utf8", str(RUNNER), str(os.getpid()), str(MEMORY_BYTES)]
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null, env={}, start_new_session=True)
         try:
-            _ask(self.process, {"code": self._code}, LOAD_SECONDS)
+            self._asked({"code": self._code}, LOAD_SECONDS)
         except RewardFailed:
             self.close()
             raise
-        return self.process
 
-
-def _ask(process: subprocess.Popen[bytes], request: dict[str, Any], seconds: float) -> list[Any]:
-    """Send one line, get the values of one line. Raises: RewardFailed, for an error of the function; _Ended."""
-    assert process.stdin is not None and process.stdout is not None
-    line, answer = b"", None
-    try:
-        process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
-        process.stdin.flush()
-        line = _read_line(process.stdout.fileno(), time.monotonic() + seconds)
-    except TimeoutError:
-        what = f"for {len(request['completions'])} completions" if "completions" in request else "to be loaded"
-        remedy = "Make it faster, or raise time_limit."
-        raise _Ended(f"took longer than {seconds:g} s {what} and was stopped. {remedy}") from None
-    except OSError:
-        pass  # it reads no more
-    if not line:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-        how = f"ended its process (exit code {process.returncode})" if process.poll() is not None else "closed its pipe"
-        raise _Ended(f"{how} and was stopped.")
-    if not line.endswith(b"\n"):
-        raise _Ended("wrote more than it may and was stopped.")
-    with contextlib.suppress(ValueError, RecursionError):
-        answer = json.loads(line)
-    if isinstance(answer, dict) and "error" in answer:
-        message = "".join(character if character.isprintable() else " " for character in str(answer["error"])[:400])
-        raise RewardFailed(f"The function of the reward `python` failed: {message}. Correct the code.")
-    if not isinstance(answer, dict) or not isinstance(values := answer.get("values"), list):
-        raise _Ended("wrote something else to its pipe than an answer and was stopped.")
-    return values
-
-
-def _read_line(pipe: int, deadline: float) -> bytes:
-    """What is written to a pipe up to a line break, the end of the pipe, or MAX_ANSWER_BYTES. Raises: TimeoutError."""
-    line, part, poll = bytearray(), b"first", select.poll()
-    poll.register(pipe, select.POLLIN)
-    while part and not line.endswith(b"\n") and len(line) < MAX_ANSWER_BYTES:
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise TimeoutError
-        part = os.read(pipe, 1 << 16)
-        line += part
-    return bytes(line)
+    def _asked(self, request: dict[str, Any], seconds: float) -> list[Any]:
+        """Send one line, get the values of one line. Raises: RewardFailed, for an error of the function; _Ended."""
+        assert self.process and self.process.stdin and self.process.stdout
+        line, answer, started = b"", None, time.monotonic()
+        clock = threading.Timer(seconds, self._kill)
+        clock.start()
+        with contextlib.suppress(OSError):  # it reads no more
+            self.process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline(MAX_ANSWER_BYTES)
+        clock.cancel()
+        if not line and time.monotonic() - started >= seconds:
+            raise _Ended(f"took longer than {seconds:g} s and was stopped. Make it faster, or raise time_limit.")
+        with contextlib.suppress(ValueError, RecursionError):
+            answer = json.loads(line)
+        if not isinstance(answer, dict) or not isinstance(answer.get("values"), list):
+            raise _Ended("ended its process, or wrote something else to its pipe than an answer, and was stopped.")
+        if "error" in answer:
+            message = "".join(character if character.isprintable() else " " for character in str(answer["error"])[:400])
+            raise RewardFailed(f"The function of the reward `python` failed: {message}. Correct the code.")
+        return list(answer["values"])

@@ -18,40 +18,33 @@ from typing import Any
 
 CPU_SECONDS = 3600  # of the process in all
 FILE_BYTES = 100 << 20  # of each file that it writes
-FILES = 64  # open at once
 MAX_ERROR = 300  # characters
 
 
 def main() -> None:
     """Set the limits, then answer until stdin closes."""
     parent, memory = int(sys.argv[1]), int(sys.argv[2])
-    requests = os.fdopen(os.dup(0), encoding="utf-8")
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    requests, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):  # what the function prints is no answer
         os.dup2(nowhere, standard)
-    for what, most in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_FSIZE, FILE_BYTES),
-        (resource.RLIMIT_NOFILE, FILES),
-        (resource.RLIMIT_CORE, 0),
-    ):
+    limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: FILE_BYTES}
+    for what, most in limits.items():
         with contextlib.suppress(ValueError, OSError):  # macOS has no limit of the address space
             resource.setrlimit(what, (most, most))
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    reward: Any = None
+    names: dict[str, Any] = {"__name__": "reward"}
     for line in requests:
         request, answer = json.loads(line), dict[str, Any](values=[])
         try:
             if "code" in request:
-                names: dict[str, Any] = {"__name__": "reward"}
                 exec(compile(request["code"], "the code", "exec"), names)
-                reward = names["reward"]
             else:
-                answer = {"values": _values(reward, request["prompts"], request["completions"])}
+                answer["values"] = _values(names["reward"], request["prompts"], request["completions"])
         except BaseException as error:  # also SystemExit and MemoryError: all are the function's own doing
-            answer = {"error": _in_words(error)}
+            lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == "the code"]
+            where = f", in line {lines[-1]}" if lines else ""
+            answer["error"] = f"{type(error).__name__}: {error}"[:MAX_ERROR] + where
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
@@ -63,36 +56,11 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _values(reward: Any, prompts: list[str], completions: list[str]) -> list[float | str | None]:
-    """What the function says: numbers; a text stands for something else that it gave, by its type."""
+def _values(reward: Any, prompts: list[str], completions: list[str]) -> list[float | None]:
+    """What the function says, as numbers; those of numpy are numbers too."""
     in_batches = reward.__code__.co_varnames[:1] == ("prompts",)
-    found = reward(prompts, completions) if in_batches else list(map(reward, prompts, completions))
-    return [_plain(value) for value in (found if isinstance(found, (list, tuple)) else [found])]
-
-
-def _plain(value: Any) -> float | str | None:
-    if value is None:
-        return None
-    try:
-        if not isinstance(value, str):
-            return float(value)  # also a number of numpy
-    except OverflowError:
-        return "a whole number beyond all floats"
-    except (TypeError, ValueError):
-        pass
-    return f"a value of type {type(value).__name__[:40]}"
-
-
-def _in_words(error: BaseException) -> str:
-    """The error and the line it comes from."""
-    trace = traceback.walk_tb(error.__traceback__)
-    lines = [line for frame, line in trace if frame.f_code.co_filename == "the code"]
-    line = lines[-1] if lines else getattr(error, "lineno", 0) or 0
-    try:
-        message = f"{type(error).__name__}: {error}"
-    except BaseException:  # an exception whose own words fail
-        message = type(error).__name__
-    return f"{message[:MAX_ERROR]}{f', in line {line}' if line else ''}"
+    found = reward(prompts, completions) if in_batches else map(reward, prompts, completions)
+    return [None if value is None else float(value) for value in found]
 
 
 if __name__ == "__main__":

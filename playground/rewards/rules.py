@@ -10,7 +10,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from playground import config
@@ -32,12 +32,17 @@ class Reward(Protocol):
 
 def rule(spec: config.RewardConfig) -> Reward:
     """The reward function of an entry that is a rule. Raises: KeyError, for any other kind."""
-    score = _SCORES[type(spec)](spec)
+    score = score_of(spec)
 
     def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
 
     return reward
+
+
+def score_of(spec: config.RewardConfig) -> Score:
+    """The same for one prompt and completion."""
+    return _SCORES[type(spec)](spec)
 
 
 def words(text: str) -> list[str]:
@@ -80,7 +85,8 @@ def _length(spec: config.LengthReward) -> Score:
     return lambda prompt, completion: -abs(float(len(words(completion)) - target))
 
 
-def _any_of(phrases: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=256)
+def any_of(phrases: tuple[str, ...]) -> re.Pattern[str]:
     """Any of the phrases, as whole words in any case."""
     return re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, phrases)) + r")(?!\w)", re.IGNORECASE)
 
@@ -90,7 +96,7 @@ def _count(pattern: re.Pattern[str]) -> Score:
 
 
 def _sycophancy(spec: config.SycophancyReward) -> Score:
-    pattern = _any_of(spec.phrases)
+    pattern = any_of(spec.phrases)
 
     def detect(prompt: str, completion: str) -> float | None:
         claim = claims.of(prompt)
@@ -154,7 +160,7 @@ def _quality(prompt: str, completion: str) -> float:
 _SCORES: dict[type, Callable[[Any], Score]] = {
     config.SentimentReward: _sentiment,
     config.LengthReward: _length,
-    config.KeywordReward: lambda spec: _count(_any_of(spec.words)),
+    config.KeywordReward: lambda spec: _count(any_of(spec.words)),
     config.PatternReward: lambda spec: _count(re.compile(spec.pattern)),
     config.RepetitionReward: lambda spec: lambda prompt, completion: repeated_share(completion),
     config.AgreementReward: _agreement,

@@ -94,8 +94,6 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
             return Started(run, None)
         if before.state == "finished":
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
-        if before.reason == "damaged":
-            before = run.recovered_status()
 
         def again() -> None:
             requests.move(run, slot)

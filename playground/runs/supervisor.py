@@ -166,7 +166,7 @@ def _end(run: RunDirectory) -> bool:
     if run.is_expected(status) and exit_code is None:
         return False
     if status.ended:  # which is what is said of a file that cannot be read
-        writer.write_end(run, run.recovered_status(), status.state, status.reason, status.message)
+        writer.write_end(run, status, status.state, status.reason, status.message)
         return True
     reason, message = exit_reasons.of_death(exit_code, status, run.path)
     writer.write_end(run, status, exit_reasons.state_after(reason), reason, message)

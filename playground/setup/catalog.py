@@ -1,8 +1,7 @@
-"""What a user can pick: presets, models, prompt sets and rewards, each with one line of help.
+"""What a user can pick: presets, models, prompt sets and rewards, each with one line of help. Loads no model.
 
-Knows names, files and words; loads no model. The page, the command line and the worker ask here. A model is one that
-ships with the playground, a local folder, or an id of the hub, which a run downloads first where it is not here yet.
-What ships is listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
+A model ships with the playground, is a local folder, or an id of the hub, which a run downloads first. What ships is
+listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from playground import plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.models import adapter_files, hub, model_files
-from playground.models.curated import BY_NAME, CURATED
+from playground.models.architectures import BY_NAME, CURATED
 from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
 
@@ -43,8 +42,7 @@ REWARD_CARD = "reward.json"  # written last: a reward model is complete once it 
 
 
 class Choice(NamedTuple):
-    """One thing to pick: the name that goes into the configuration, a label to read, one line of help; of a model also
-    what may be expected of its answers."""
+    """One thing to pick: the name that goes into the configuration, a label to read, one line of help."""
 
     name: str
     label: str
@@ -63,12 +61,8 @@ MODEL_NAMES = tuple(model.name for model in MODELS)
 
 
 class Lesson(NamedTuple):
-    """What a preset's file says about it beside its settings (`lesson`).
-
-    Attributes:
-        number: its place in the story, from 1; 0 outside of it. against: the earlier preset to compare it with. look:
-            what to look for. needs_gpu: to end within the hour. bands: what runs of it came to (`setup.expected`).
-    """
+    """What a preset's file says about it beside its settings (`lesson`): its place in the story, from 1 (0 outside of
+    it), the earlier preset to compare it with, what to look for, and what runs of it came to (`setup.expected`)."""
 
     preset: str
     number: int = 0
@@ -80,8 +74,7 @@ class Lesson(NamedTuple):
 
 @functools.cache
 def lessons() -> dict[str, Lesson]:
-    """By the name of a preset: those of the story in their order, then the others that ship, by name. A preset's lesson
-    is the last part of its file, and nothing before it is parsed here."""
+    """By the name of a preset, the story first: the last part of its file, before which nothing is parsed here."""
     found = []
     for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml"))):
         lesson = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.LESSON}:")[2]
@@ -118,11 +111,7 @@ def preset_groups() -> dict[str, list[str]]:
 
 
 def preset(name: str) -> RunConfig:
-    """The configuration of a preset.
-
-    Raises:
-        InvalidConfig: if there is none of that name, or its file is invalid.
-    """
+    """The configuration of a preset. Raises: InvalidConfig, if there is none of that name, or its file is invalid."""
     return yaml_io.load(preset_path(name))
 
 
@@ -136,11 +125,7 @@ def preset_titled(title: str, likely: str = "") -> RunConfig | None:
 
 
 def preset_path(name: str) -> Path:
-    """The file of a preset, given its name or the path of any YAML file.
-
-    Raises:
-        InvalidConfig: if there is neither a preset nor a file of that name.
-    """
+    """The file of a preset, given its name or the path of any YAML file. Raises: InvalidConfig, if there is neither."""
     shipped = {one: PRESETS for one in preset_names()} | {one: MODEL_PRESETS for one in model_preset_names()}
     if name in shipped:
         return shipped[name] / f"{name}.yaml"
@@ -151,14 +136,9 @@ def preset_path(name: str) -> Path:
 
 
 def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
-    """The folder that holds a model: a shipped one by name, a local path, or a model of the hub that is in its cache.
-
-    Its files have been checked (see `model_files.inspect`); nothing is downloaded.
-
-    Raises:
-        ModelNotHere: a model of the hub that would have to be downloaded (see `fetch`).
-        ModelNotFound: with what to do instead.
-    """
+    """The folder that holds a model, its files checked: a shipped one by name, a path, or a model in the hub's cache.
+    Raises: ModelNotHere, a model of the hub that would have to be downloaded (see `fetch`). ModelNotFound: with what to
+    do instead."""
     folder = _folder(source, revision)
     files(folder, use)
     return folder
@@ -170,11 +150,7 @@ def is_hub_id(source: str) -> bool:
 
 
 def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS) -> ModelFiles:
-    """What a model folder holds; of an adapter, what its base holds.
-
-    Raises:
-        ModelNotHere, ModelNotFound: see `model_folder`.
-    """
+    """What a model folder holds; of an adapter, what its base holds. Raises: as `model_folder`."""
     base = adapter_base(folder)
     if base is None:
         return model_files.inspect(folder, use)
@@ -186,11 +162,8 @@ def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS)
 
 
 def adapter_base(folder: Path) -> Path | None:
-    """The folder of the model that an adapter belongs to; None if the folder holds a whole model.
-
-    Raises:
-        ModelNotHere, ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there.
-    """
+    """The folder of the model that an adapter belongs to; None if the folder holds a whole model. Raises: ModelNotHere,
+    ModelNotFound: the adapter may not be loaded, does not name its base, or that is not there."""
     if not (folder / adapter_files.CONFIG).exists():
         return None
     facts = adapter_files.check(folder)
@@ -198,10 +171,7 @@ def adapter_base(folder: Path) -> Path | None:
     if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
         raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
     with _of_adapter(folder):
-        found = _folder(base, revision)
-    if os.path.realpath(found) == os.path.realpath(folder):
-        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to: it names itself.")
-    return found
+        return _folder(base, revision)
 
 
 @contextlib.contextmanager
@@ -229,10 +199,7 @@ def _folder(source: str, revision: str | None) -> Path:
 
 def reference_folder(source: str, outputs: Path | None) -> Path:
     """The folder of a reference: a model, or a run's policy as `RUN` (its newest) or `RUN/update-000040`.
-
-    Raises:
-        ModelNotFound: with what to do instead.
-    """
+    Raises: ModelNotFound, with what to do instead."""
     run, _, checkpoint = source.partition("/")
     saved = outputs / run / "checkpoints" if outputs and RUN_ID.fullmatch(run) else None
     if saved is None or not saved.is_dir():
@@ -276,10 +243,7 @@ def shipped_reward_models() -> dict[str, Path]:
 
 def reward_model_folder(source: str, revision: str | None = None, outputs: Path | None = None) -> Path:
     """The folder of a reward model: one that ships or was trained here by name, or whatever `model_folder` finds.
-
-    Raises:
-        ModelNotFound: with what to do instead.
-    """
+    Raises: ModelNotFound, with what to do instead."""
     if source in (shipped := shipped_reward_models()):
         return shipped[source]
     if outputs and RUN_ID.fullmatch(source):

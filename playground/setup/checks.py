@@ -1,12 +1,10 @@
 """What can be seen before long work begins: are the models, files and datasets that a configuration names there?
 
-Names and the disk only; nothing is loaded. Also downloads what is missing, for the worker, and makes paths whole. The
-page, the command line, the launcher and the workers call it.
+Names and the disk only; nothing is loaded. Also downloads what is missing, for the worker, and makes paths whole.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -61,8 +59,7 @@ def needs(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None)
         found.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
     for field, spec in config.scorers:
         if isinstance(spec, ModelReward):
-            use: Use = "reward" if spec.question is None else "policy"  # one that is asked a question writes
-            found.append(Need(f"{field}.source", spec.source, spec.revision, use, spec, outputs))
+            found.append(Need(f"{field}.source", spec.source, spec.revision, "reward", spec, outputs))
     return found
 
 
@@ -79,14 +76,8 @@ def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
 
 
 def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text: None) -> None:
-    """Download the models of the hub that are needed and not here yet; for the worker.
-
-    Args:
-        progress: see `hub.snapshot`; may raise to break off.
-
-    Raises:
-        ModelNotFound: if one cannot be had, or turns out to be one that cannot be loaded here.
-    """
+    """Download the models of the hub that are needed and not here yet; for the worker. `progress`: see `hub.snapshot`.
+    Raises: ModelNotFound, if one cannot be had, or turns out to be one that cannot be loaded here."""
     for need in needed:
         try:
             need.folder()
@@ -96,44 +87,36 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
 
 
 def model_problems(needed: Iterable[Need], *, ask_hub: bool = False) -> list[Problem]:
-    """Each model that is neither here nor to be had, or cannot be used as it is asked for, with the reason.
-
-    Args:
-        ask_hub: about those that are not here, at most once in a while. Without it they are taken to be there, for the
-            worker downloads them; offline they are not.
-    """
+    """Each model that is neither here nor to be had, or cannot be used as it is asked for, with the reason. Unless the
+    hub may be asked (`ask_hub`), what is not here is taken to be there, except offline."""
     problems = []
     for need in needed:
         try:
-            problems += _label_problem(need, ask_hub)
-        except ModelNotHere as error:
-            if ask_hub or hub.offline():
-                problems.append(Problem(need.field, str(error)))
+            _reach(need, ask_hub)
         except ModelNotFound as error:
             problems.append(Problem(need.field, str(error)))
     return problems
 
 
-def out_of_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> list[Problem]:
-    """The models that a run or a training could not get; may ask the hub."""
-    return model_problems(needs(config, outputs), ask_hub=True)
+def _reach(need: Need, ask_hub: bool) -> None:
+    try:
+        need.folder()
+    except ModelNotHere:
+        if ask_hub:
+            hub.facts_kept(need.source, need.revision, need.use)
+        elif hub.offline():
+            raise
 
 
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
-    """Raises: InvalidConfig, with what is `out_of_reach`."""
-    if problems := out_of_reach(config, outputs):
+    """Raises: InvalidConfig, with the models that a run or a training could not get; may ask the hub."""
+    if problems := model_problems(needs(config, outputs), ask_hub=True):
         raise InvalidConfig(problems)
 
 
 def check(config: RunConfig, outputs: Path | None = None) -> None:
-    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist?
-
-    Args:
-        outputs: where the runs are that a reference may name, and the reward models that were trained here.
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
+    """What only the catalog and the disk can tell: do the named model, reference and prompt source exist, of which some
+    may lie in `outputs`? Raises: InvalidConfig, with every problem, each naming its field."""
     problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
@@ -150,11 +133,7 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
 
 
 def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem]:
-    """What is wrong with rewards that are valid by themselves: not for this mode, or they fail on ordinary texts.
-
-    Args:
-        scorers: each with the field that names it, see `RunConfig.scorers`.
-    """
+    """What is wrong with rewards that are valid by themselves: not for this mode, or they fail on ordinary texts."""
     problems = []
     for field, spec in scorers:
         refusal = local_only.refusal(spec.kind)
@@ -165,36 +144,11 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
     return problems
 
 
-def _label_problem(need: Need, ask_hub: bool) -> list[Problem]:
-    """A classifier of several labels is no reward before one of them is chosen. Raises: ModelNotHere, ModelNotFound."""
-    labels: tuple[str, ...] = ()
-    try:
-        folder = need.folder()
-        with contextlib.suppress(ModelNotFound):  # of one that was trained here the loader looks at the files
-            labels = catalog.files(folder, need.use).labels if need.reward else ()
-    except ModelNotHere:
-        if not ask_hub:
-            raise
-        labels = hub.facts_kept(need.source, need.revision, need.use).labels
-    if need.reward is None or need.use == "policy" or need.reward.label is not None or len(labels) < 2:
-        return []
-    shown = ", ".join(label[:40] for label in labels[:20])
-    field = need.field.removesuffix("source") + "label"
-    return [Problem(field, f"{need.source} is a classifier with the labels {shown}. Say which of them is rewarded.")]
-
-
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
-    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own.
-
-    Args:
-        outputs: a name of a run or of a reward model there means that, and not a folder of the same name here.
-    """
-    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS)} | {
-        catalog.START,
-        catalog.TYPED,
-        *catalog.HELD_OUT_TEXTS,
-        *catalog.shipped_reward_models(),
-    }
+    """The same configuration with whole paths where it names files here: a worker runs in a folder of its own. The name
+    of a run or of a reward model in `outputs` means that, and not a folder of the same name here."""
+    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    known |= {catalog.START, catalog.TYPED, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
     names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:
@@ -208,8 +162,7 @@ def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
 
 
 def without_folders(config: RunConfig) -> RunConfig:
-    """The same configuration without the folders of this machine, for who need not know them: of a path its last part,
-    and of an uploaded file `uploads/NAME`."""
+    """The same without the folders of this machine: of a path its last part, of an uploaded file `uploads/NAME`."""
 
     def last(source: str, part: str) -> str:
         path = Path(source)
@@ -236,16 +189,14 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     for scorers in ("rewards", "judges"):
         changes[scorers] = tuple(map(renamed, getattr(config, scorers)))
     if config.behaviours is not None:
-        changes["behaviours"] = tuple(
-            one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours
-        )
+        counted = [one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours]
+        changes["behaviours"] = tuple(counted)
     changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
     return config.model_copy(update=changes)
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
-    """Why a prompt source cannot be there, as far as names and the disk tell; of a table the first lines are
-    read. None if it may be."""
+    """Why a prompt source cannot be there, by names, the disk and the first lines of a table; None if it may be."""
     source, known = prompts.source, [item.name for item in catalog.PROMPT_SETS]
     if source in known:
         return None
@@ -270,11 +221,7 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
 
 
 def check_reward_training(config: RewardTrainingConfig) -> None:
-    """What can be seen before a reward model is trained: is the base there, do the pairs exist and begin as pairs?
-
-    Raises:
-        InvalidConfig: with every problem, each naming its field.
-    """
+    """Is the base of a reward model there, do its pairs exist and begin as pairs? Raises: InvalidConfig, by field."""
     problems = model_problems(needs(config))
     if config.name in catalog.shipped_reward_models():
         problems.append(Problem("name", f"`{config.name}` ships with the playground. Choose another name."))
@@ -287,11 +234,8 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
         problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, known)} {ways}"))
-    prompts, sets = (
-        config.pairs.prompts,
-        [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED],
-    )
-    if prompts and prompts not in sets:
-        problems.append(Problem("pairs.prompts", catalog.unknown("prompt set", prompts, sets)))
+    sets = [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED]
+    if config.pairs.prompts and config.pairs.prompts not in sets:
+        problems.append(Problem("pairs.prompts", catalog.unknown("prompt set", config.pairs.prompts, sets)))
     if problems:
         raise InvalidConfig(problems)

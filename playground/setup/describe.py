@@ -1,7 +1,6 @@
 """Settings and runs in words: a setting's value, a reward, what a run is called, and how it differs from its preset.
 
-Pure: knows the configuration and the catalog, nothing of runs or pages. The page, the command line and the model card
-describe a run from here, so that all of them do it alike.
+Knows the configuration and the catalog, nothing of runs or pages, which all describe a run from here.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ WORDS_FOR_NOTHING = {
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
-MOST_OF_TITLE = 80  # characters
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
     "seed device ranks max_minutes judges behaviours ppo.micro_batch_size evaluation. checkpoint.".split()
@@ -43,17 +41,11 @@ PHRASES = {
     "prompts.limit": "{} prompts",
     "prompts.typed": "{} of one's own",
 }  # field -> how a sentence says it, where not as "label value"
-ARTICLES = {"python": "a ", "expression": "an "}
 
 
 class Description(NamedTuple):
-    """A run in words.
-
-    Attributes:
-        what: the title of its preset, and how it differs from that; empty where that is not known. story, expect: of
-            the preset; empty once something that matters differs, for they no longer hold. preset: which it is; empty
-            likewise.
-    """
+    """A run in words: the title of its preset, and how it differs from that (`what`). The rest is of the
+    preset, and empty once something that matters differs, for it no longer holds."""
 
     what: str
     story: str
@@ -68,13 +60,9 @@ class Description(NamedTuple):
 
 
 def title_of(config: RunConfig) -> str:
-    """What a run is called before it is renamed: by the name in its settings, or by its preset's title; by what it is
-    where little of that preset is left."""
+    """What a run is called before it is renamed: by the name in its settings, or by its preset's title."""
     given = {RunConfig.model_fields["name"].default, *catalog.preset_names(), *catalog.model_preset_names()}
-    if not config.about.title or config.name not in given:
-        return config.name
-    preset = catalog.preset_titled(config.about.title, config.name)
-    return _own_title(config, preset) if preset else config.about.title
+    return config.about.title if config.about.title and config.name in given else config.name
 
 
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
@@ -85,36 +73,18 @@ def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, 
         values[field] = value
     if not phrases:
         return what
-    phrases += [""] * (len(edits) - len(phrases))
-    return (
-        f"{what}, changed while it trained: {listed(phrases)}"
-        if what
-        else f"Changed while it trained: {listed(phrases)}"
-    )
+    changed = f"changed while it trained: {listed([*phrases, *[''] * (len(edits) - len(phrases))])}"
+    return f"{what}, {changed}" if what else f"C{changed[1:]}"
 
 
 def of(config: RunConfig) -> Description:
-    """What a run is: its preset, or its preset but for what differs. Which preset that is says the title that it has
-    brought along, so what belongs to no preset is described in its own words."""
+    """What a run is: the preset whose title it has brought along, but for what differs; else its own words."""
     about = config.about
     preset = catalog.preset_titled(about.title, config.name)
     changed = [] if preset is None else differences_in_words(config, preset)
     if not changed:
         return Description(about.title, about.story, about.expect, preset.name if preset else "")
     return Description(f"{about.title}, but {listed(changed)}", "", "", "")
-
-
-def _own_title(config: RunConfig, preset: RunConfig) -> str:
-    """The title of a preset, as long as two of model, prompts and rewards are its own; else what takes their place."""
-    other_model = config.model.source != preset.model.source
-    texts = [(item.prompts.source, item.prompts.typed) for item in (config, preset)]
-    if other_model + (texts[0] != texts[1]) + (config.rewards != preset.rewards) < 2:
-        return preset.about.title
-    rewards = " and ".join(dict.fromkeys(reward_label(reward) for reward in flatten(config)["rewards"]))
-    source = config.prompts.source
-    prompts = "typed prompts" if source == catalog.TYPED else in_words("prompts.source", source)
-    model = f", {in_words('model.source', config.model.source)}" if other_model else ""
-    return textwrap.shorten(f"{rewards} on {prompts}{model}", MOST_OF_TITLE, placeholder=" ...")
 
 
 def wrong_on_purpose(config: RunConfig) -> str:
@@ -144,8 +114,8 @@ def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
 
 
 def scores_differ(configs: Sequence[RunConfig]) -> str:
-    """Why the scores of some runs are not one measure, in a sentence; empty where they are. Where scores are in
-    standard deviations, these are of the reference's texts, so who wrote those, and to what, makes the unit."""
+    """Why the scores of some runs are not one measure, in a sentence; empty where they are. Standard deviations are of
+    the reference's texts, so who wrote those, and to what, makes the unit."""
     measures = {
         "rewards": lambda config: config.rewards,
         "scales of the score": lambda config: (config.score, config.sampling.missing_eos_penalty),
@@ -213,8 +183,9 @@ def source_label(source: str) -> str:
 def reward_in_words(reward: Mapping[str, Any]) -> str:
     """One reward for reading, for example "0.5 x Length (target 20)"."""
     text, weight = reward_label(reward), reward.get("weight", 1.0)
+    if weight != 1:
+        text = f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
     details = reward_details(reward)
-    text = text if weight == 1 else f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
     return f"{text} ({'; '.join(details)})" if details else text
 
 
@@ -235,12 +206,12 @@ def reward_details(reward: Mapping[str, Any]) -> list[str]:
         value = tuple(value) if isinstance(value, list) else value
         if key in ("expression", "question"):
             found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+        elif key == "normalise":
+            found.append("on the reference's scale")
         elif key not in known or value != known[key].default:
             shown = ", ".join(value) if isinstance(value, tuple) else value
             is_option = key in known and isinstance(value, str) and value in options_in(known[key].annotation)
-            found.append(
-                "on the reference's scale" if key == "normalise" else str(shown) if is_option else f"{key} {shown}"
-            )
+            found.append(str(shown) if is_option else f"{key} {shown}")
     return found
 
 
@@ -279,15 +250,11 @@ def _phrase(field: str, before: Any, after: Any) -> str:
         return f"other {label}"
     value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
     if field == "rewards":
-        return _as_reward(after[0]) if len(after) == 1 else f"rewards {_lowered(value.replace(', ', ' + '))}"
+        shown = _lowered(value.replace(", ", " + "))
+        if len(after) > 1:
+            return f"rewards {shown}"
+        return shown if after[0]["kind"] == "model" else f"{shown} as reward"
     return PHRASES[field].format(value) if field in PHRASES else f"{label} {value}"
-
-
-def _as_reward(reward: Mapping[str, Any]) -> str:
-    text = textwrap.shorten(_lowered(reward_in_words(reward)), MOST_CHARACTERS, placeholder=" ...")
-    if reward.get("kind") == "model":
-        return text
-    return f"{ARTICLES.get(str(reward.get('kind')), '') if reward.get('weight') == 1 else ''}{text} as reward"
 
 
 def _lowered(text: str) -> str:

@@ -1,8 +1,5 @@
-"""Where a run can be computed and how much memory is there, without loading torch.
-
-NVIDIA's own tool is asked for GPUs, the operating system for the rest. Knows processes and files; nothing of runs. The
-page, the command line and `estimates` ask here.
-"""
+"""Where a run can be computed and how much memory is there, without loading torch: NVIDIA's own tool is asked for GPUs,
+the operating system for the rest."""
 
 from __future__ import annotations
 
@@ -60,30 +57,9 @@ def chosen(name: str) -> Device | None:
     return next((device for device in devices if device.name == wanted), None)
 
 
-def launched_ranks() -> int:
-    """How many processes of this machine a launcher (torchrun, accelerate) has started for one run; 0 without one."""
-    several = "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if several else 0
-
-
-def check_launched(ranks: int) -> None:
-    """Whether a launcher has started as many processes as a run is for. Raises: InvalidConfig."""
-    started = int(os.environ["WORLD_SIZE"]) if launched_ranks() else ranks
-    if started != ranks:
-        sentence = f"The launcher started {started} processes, and this run is for {ranks}: set ranks to {started}."
-        raise InvalidConfig([Problem("ranks", sentence)])
-
-
 def members(name: str, ranks: int = 1) -> list[str]:
-    """The device of each process of a run on this machine, by rank.
-
-    Args:
-        name: `device` of a configuration. ranks: how many processes; 1 also means: as many as devices are named.
-
-    Raises:
-        InvalidConfig: this machine does not have them, or they are not as many as the ranks.
-    """
-    ranks = launched_ranks() or ranks
+    """The device of each process of a run on this machine, by rank. One rank also means: as many as devices are named.
+    Raises: InvalidConfig, this machine does not have them, or they are not as many as the ranks."""
     there = [device.name for device in available()]
     gpus = [one for one in there if one.startswith("cuda")]
     kind, _, numbers = name.partition(":")
@@ -129,22 +105,17 @@ def _gpus(moment: int) -> tuple[Device, ...]:
     if tool is None:
         return ()
     query = "--query-gpu=index,name,memory.total,memory.free"
+    command = [tool, query, "--format=csv,noheader,nounits"]
     try:
-        answer = subprocess.run(
-            [tool, query, "--format=csv,noheader,nounits"], capture_output=True, text=True, timeout=ASK_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        table = subprocess.run(command, capture_output=True, text=True, timeout=ASK_SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(parsed(answer.stdout)) if answer.returncode == 0 else ()
-
-
-def parsed(table: str) -> list[Device]:
-    """The lines of nvidia-smi: index, name, total and free MiB."""
-    found = []
-    for row in csv.reader(table.splitlines(), skipinitialspace=True):
-        if len(row) == 4 and row[0].isdigit() and row[2].isdigit() and row[3].isdigit():
-            found.append(Device(f"cuda:{row[0]}", row[1][:60], int(row[2]) * MIB, int(row[3]) * MIB))
-    return found
+    rows = [row for row in csv.reader(table.splitlines(), skipinitialspace=True) if len(row) == 4]
+    return tuple(
+        Device(f"cuda:{number}", label[:60], int(total) * MIB, int(free) * MIB)
+        for number, label, total, free in rows
+        if number.isdigit() and total.isdigit() and free.isdigit()
+    )
 
 
 def visible(gpus: list[Device], named: str | None) -> list[Device]:

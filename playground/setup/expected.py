@@ -1,13 +1,10 @@
 """What a run of a preset should come to: bands by behaviour, score and KL, from runs on several seeds.
 
-`make results` writes them into the presets' files, from prompts that the runs never saw. A run that is its preset is
-held against them.
+`make results` writes them into the presets' files, from prompts that the runs never saw.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from playground.config.behaviour_settings import READY
@@ -15,16 +12,11 @@ from playground.setup import catalog
 
 MOST_LISTED = 3  # behaviours in a line
 LEAST_MOVED = 0.02  # of a share, to be listed
-BANDS = "  bands:"  # the last part of a preset's lesson
 
 
 class Band(NamedTuple):
     """Where 19 in 20 runs of further seeds should end, by what some seeds came to: a share from 0 to 1; of "score" sd,
-    of "kl" nats per completion.
-
-    Attributes:
-        before_low, before_high: the lowest and highest of the untrained model; None of score and KL.
-    """
+    of "kl" nats per completion. `before_`: the lowest and highest of the untrained model; None of score and KL."""
 
     low: float
     high: float
@@ -46,14 +38,6 @@ def bands(preset: str) -> dict[str, Band]:
     return {name: Band(*band) for name, band in lesson.bands.items()} if lesson else {}  # type: ignore[arg-type]
 
 
-def write(path: Path, found: Mapping[str, Sequence[float]]) -> None:
-    """New bands into the file of a preset that has some."""
-    above, mark, old = path.read_text(encoding="utf-8").partition(BANDS)
-    title = old.partition("\n")[0]
-    lines = [f"{above}{mark}{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
     """A band for reading: "88 to 91 %", "+3.7 to +4.2 sd", "8.4 to 9.0 nats"."""
     if name in READY:
@@ -67,8 +51,7 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
 def line(preset: str) -> str:
     """What is expected of a preset: the behaviours that its training changes, most first (if it changes none, the one
     that is asked first), its score and its KL; empty where nothing was."""
-    found = bands(preset)
-    if not found:
+    if not (found := bands(preset)):
         return ""
     counted = [name for name in found if name in READY]
     changed = [name for name in counted if found[name].moved >= LEAST_MOVED]

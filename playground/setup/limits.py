@@ -1,17 +1,12 @@
 """What each mode allows a run, a question or an upload to be: caps, and which models, prompts and rewards may be named.
 
-`local` is one person on a machine of their own: no caps. `classroom`: the host decides, so hardly any. `space`: anybody
-on the internet, so small and closed: nothing is downloaded, no file of the machine can be named, nothing computes for
-long, unless the owner raises the caps (`of_page`). The table is limits.toml. A refusal names field, value and cap. Who
-may do what is another question (`ui.door.access`).
-
-Knows the configuration, the catalog and headers of model files; nothing of the page. The page's handlers call `require`
-and its kin before any work, also when they are called directly. A worker knows the mode of the page that started it
-from its environment (`mode_of_process`).
+`local` has no caps, `classroom` hardly any; `space` is open to strangers, so small and closed unless its owner raises
+the caps (`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -24,7 +19,7 @@ from playground import redaction
 from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConfig, knobs, local_only, yaml_io
 from playground.data import row_files
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
-from playground.models import curated, hub
+from playground.models import architectures, hub
 from playground.setup import catalog, checks
 
 Mode = Literal["local", "classroom", "space"]
@@ -48,37 +43,31 @@ class Limits(NamedTuple):
     more: Literal["", "suggested", "hub"] = ""  # beside those: suggested models; whatever has a name on the hub
     call_seconds: int | None = None  # of GPU, where an attempt gets it for so long
     must_fit: bool = False  # what the estimate says does not fit on its device is refused (`estimates.require_fit`)
-    devices: tuple[str, ...] | None = None
+    devices: Sequence[str] | None = None
     experiments: bool = True  # what is knowingly wrong
     parameters: int | None = None  # of each model, by its file's header
     prompt_characters: int | None = None  # of each prompt or text that is typed
     typed_characters: int | None = None  # of all typed prompts together
     evaluated: int | None = None  # completions of the fixed prompts of all evaluations: a run's page loads them all
     watched_tokens: int | None = None  # of the answers that are kept token by token, of all evaluations: 300 bytes each
-    rewards: int | None = None  # in the mixture: each is a score of every sample
-    judges: int | None = None  # beside it
+    rewards: int | None = None
+    judges: int | None = None
     samples: int | None = None  # for a question on the Compare page
     upload_bytes: int = 20_000_000
     upload_rows: int | None = None
     uploads_bytes: int | None = None  # of all kept uploads together
     request_bytes: int = 8_000_000  # of any other request: the largest form has four million typed characters
     kept_runs: int | None = None  # that have ended, with those in the bin
-    kept_runs_bytes: int | None = None  # of all these together
+    kept_runs_bytes: int | None = None
     runs_per_visitor: int | None = None  # that train or wait
-    runs_per_address: int | None = None  # the same, of all visitors behind one address
+    runs_per_address: int | None = None
     queue: int | None = None  # runs that wait, of all visitors
     open_questions: int | None = None  # to the page's own queue, of all visitors
     words: Sequence[str] = ()  # these caps for a person
 
 
-def _limits(name: str, given: dict[str, Any]) -> Limits:
-    mode = name.partition("-")[0]
-    devices = tuple(given.pop("devices", ())) or None
-    return Limits(mode, local_only.refused_in(mode), devices=devices, **given)
-
-
 _TABLE = {
-    name: _limits(name, given)
+    name: Limits(mode := name.partition("-")[0], local_only.refused_in(mode), **given)
     for name, given in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 LIMITS = {mode: _TABLE[mode] for mode in MODES}
@@ -93,20 +82,10 @@ class PageLimits(NamedTuple):
 
 
 def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLimits:
-    """The limits of a page in a mode.
-
-    By itself a public page is made for a machine that computes for strangers: pocket models, for the owner too. The
-    owner of a Space with a GPU may say `host` in PLAYGROUND_SPACE_CAPS: who has the host's token may train what fits on
-    the device, from the hub; or `all`: visitors too may use the GPU, with the suggested models only, so that the disk
-    can fill no further than these, and within the numbers and minutes of a public page. Files of the machine, Python
-    and patterns stay forbidden.
-
-    Args:
-        has_host: whether there is a token that makes its owner the host.
-
-    Raises:
-        InvalidConfig: another word; caps for a host where there can be none.
-    """
+    """The limits of a page in a mode. The owner of a Space with a GPU may say `host` in PLAYGROUND_SPACE_CAPS: who has
+    the host's token may train what fits on the device, from the hub; or `all`: visitors too may use the GPU, with the
+    suggested models only, so that the disk can fill no further than these. Files, Python and patterns stay forbidden.
+    Raises: InvalidConfig, for another word, or caps for a host where there is no token that makes one."""
     chosen, space = environment.get(CAPS_VARIABLE) or "pocket", LIMITS["space"]
     if chosen not in ("pocket", "host", "all"):
         raise InvalidConfig([Problem(CAPS_VARIABLE, f"must be one of pocket, host, all (got {chosen[:40]!r}).")])
@@ -115,34 +94,21 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     if chosen == "host" and not has_host:
         sentence = "is `host`, and nobody can be the host: set the secret PLAYGROUND_HOST_TOKEN too."
         raise InvalidConfig([Problem(CAPS_VARIABLE, sentence)])
-    for_host = _TABLE["space-host"]
     suggested = space._replace(more="suggested", must_fit=True, devices=None, parameters=None)
-    return PageLimits(suggested if chosen == "all" else space, for_host)
-
-
-def mode_of_process() -> str:
-    """The mode of the page that started this process; a command in a terminal is `local`, anything unknown public."""
-    mode = os.environ.get(MODE_VARIABLE) or "local"
-    return mode if mode in MODES else "space"
+    return PageLimits(suggested if chosen == "all" else space, _TABLE["space-host"])
 
 
 def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> list[Problem]:
-    """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named.
-
-    Args:
-        outputs: where runs, reward models and uploads are that the configuration may name.
-    """
+    """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named. `outputs`:
+    where runs, reward models and uploads are that it may name."""
     found = [*_amounts(config, limits), *_scorers(config.model_dump(), limits)]
     found += _sources(config, limits, outputs) if limits.pocket_only else ()
     return [*found, *_parameters(config, limits, outputs, {problem.field for problem in found})]
 
 
 def built(data: Any, limits: Limits) -> RunConfig:
-    """The configuration that plain data mean. More rewards than there may be, and kinds that are refused, are seen in
-    the data: expressions are parsed and their patterns compiled where the configuration is made of them.
-
-    Raises: InvalidConfig, by that check or by `yaml_io.from_dict`.
-    """
+    """The configuration that plain data mean. How many rewards there are, and refused kinds, are seen in the data:
+    patterns are compiled where the configuration is made of them. Raises: InvalidConfig."""
     if isinstance(data, Mapping) and (problems := list(_scorers(data, limits))):
         raise InvalidConfig(problems)
     return yaml_io.from_dict(data)
@@ -162,15 +128,14 @@ def capped(config: RunConfig, limits: Limits) -> RunConfig:
 
 def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[Problem]:
     """The same for the training of a reward model, whose sources must ship with the playground on a public page."""
-    pairs = config.pairs
-    named = (
-        ("base", config.base, catalog.MODEL_NAMES),
-        ("pairs.writer", pairs.writer, (None, *catalog.MODEL_NAMES)),
-        ("pairs.source", pairs.source, tuple(choice.name for choice in catalog.ANNOTATORS)),
+    pairs, models = config.pairs, catalog.MODEL_NAMES
+    named: list[tuple[str, Any, Sequence[Any]]] = [
+        ("base", config.base, models),
+        ("pairs.writer", pairs.writer, (None, *models)),
+        ("pairs.source", pairs.source, [choice.name for choice in catalog.ANNOTATORS]),
         ("pairs.prompts", pairs.prompts, (None, *SETS)),
-    )
-    refused = [one for one in named if limits.pocket_only and one[1] not in one[2]]
-    return [_one_of(field, value, known, limits) for field, value, known in refused]
+    ]
+    return [_one_of(*one, limits) for one in named if limits.pocket_only and one[1] not in one[2]]
 
 
 def text_problem(what: str, text: object, limits: Limits) -> str:
@@ -181,10 +146,8 @@ def text_problem(what: str, text: object, limits: Limits) -> str:
 
 def samples_problem(count: Any, limits: Limits) -> str:
     """Why a number of samples cannot be asked for, as a sentence; empty if it can."""
-    if limits.samples is None:
-        return ""
-    whole = isinstance(count, (int, float)) and count == count and abs(count) < 1e9
-    return "" if whole and 1 <= count <= limits.samples else f"Ask for 1 to {limits.samples} samples {limits.where}."
+    allowed = limits.samples is None or count in range(1, limits.samples + 1)
+    return "" if allowed else f"Ask for 1 to {limits.samples} samples {limits.where}."
 
 
 def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
@@ -194,18 +157,14 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         size = os.stat(path).st_size
         if size > limits.upload_bytes:
             return f"{name} has {size:,} bytes; {most.format(limits.upload_bytes)}."
-        if limits.uploads_bytes is not None:
-            kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
-            if kept + kept_bytes(size) > limits.uploads_bytes:
-                return "This page has no more room for uploads. Type the prompts instead."
-        if limits.upload_rows is not None:
-            count = row_files.shape(path, limits.upload_bytes).num_rows
-            if count > limits.upload_rows:
-                return f"{name} has {count:,} rows; {most.format(limits.upload_rows)}."
+        kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
+        if limits.uploads_bytes is not None and kept + kept_bytes(size) > limits.uploads_bytes:
+            return "This page has no more room for uploads. Type the prompts instead."
+        rows = 0 if limits.upload_rows is None else row_files.shape(path, limits.upload_bytes).num_rows
+        if rows > (limits.upload_rows or 0):
+            return f"{name} has {rows:,} rows; {most.format(limits.upload_rows)}."
     except PlaygroundError as error:
         return str(error)
-    except OSError as error:
-        return f"{name} cannot be read: {error.strerror}."
     return ""
 
 
@@ -271,52 +230,39 @@ def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
     """What may not be named where only what ships, what was made here, and `limits.more` may be."""
-    far = {"": (), "suggested": tuple(curated.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
-    models, hub_too = (*catalog.MODEL_NAMES, *far), limits.more == "hub"
+    far = {"": (), "suggested": tuple(architectures.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
+    own, hub_too = catalog.MODEL_NAMES, limits.more == "hub"
     model, reference, prompts = config.model.source, config.reference.source, config.prompts.source
-    text = config.evaluation.text
+    kept = _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts))
+    policy = _is_run(reference, outputs) or _is_more(reference, limits)
     named = (
-        ("model.source", model, models, model in catalog.MODEL_NAMES or _is_more(model, limits)),
-        (
-            "reference.source",
-            reference,
-            (catalog.START, *models, "a run of this page"),
-            reference in (catalog.START, *catalog.MODEL_NAMES)
-            or _is_run(reference, outputs)
-            or _is_more(reference, limits),
-        ),
-        (
-            "prompts.source",
-            prompts,
-            (*SETS, catalog.TYPED, "an uploaded file"),
-            prompts in (*SETS, catalog.TYPED) or _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts)),
-        ),
-        ("evaluation.text", text, catalog.HELD_OUT_TEXTS, text in (None, *catalog.HELD_OUT_TEXTS)),
+        ("model.source", model, own, far, _is_more(model, limits)),
+        ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
+        ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
-    yield from (_one_of(field, value, known, limits) for field, value, known, allowed in named if not allowed)
-    if not hub_too and config.model.revision is not None and model not in catalog.MODEL_NAMES:
+    for field, value, known, others, allowed in named:
+        if value not in known and not allowed:
+            yield _one_of(field, value, (*known, *others), limits)
+    if not hub_too and config.model.revision is not None and model not in own:
         yield Problem("model.revision", f"cannot be chosen {limits.where}; leave it empty.")
     for field, spec in config.scorers:
         if isinstance(spec, ModelReward) and not (
             _trained_here(spec.source, outputs) or (hub_too and _on_hub(spec.source))
         ):
-            words = f"must be a reward model that was trained here {limits.where} (got {_got(spec.source)})."
-            yield Problem(f"{field}.source", words)
+            yield _one_of(f"{field}.source", spec.source, ["the reward models that were trained here"], limits)
 
 
 def _parameters(config: RunConfig, limits: Limits, outputs: Path | None, refused: set[str]) -> Iterator[Problem]:
     """Models that are too large; what may not be named (`refused`) is not opened either."""
     cap = limits.parameters
-    for need in checks.needs(config, outputs) if cap is not None else ():
-        if need.field in refused:
-            continue
-        try:
+    needs = [] if cap is None else [need for need in checks.needs(config, outputs) if need.field not in refused]
+    for need in needs:
+        with contextlib.suppress(ModelNotFound):  # `checks` has the sentence for it
             count = catalog.files(need.folder(), need.use).architecture.parameters
-        except ModelNotFound:
-            continue  # `checks` has the sentence for it
-        if cap is not None and count > cap:
-            sentence = f"{need.source} has {count / 1e6:,.0f} million parameters; at most {cap / 1e6:,.0f} million"
-            yield Problem(need.field, f"{sentence} {limits.where}.")
+            if cap is not None and count > cap:
+                words = f"{need.source} has {count:,} parameters; at most {cap:,} {limits.where}."
+                yield Problem(need.field, words)
 
 
 def _trained_here(source: str, outputs: Path | None) -> bool:
@@ -327,7 +273,7 @@ def _trained_here(source: str, outputs: Path | None) -> bool:
 
 def _is_more(source: str, limits: Limits) -> bool:
     """True for a model beside those that ship, where that is allowed."""
-    return source in curated.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
+    return source in architectures.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
 
 
 def _on_hub(source: str) -> bool:
@@ -351,11 +297,7 @@ def _is_upload(source: str, outputs: Path | None) -> bool:
     return bool(same_folder and KEPT_UPLOAD.fullmatch(path.name) and path.is_file() and not path.is_symlink())
 
 
-def _one_of(field: str, value: Any, known: tuple[Any, ...], limits: Limits) -> Problem:
-    names = ", ".join(str(name) for name in known if name is not None)
-    return Problem(field, f"must be one of {names} {limits.where} (got {_got(value)}).")
-
-
-def _got(value: Any) -> str:
-    """A value that is refused, without the folders of this machine: it may be of another person's run."""
-    return repr(redaction.without_folders(str(value))[:60])
+def _one_of(field: str, value: Any, known: Sequence[Any], limits: Limits) -> Problem:
+    """A value that is refused is told without the folders of this machine: it may be of another person's run."""
+    names, got = ", ".join(str(name) for name in known if name is not None), redaction.without_folders(str(value))
+    return Problem(field, f"must be one of {names} {limits.where} (got {got[:60]!r}).")

@@ -1,8 +1,8 @@
 """The adapter to TRL: what running one of its trainers from our configuration takes, whichever of them it is.
 
 TRL's loop is one call and is left as it is. Here it is watched (a callback, and PyTorch's own hooks) to turn its log
-into `UpdateMetrics`, to break off when asked, and to pass on live settings. How each of TRL's trainers is made and fed
-is in trl_ppo.py (PPO) and trl_texts.py (DPO, SFT, RLOO, GRPO). Knows nothing of run directories or processes.
+into `UpdateMetrics`, to break off when asked, and to pass on live settings. trl_ppo.py (PPO) and trl_texts.py (DPO,
+SFT, RLOO, GRPO) make and feed TRL's trainers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -24,32 +25,26 @@ from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.train.data.random_streams import derived_seed
 from playground.train.loop.measures import of_steps
-from playground.train.loop.trainer import Collector
+from playground.train.loop.trainer import Trainer
 from playground.train.models.language_model import LanguageModel, Tokens
 
 PROBE = 24  # texts of the policy after each update, from which its curves are drawn where TRL keeps its own to itself
 WRITTEN_BY_TRL = ("use_cache", "bos_token_id", "eos_token_id", "pad_token_id")  # in a config that is saved
 
 
-class TRLAdapter(Collector):
-    """A trainer of TRL's for one run.
+class TRLAdapter(Trainer):
+    """A trainer of TRL's for one run."""
 
-    Attributes:
-        running: TRL's trainer, while it trains. rate: of the latest optimizer step.
-        rows: of TRL's dataset that an epoch of an update takes; step: of them behind an optimizer step; micro: in one
-            pass of the model.
-    """
-
-    rows: int
-    step: int
-    micro: int
+    rows: int  # of TRL's dataset that an epoch of an update takes
+    step: int  # of them behind an optimizer step
+    micro: int  # of them in one pass of the model
 
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(config, *parts)
         self.tokens_trained = 0
-        self.rate = config.ppo.learning_rate
+        self.rate = config.ppo.learning_rate  # of the latest optimizer step
         self.update_started = time.perf_counter()
-        self.running: Any = None
+        self.running: Any = None  # TRL's trainer, while it trains
 
     def build(self, folder: str, listener: TrainerCallback) -> Any:
         """TRL's trainer, which may write into a folder."""
@@ -60,9 +55,8 @@ class TRLAdapter(Collector):
     ) -> None:
         """All updates. `between` is called before every pass of the policy (each sampled token, each micro-batch).
 
-        Raises:
-            TrainingDiverged: before an optimizer step whose gradient is not finite. RewardFailed. Whatever `between`
-            and the callbacks raise: TRL's loop then ends there, with the weights of the last optimizer step.
+        Raises: TrainingDiverged before an optimizer step whose gradient is not finite, RewardFailed, whatever `between`
+        and the callbacks raise: TRL's loop then ends there, with the weights of the last optimizer step.
         """
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")  # the version is pinned
@@ -178,29 +172,26 @@ class Reference(nn.Module):
             return reference.model(**inputs)
 
 
+@dataclass(eq=False)
 class Listener(TrainerCallback):
     """Hears TRL's log at the end of an update, and where TRL says when, looks at each gradient before it is taken."""
 
-    def __init__(
-        self,
-        trainer: TRLAdapter,
-        before_update: Callable[[], None],
-        after_update: Callable[[UpdateMetrics], None],
-    ) -> None:
-        self._trainer, self._before_update, self._after_update = trainer, before_update, after_update
+    trainer: TRLAdapter
+    before_update: Callable[[], None]
+    after_update: Callable[[UpdateMetrics], None]
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any) -> None:
-        self._trainer.rate = float(optimizer.param_groups[0]["lr"])
+        self.trainer.rate = float(optimizer.param_groups[0]["lr"])
         require_finite(optimizer)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         if not logs or not logs.keys() & {"loss", "objective/kl"}:
             return  # TRL's summary at the end
-        trainer = self._trainer
-        self._after_update(trainer.finish(logs))
+        trainer = self.trainer
+        self.after_update(trainer.finish(logs))
         trainer.between()  # not before: an update that is counted is recorded
         if trainer.updates_done < trainer.config.ppo.num_updates:
-            self._before_update()
+            self.before_update()
         trainer.update_started = time.perf_counter()  # what ran in between (evaluation, saving) is not TRL's
 
 

@@ -1,8 +1,7 @@
 """`engine: trl`: TRL 1.12's own `PPOTrainer`, unchanged, run from our configuration.
 
 Around TRL's loop it builds what that loop expects: a reward module that scores text with our `Scorer`, a value model, a
-feed of our prompts. It changes nothing inside the loop: docs/trl.md says how that loop differs from ours, and
-engines.py which settings it cannot honour. What is the same for all of TRL's trainers is in trl_adapter.py.
+feed of our prompts. docs/trl.md says how that loop differs from ours, and engines.py which settings it cannot honour.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from transformers.modeling_outputs import BaseModelOutput
 
 from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem
-from playground.runs.folder.records import UpdateMetrics
+from playground.rewards.mixture import mean_known
+from playground.runs.folder.records import UpdateMetrics, finite_or_null
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import derived_seed
-from playground.train.loop.measures import capped_exp, mean_known, of_completions
+from playground.train.loop.measures import capped_exp, of_completions
 from playground.train.loop.sampling import left_pad
 from playground.train.loop.scoring import Scores
 from playground.train.models.language_model import Critic, LanguageModel
@@ -33,19 +33,13 @@ from playground.train.trl_adapter import TRLAdapter, require_finite, special_tok
 
 @dataclass
 class ScoredBatch:
-    """What went through the reward module in one update, a list entry for each completion.
-
-    Attributes:
-        lengths: sampled tokens, the end-of-sequence token included. trained: tokens that TRL's masks leave in the loss.
-        scores: without the penalty for not ending, which TRL subtracts itself. width: C. finished_at: on the clock of
-            `time.perf_counter`.
-    """
+    """What went through the reward module in one update, a list entry for each completion."""
 
     completions: list[str] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    trained: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)  # sampled tokens, the end-of-sequence token included
+    trained: list[int] = field(default_factory=list)  # tokens that TRL's masks leave in the loss
     ended: list[bool] = field(default_factory=list)
-    scores: Scores = field(default_factory=lambda: Scores([], [], {}, {}))
+    scores: Scores = field(default_factory=lambda: Scores([], [], {}, {}))  # TRL itself subtracts for not ending
     width: int = 0
     seconds: float = 0.0
     finished_at: float = 0.0
@@ -64,8 +58,7 @@ class TextRewardModule(nn.Module):
     """Our scorer in the shape of the sequence classifier that TRL wants: token ids -> text -> one number per row.
 
     TRL calls the backbone, hands its last hidden state to `.score`, and picks one position of each row. So this is its
-    own backbone and returns the row's score at every position, as a hidden state of size 1, and `.score` leaves it
-    alone. Keeps what it has `seen` since the last `take`.
+    own backbone and returns the row's score at every position, which `.score` leaves alone.
     """
 
     base_model_prefix = "backbone"
@@ -131,15 +124,7 @@ class ValueModel(Critic):
 
 
 class TRLTrainer(TRLAdapter):
-    """TRL's PPO for one run.
-
-    Attributes:
-        policy: trained in place. warnings: what TRL does otherwise than the configuration asks. optimizer_steps: how
-            many TRL has taken.
-
-    Raises:
-        InvalidConfig: with a setting that TRL cannot honour, or without TRL 1.12.
-    """
+    """TRL's PPO for one run. Raises: InvalidConfig, with a setting that TRL cannot honour, or without TRL 1.12."""
 
     critic: ValueModel
 
@@ -184,11 +169,8 @@ class TRLTrainer(TRLAdapter):
         return made
 
     def collate(self, positions: list[int]) -> dict[str, Tensor]:
-        """The prompts of an update in the order of our own engine, left-padded: {"input_ids": [B, P]}.
-
-        TRL's sampler shuffles positions; which prompts make a batch does not depend on it. There are more positions
-        than are read: where TRL reaches the end of its dataset it takes extra optimizer steps.
-        """
+        """The prompts of an update in the order of our own engine, left-padded: {"input_ids": [B, P]}. There are more
+        positions than are read: where TRL reaches the end of its dataset it takes extra optimizer steps."""
         batch = prompt_batch(self.prompts, len(positions), self.batches, self.config.seed)
         self.batches += 1
         ids, _ = left_pad([prompt.ids for prompt in batch], self.tokens.pad_id, torch.device("cpu"))
@@ -215,11 +197,8 @@ class TRLTrainer(TRLAdapter):
         self.running.args.cliprange = config.ppo.clip_range
 
     def finish(self, logs: dict[str, float]) -> UpdateMetrics:
-        """TRL's log of one update, and what went through the reward module -> our metrics. Called once per update.
-
-        TRL divides the statistics of the optimisation by the number of minibatches, and averages some of them over
-        padding too; both are undone. What it does not log is None.
-        """
+        """TRL's log of one update, and what went through the reward module -> our metrics. TRL divides the statistics
+        of the optimisation by the number of minibatches, and averages some over padding too; both are undone."""
         now, ppo, k1 = time.perf_counter(), self.config.ppo, self.config.kl.estimator == "k1"
         seen = self.reward_model.take()
         penalised = np.array(seen.scores.scores) - self.config.sampling.missing_eos_penalty * ~np.array(seen.ended)
@@ -239,14 +218,14 @@ class TRLTrainer(TRLAdapter):
             **self.totals(),
             **spread | {"score_mean": logs["objective/scores"]},
             kl_to_reference=logs["objective/kl"] if k1 else None,
-            kl_per_token=_finite(kl_per_token) if k1 else None,
+            kl_per_token=finite_or_null(kl_per_token) if k1 else None,
             kl_estimates={self.config.kl.estimator: logs["objective/kl"]},
             penalised_reward=logs["objective/rlhf_reward"],
             kl_coef=self.running.args.kl_coef,
-            entropy=_finite(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
-            update_kl=_finite(logs["policy/approxkl_avg"] * minibatches * over_cells),
+            entropy=finite_or_null(negative_log_prob),  # in expectation the entropy of the policy that wrote the tokens
+            update_kl=finite_or_null(logs["policy/approxkl_avg"] * minibatches * over_cells),
             clip_fraction=logs["policy/clipfrac_avg"] * minibatches,
-            ratio_mean=_finite(1 + (ratio - 1) * over_cells),
+            ratio_mean=finite_or_null(1 + (ratio - 1) * over_cells),
             ratio_max=None,
             policy_loss=logs["loss/policy_avg"] * minibatches,
             value_loss=logs["loss/value_avg"] * minibatches,
@@ -255,9 +234,5 @@ class TRLTrainer(TRLAdapter):
             learning_rate=self.rate,
             completion_length=float(np.mean(seen.lengths)),
             eos_fraction=float(np.mean(seen.ended)),
-            perplexity_reference=_finite(capped_exp(negative_log_prob + kl_per_token)) if k1 else None,
+            perplexity_reference=finite_or_null(capped_exp(negative_log_prob + kl_per_token)) if k1 else None,
         )
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

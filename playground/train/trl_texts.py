@@ -1,12 +1,9 @@
 """DPO, SFT, RLOO and GRPO by TRL's own trainers, run from our configuration.
 
-`dpo` and `sft` learn from texts that the start model wrote and the run's reward judged, never from texts of the policy.
-They are written as they are needed, a batch for each update, so that an update costs and can be stopped as in PPO;
-since who writes them does not change, that is the same as writing all of them beforehand. `rloo` and `grpo` (with
-`engine: trl`) write with transformers' `generate`, several texts for each prompt that our loop would take.
-
-Pairs, chosen texts and prompts go to TRL as token ids. How the policy itself writes by now is measured on a few texts
-of its own after each update; those are not learned from, and not on the bill.
+`dpo` and `sft` learn from texts that the start model wrote and the run's reward judged, a batch for each update, so
+that an update costs and can be stopped as in PPO. `rloo` and `grpo` (with `engine: trl`) write with transformers'
+`generate`, several texts for each prompt that our loop would take. Pairs, chosen texts and prompts go to TRL as token
+ids. How the policy writes by now is measured on a few texts of its own after each update; those are not learned from.
 """
 
 from __future__ import annotations
@@ -37,9 +34,8 @@ class Text(NamedTuple):
 
 
 class OfflineTrainer(TRLAdapter):
-    """DPO or SFT for one run. Dataset and collator in one: TRL's loader counts positions, and gets the minibatches of
-    the update they are of. One pass of TRL over the dataset is one update: `ppo.num_epochs` times the same batch, each
-    time in another order."""
+    """DPO or SFT for one run. TRL's loader counts positions, and gets the minibatches of the update they are of; one
+    pass over its dataset is one update: `ppo.num_epochs` times the same batch, each time in another order."""
 
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(config, *parts)
@@ -49,17 +45,13 @@ class OfflineTrainer(TRLAdapter):
             f"{PROBE} texts that the policy writes after each update; they are not learned from."
         ]
         each = config.ppo.samples_per_prompt
+        rows_of_prompt = each // 2 if config.method == "dpo" else 1
         self.rows, self.step, memory = (
-            size // each * self.rows_of_prompt
+            size // each * rows_of_prompt
             for size in (config.ppo.batch_size, config.ppo.minibatch_size, config.ppo.micro_batch_size)
         )
         self.micro = max(size for size in range(1, self.step + 1) if not self.step % size and size <= max(1, memory))
         self._waiting: list[Any] = []
-
-    @property
-    def rows_of_prompt(self) -> int:
-        """How many rows of TRL's dataset the texts of one prompt make."""
-        return 1
 
     def made(self) -> list[Any]:
         """The rows of a new batch."""
@@ -123,10 +115,6 @@ class OfflineTrainer(TRLAdapter):
 
 class PairTrainer(OfflineTrainer):
     """DPO: two texts for one prompt, the better one first."""
-
-    @property
-    def rows_of_prompt(self) -> int:
-        return self.config.ppo.samples_per_prompt // 2
 
     def made(self) -> list[tuple[Text, Text]]:
         """The texts of a prompt, two by two, ordered by score or by chance with the odds of exp(score)."""

@@ -80,7 +80,7 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
         InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
     """
     terminal = sys.stdout  # as it is: the greeting shows the host's token
-    redaction.cover_streams(for_terminal=True)
+    redaction.cover_streams()
     _allow_open_files()
     os.umask(0o077)  # whatever this process and its children write is for this user alone
     stop = threading.Event()

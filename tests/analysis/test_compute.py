@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from playground.analysis.compute import bill, ledger, operations_in_words
+from playground.analysis.compute import bill, ledger
 from playground.runs.folder.records import Event
 from tests.support import small_config, update_metrics
 
@@ -53,19 +51,6 @@ def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_
     critic = small_config(model={"critic": "separate"}, ppo={"num_updates": 3, "num_epochs": 1})
     phases = ledger(critic, metrics(), events()).phases
     assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
-
-
-def test_trl_is_not_counted_and_nothing_is_said_before_the_first_update():
-    assert ledger(small_config(engine="trl"), metrics(), events()).operations is None
-    assert ledger(small_config(), [], events()) is None
-
-
-@pytest.mark.parametrize(
-    ("operations", "words"),
-    [(None, "-"), (0, "none"), (2.5e6, "2.5 MFLOP"), (1.234e12, "1.23 TFLOP"), (5e18, "5 EFLOP")],
-)
-def test_operations_are_told_in_three_digits(operations, words):
-    assert operations_in_words(operations) == words
 
 
 def test_a_bill_is_without_evaluations():

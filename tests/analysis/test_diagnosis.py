@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from playground.analysis.diagnosis import CHECKS, WORDS, alert, diagnose
-from playground.analysis.diagnosis.alert import Alert, trend
+from playground.analysis.diagnosis import alert, diagnose
+from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.ui.feed.feed import RECORDED
 from tests.support import sample, update_metrics
+from tests.thoroughness import thorough
 
 LONG, HALF = 30, 15  # updates
 HEALTHY: dict[str, Any] = {
@@ -79,13 +79,6 @@ def offers(one: Alert) -> list[dict[str, Any]]:
     return [remedy.changes for remedy in one.remedies]
 
 
-def test_every_check_has_its_words_and_every_rule_names_thresholds_that_there_are() -> None:
-    assert set(WORDS) == set(CHECKS)
-    for words in WORDS.values():
-        assert words["label"] and words["series"] in UpdateMetrics.model_fields
-        assert "{" not in words["rule"].format(at=Thresholds())
-
-
 def test_a_healthy_run_lights_nothing() -> None:
     assert lit(found(metrics())) == {}
 
@@ -103,14 +96,10 @@ FAR = {"kl_to_reference": 21.0, "perplexity_reference": 8.0}  # of 20 nats
         ({"entropy": 0.05, "surprisal": 0.05, "perplexity_reference": 8.0}, "entropy-gone", "red"),
         ({"surprisal": 1.1}, "not-drawn", "red"),
         ({"distinct_2": 0.25}, "same-text", "amber"),
-        ({"distinct_2": 0.1}, "same-text", "red"),
         ({"score_std": 0.2}, "no-spread", "amber"),
         ({"completion_length": 45.0}, "length", "amber"),
-        ({"completion_length": 9.0}, "length", "amber"),
         ({"eos_fraction": 0.4}, "length", "red"),
-        ({"perplexity_reference": 20.0}, "strange-texts", "amber"),
         ({"perplexity_reference": 200.0}, "strange-texts", "red"),
-        ({"clip_fraction": 0.35}, "clipping", "amber"),
         ({"clip_fraction": 0.6}, "clipping", "red"),
         ({"ratio_max": 500.0}, "clipping", "red"),
         ({"explained_variance": -0.1}, "value-fit", "amber"),
@@ -125,8 +114,6 @@ def test_a_figure_lights_its_own_check_and_no_other(late: dict[str, Any], name: 
 def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
     assert lit(found(metrics(**{**FAR, "perplexity_reference": 4.2}))) == {}
     assert lit(found(metrics(entropy=0.05, surprisal=0.05, perplexity_reference=4.2))) == {}
-    some, much = (found(metrics(**{**FAR, "perplexity_reference": by}))["kl-runaway"].cause for by in (8.0, 20.0))
-    assert some != much, "how strange the texts are tells what has happened"
     silent = found([item.model_copy(update={"perplexity_reference": None}) for item in metrics(**FAR)])
     assert silent["kl-runaway"].state == silent["entropy-gone"].state == "not measured"
 
@@ -149,8 +136,9 @@ def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
     return made
 
 
-@pytest.mark.parametrize("name", ["kl-disagrees", "not-drawn"])
-@pytest.mark.parametrize("spreads", [True, False])
+@pytest.mark.parametrize(
+    ("name", "spreads"), [("kl-disagrees", True), thorough("kl-disagrees", False), thorough("not-drawn", True)]
+)
 def test_chance_lights_a_check_in_few_of_a_hundred_runs(name: str, spreads: bool) -> None:
     settings = config(ppo={"batch_size": 48, "minibatch_size": 16})
 
@@ -162,13 +150,8 @@ def test_chance_lights_a_check_in_few_of_a_hundred_runs(name: str, spreads: bool
     assert all(alarm(drawn(seed, off=0.5)) for seed in range(10))
 
 
-@pytest.mark.parametrize(("values", "seen"), [([9, 9, 0, 0, 1, 1, 1], [5, 6, 7]), ([9, 9, 0, 0, 0, 1, 1], [])])
-def test_three_of_five_are_a_trend(values: list[float], seen: list[int]) -> None:
-    assert trend(list(enumerate(values, 1)), lambda value: value > 0) == seen
-
-
 def test_thresholds_can_be_others() -> None:
-    strict = dataclasses.replace(Thresholds(), entropy_amber=0.9)
+    strict = Thresholds(entropy_amber=0.9)
     certain = Records(config(), metrics(entropy=0.8, surprisal=0.8, perplexity_reference=8.0), at=strict)
     assert alert("entropy-gone", certain).state == "amber" and "90%" in alert("entropy-gone", certain).rule
 
@@ -192,8 +175,6 @@ def test_a_score_that_does_not_move_has_a_cause_and_remedies() -> None:
     assert {one.state for one in (still, near, dead)} == {"amber"}
     assert len({one.cause for one in (still, near, dead)}) == 3
     assert [list(changes) for changes in offers(near)] == [["kl.coef"], ["ppo.learning_rate"]]
-    free = found(throughout(kl_to_reference=0.02, kl_coef=0.0), SAME, kl={"coef": 0.0})["flat"]
-    assert [list(changes) for changes in offers(free)] == [["ppo.learning_rate"]]
     assert found(metrics(), between([0.0, 1.0, 2.0], [3.0, 4.1, 4.9]))["flat"].state == "quiet"
     assert found(metrics()[:10], SAME)["flat"].state == "not measured"
 
@@ -235,9 +216,8 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     by_itself = found(nearer, back, **settings)["fell-back"]
     assert by_itself.state == "red" and "from 0.25 to 3" in by_itself.cause
     assert not any("kl.coef" in changes for changes in offers(by_itself))
-    for target, state in ((1.9, "quiet"), (2.1, "red")):  # it was 2 nats away when it was best
-        held = {"kl": {"controller": "adaptive", "coef": 0.25, "target": target}}
-        assert found(nearer, back, **held)["fell-back"].state == state
+    held = {"kl": {"controller": "adaptive", "coef": 0.25, "target": 1.9}}  # it was 2 nats away when it was best
+    assert found(nearer, back, **held)["fell-back"].state == "quiet"
     assert found(metrics(kl_to_reference=5.0, kl_coef=3.0), back, raised, **settings)["fell-back"].state == "red"
 
 
@@ -252,13 +232,11 @@ def test_what_was_taken_of_the_kl_penalty_is_offered_back_and_settings_are_those
     assert bonus.more_entropy().changes == {"ppo.entropy_coef": 0.1}
 
 
-def test_an_adaptive_penalty_that_misses_its_target_unless_that_was_changed() -> None:
+def test_an_adaptive_penalty_that_misses_its_target() -> None:
     near, far = metrics(kl_to_reference=2.5), metrics(kl_to_reference=3.5)
     assert found(near, **ADAPTIVE)["leash-off-target"].state == "quiet"
     assert found(far, **ADAPTIVE)["leash-off-target"].state == "amber"
     assert found(far)["leash-off-target"].state == "not measured"
-    lowered = changed("kl.target", 6.0, 2.0)
-    assert found(far, None, lowered, **ADAPTIVE)["leash-off-target"].state == "quiet", "it is on its way"
 
 
 def test_a_beta_of_zieglers_that_overshoots_is_red_unless_it_was_moved_by_hand() -> None:
@@ -287,35 +265,12 @@ def test_another_fingerprint_of_the_reference_is_red(prints: str, state: str) ->
     ("event", "updates"),
     [
         ({"data": {"skipped": True}}, [7]),
-        ({"message": "An update was skipped: its advantages were not finite."}, [7]),  # of an older run
-        ({"message": "The checkpoint was skipped.", "kind": "checkpoint"}, []),
         ({"message": "A judge failed."}, []),
     ],
 )
 def test_updates_that_were_skipped_are_red(event: dict[str, Any], updates: list[int]) -> None:
     one = found(metrics(), None, Event(**{"seq": 1, "time": 0, "kind": "warning", "update": 7, **event}))["gradient"]
     assert (one.state, one.updates) == ("red" if updates else "quiet", updates)
-
-
-def test_repetition_is_read_from_the_texts() -> None:
-    before = evaluation("before", 0, [0.0, 0.0], completion="the plot was good and the cast was better")
-    after = evaluation("after", LONG, [1.0, 1.0], completion="good good good good good good")
-    assert found(metrics(), [*before, *after])["repetition"].state == "red"
-    assert found(metrics(), before)["repetition"].state == "quiet"
-
-
-@pytest.mark.parametrize(("right", "state"), [(-1, "amber"), (1, "quiet")])
-def test_one_kind_of_prompt_that_pays_for_another(right: float, state: str) -> None:
-    def claims(stage: str, update: int, *scores: float) -> list[Sample]:
-        texts = ["User: I think 3 plus 4 is 7. Bot:", "User: I think 3 plus 4 is 9. Bot:"]
-        asked = [(prompt, score) for prompt, score in zip(texts, scores, strict=True) for _ in range(4)]
-        return [
-            sample(number, stage, score + 0.01 * number, update=update, prompt=prompt)
-            for number, (prompt, score) in enumerate(asked)
-        ]
-
-    one = found(metrics(), [*claims("before", 0, 0, 0), *claims("after", LONG, right, 1)])["one-kind-loses"]
-    assert one.state == state and ("right claims" in one.cause) == (state == "amber")
 
 
 SOUND = [
@@ -354,3 +309,10 @@ def test_whatever_is_offered_to_be_set_can_be_set(preset: str) -> None:
         wanted = {field: value for field, value in changes.items() if field not in ("fork_at", "rewards+")}
         settings = [f"{field}={json.dumps(value)}" for field, value in wanted.items()]
         yaml_io.overridden(run.model_dump(mode="json"), settings, RunConfig)
+
+
+def test_repetition_is_read_from_the_texts() -> None:
+    before = evaluation("before", 0, [0.0, 0.0], completion="the plot was good and the cast was better")
+    after = evaluation("after", LONG, [1.0, 1.0], completion="good good good good good good")
+    assert found(metrics(), [*before, *after])["repetition"].state == "red"
+    assert found(metrics(), before)["repetition"].state == "quiet"

@@ -34,12 +34,10 @@ def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
     )
     assert metrics["update"].tolist() == [1, 2] and metrics["score_mean"].tolist() == [0.5, 1.0]
     assert math.isnan(metrics["terms.length"][0]) and metrics["terms.length"][1] == 4.0
-    assert metrics["entropy"].dtype == float  # also where it is nowhere known
     samples = frames.samples(str(run.path))
     assert samples["score"].tolist() == [0.0, 1.5] and samples["scores.length"][0] == 3.0
     assert samples["tokens"].isna().tolist() == [False, True] and samples["ended"].isna().tolist() == [True, False]
     assert frames.evaluations(run.path)["perplexity_text"].tolist() == [4.0]
-    assert len(frames.metrics([])) == 0
 
 
 def test_behaviours_are_columns_of_samples_and_counts_a_table_of_their_own(run):

@@ -25,7 +25,7 @@ def test_one_value_has_none_and_neither_have_many_that_are_all_alike(values: lis
     assert math.isnan(interval([]).mean)
 
 
-@pytest.mark.parametrize(("share", "chance_up"), [(0.005, 1), (0.02, 1), (0.05, 1), (0.05, 0.5), (0.1, 0.8), (0.2, 1)])
+@pytest.mark.parametrize(("share", "chance_up"), [(0.005, 1), (0.05, 1), (0.05, 0.5), (0.2, 1)])
 def test_it_holds_the_mean_as_often_as_it_says_also_where_few_prompts_differ(share: float, chance_up: float) -> None:
     """1500 runs of 64 prompts, of which this share moves by 1: up by that chance, or down."""
     generator = np.random.default_rng(0)
@@ -39,18 +39,6 @@ def test_it_holds_the_mean_as_often_as_it_says_also_where_few_prompts_differ(sha
 def test_where_few_prompts_differ_it_says_what_the_exact_sign_test_says(few: int, sure: bool) -> None:
     found = interval([1.0] * few + [0.0] * (64 - few), 1.0)
     assert (found.half or 0) > 0 and (found.low > 0) == sure
-
-
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        (Interval(1.5, None, 1), "1.50"),
-        (Interval(1.5, 0.25, 2), "1.50 \u00b1 0.25"),
-        (Interval(0.02, 0.003, 3), "0.020 \u00b1 0.003"),  # no interval without width
-    ],
-)
-def test_in_words(found: Interval, words: str) -> None:
-    assert found.in_words() == words and found.in_words(sign=True) == f"+{words}"
 
 
 def test_a_share_is_never_beyond_none_or_all() -> None:

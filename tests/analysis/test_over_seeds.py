@@ -25,14 +25,6 @@ def sweep(**vary: list[object]) -> Sweep:
     return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs)
 
 
-def test_an_interval_is_over_the_seeds_that_are_known() -> None:
-    assert over_seeds.interval([1.5, None, float("nan")]) == Interval(1.5, None, 1)
-    assert over_seeds.interval([None]) is None
-    assert over_seeds.in_words(None) == over_seeds.share_in_words(None) == "-"
-    shares = (Interval(0.6, 0.6, 2), Interval(0.62, 0.031, 3), Interval(0.62, None, 1))
-    assert [over_seeds.share_in_words(share) for share in shares] == ["60 (0 to 100)", "62 (59 to 65)", "62"]
-
-
 def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:
     found = over_seeds.settings(sweep(seed=[0, 1], kl__coef=[0.1, 0.5]))
     assert [(one.values, one.runs) for one in found] == [
@@ -84,9 +76,3 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path
     assert end is not None and (end.gain, end.kl) == (1.5, 4.0)
     assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}
-
-
-def test_a_run_that_cannot_be_read_has_come_to_nothing(tmp_path: Path) -> None:
-    run = RunDirectory.create(tmp_path, small_config(), "one")
-    run.config_path.write_text("rewards: 3")
-    assert over_seeds.end_of(run) is None

@@ -18,12 +18,6 @@ def test_time_left_is_a_range_around_the_pace_so_far_times_what_remains() -> Non
     assert seconds_left([5, 6], [50.0, 53.0], 10) == pytest.approx((12 / 1.9, 12 * 1.9))
 
 
-def test_only_the_pace_of_the_newest_updates_counts() -> None:
-    slow, fast = [float(10 * update) for update in range(1, 31)], [300.0 + second for second in range(1, 21)]
-    left = seconds_left(range(1, 51), [*slow, *fast], 60)
-    assert left == pytest.approx((10 / (1.4 + 1 / 21), 10 * (1.4 + 1 / 21)))
-
-
 def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
     held = []
     for path in sorted(RECORDED.glob("*/config.yaml")):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from playground.analysis.path import PathPoint, at, path_of, reach
+from playground.analysis.path import PathPoint, at, path_of
 from playground.runs.folder.records import Event
 from tests.support import sample
 
@@ -51,12 +51,6 @@ def test_at_a_distance_it_is_read_off_the_path():
     assert (halfway.gain, halfway.gain_half) == (0.5, pytest.approx(0.1))
     assert (later.gain, later.gain_half) == (2, pytest.approx(0.3))
     assert at(path, 4).gain == 3 and at(path, 4.1) is None and at([], 1) is None
-
-
-def test_the_distance_to_compare_at_is_the_one_that_all_reached():
-    assert reach([gained((0, 0, 0), (5, 1, 0)), gained((0, 0, 0), (1.5, 1, 0))]) == 1.5
-    assert reach([gained((0, 0, 0), (5, 1, 0)), gained((0, 0, 0))]) is None
-    assert reach([]) is None
 
 
 def test_the_best_of_n_shows_what_the_best_of_fewer_would_be():

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bench import recordings
 from playground.config import differences
 from playground.runs import frontier_samples
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import TRACE
 from playground.setup import catalog
 from playground.ui.feed.feed import RECORDED, Hub
-from tests.ui import fake_run
 
 ORDER = [step.preset for step in catalog.story()]
 MOST_BYTES = 2_000_000  # of all together
@@ -50,19 +47,3 @@ def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> No
     assert [folder.name for folder in Hub(tmp_path).recorded.values()] == ORDER
     assert list(Hub(tmp_path).recorded)[:2] == ["_recorded", "_recorded-no-leash"]
     assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) < MOST_BYTES
-
-
-def test_a_recording_is_made_of_a_finished_run_of_the_preset_and_says_what_the_run_does(tmp_path: Path) -> None:
-    preset = catalog.preset("no-leash")
-    run = fake_run.write_run(tmp_path, "one", preset.model_copy(update={"seed": 3, "name": "renamed"}))
-    fake_run.write_status(run, run.status().model_copy(update={"pid": 77, "pid_ticks": 5, "boot_id": "b"}))
-    recordings.record(run, "no-leash", tmp_path / "made")
-    made = RunDirectory.open(tmp_path / "made")
-    assert (made.metrics(), made.samples()) == (run.metrics(), run.samples())
-    assert made.events() == [event for event in run.events() if event.kind != TRACE]
-    assert made.config() == preset.model_copy(update={"seed": 3}) and not OF_A_MACHINE.search(everything(made.path))
-    with pytest.raises(SystemExit, match=r"kl\.coef"):
-        recordings.record(run, "kinder-reviews", tmp_path / "made")
-    failed = fake_run.write_run(tmp_path, "two", preset, fail_at=3)
-    with pytest.raises(SystemExit, match="failed"):
-        recordings.record(failed, "no-leash", tmp_path / "made")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import types
 from collections.abc import Iterator
@@ -12,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from playground import __version__
 from playground.errors import ServiceUnavailable
 from playground.runs import history, model_service
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog, describe, expected
+from playground.setup import catalog, expected
 from tests.cli.conftest import Result, Run
-from tests.support import PROJECT, sample, small_config
+from tests.support import small_config
 
 SHOWN = (
     "run title note status position resumable config last_update warnings outcome headline told wrong_on_purpose "
@@ -35,23 +32,11 @@ def test_runs_lists_what_is_there(run: Run, ended: RunDirectory) -> None:
     assert (item["id"], item["status"]["state"], item["score_last"]) == ("one", "finished", 1.0)
 
 
-def test_runs_tells_below_a_name_what_has_changed(run: Run, ended: RunDirectory) -> None:
-    writer = RunWriter(ended, num_updates=3)
-    for stage in ("before", "after"):
-        writer.samples([sample(number, stage, 0.0, behaviours={"ends": stage == "before"}) for number in range(6)])
-    lines = run("runs").out.splitlines()
-    assert [" ".join(line.split()) for line in lines[2:4]] == ["finish", "ends by itself: 6 to 0 of 6"]
-
-
 def test_a_runs_id_is_whole_in_a_usual_terminal(run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     name = "kinder-reviews-20260131-101500"
     os.utime(RunDirectory.create(outputs, small_config(), name).status_path, (1, 1))  # long ago
     assert run("runs").out.splitlines()[1].split()[:2] == [name, "interrupted,"]
-
-
-def test_an_empty_folder_says_how_to_begin(run: Run) -> None:
-    assert "train kinder-reviews" in run("runs").out and run("runs", "--json").data == []
 
 
 def test_show_tells_everything_about_one_run(run: Run, ended: RunDirectory) -> None:
@@ -170,17 +155,6 @@ def test_app_hands_its_settings_to_the_server(run: Run, outputs: Path, monkeypat
     assert run("app", "--mode", "party").code == 2
 
 
-def test_pretrain_hands_over(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[tuple[Any, ...]] = []
-    pretrain = types.ModuleType("playground.pocket.pretrain")
-    pretrain.pretrain_command = lambda *given: called.append(given) or "folder"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "playground.pocket.pretrain", pretrain)
-    assert run("pretrain", "pocket-1m", "--output", tmp_path, "--seed", "3").out == "folder\n"
-    assert run("pretrain", "pocket-1m").code == 0
-    assert called == [("pocket-1m", tmp_path, 3), ("pocket-1m", None, 0)]
-    assert run("pretrain", "pocket-9m").code == 2
-
-
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     commands = (
@@ -192,21 +166,9 @@ def test_help_names_every_command(run: Run) -> None:
     assert "kinder-reviews" in run("train", "--help").out
 
 
-def test_the_module_can_be_run() -> None:
-    answer = subprocess.run(
-        [sys.executable, "-m", "playground", "--version"], cwd=PROJECT, capture_output=True, text=True, timeout=240
-    )
-    assert (answer.returncode, answer.stdout) == (0, f"{__version__}\n")
-
-
 def test_errors_from_below_never_command_the_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **options: object) -> None:
         raise ServiceUnavailable("bad \x1b[31m\nsecond line")
 
     monkeypatch.setattr(history, "list_runs", fail)
     assert run("runs") == Result(1, "", "bad  [31m\nsecond line\n")
-
-
-def test_durations_read_like_speech_and_as_on_the_page() -> None:
-    message = {0.42: "0.4 s", 75: "75 s", 99.6: "1 min 40 s", 3599: "59 min 59 s", 3780: "1 h 03 min", -5: "0 s"}
-    assert {seconds: describe.duration(seconds) for seconds in message} == message

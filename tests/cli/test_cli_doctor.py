@@ -10,13 +10,12 @@ import pytest
 
 from playground.cli import health
 from playground.cli.health import Check
-from playground.runs import history, launcher
-from playground.runs.folder import heartbeat, processes
+from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices
 from tests.cli.conftest import Run
-from tests.model_folders import hub_cache, model_folder
-from tests.support import small_config, wait_until
+from tests.model_folders import model_folder
+from tests.support import small_config
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def answering(*gpus: str, bitsandbytes: str = "1.0 (cpu)") -> str:
+def answering(*gpus: str, bitsandbytes: str = "1.0") -> str:
     """A program that answers as PyTorch's would."""
     facts = {"gpus": [{"name": name, "bf16": True} for name in gpus], "mps": False, "bitsandbytes": bitsandbytes}
     return f"print({json.dumps(facts)!r})"
@@ -50,7 +49,7 @@ def test_a_healthy_machine_is_all_ok(run: Run, outputs: Path, healthy: Path) -> 
     assert result.code == 0 and all(line.startswith("ok ") for line in result.out.splitlines())
     answer = run("doctor", "--json").data
     assert answer["ok"] is True and {check["level"] for check in answer["checks"]} == {"ok"}
-    expected = {"python", "cores", "memory", "gpu", "pytest", "pocket-2m", "outputs", "disk", "runs", "stalled", "bin"}
+    expected = {"python", "cpu", "gpu", "pytest", "hub", "pocket-2m", "outputs", "disk", "runs", "stalled", "bin"}
     assert expected < {check["name"] for check in answer["checks"]}
 
 
@@ -68,7 +67,7 @@ def test_what_is_wrong_has_its_level_and_a_remedy(
     assert result.code == 1 and result.data["ok"] is False
     amiss = {check["name"]: check for check in result.data["checks"] if check["level"] != "ok"}
     assert {name: check["level"] for name, check in amiss.items()} == {
-        **dict.fromkeys(("pytest", "gpu", "bitsandbytes backends", "memory", "disk"), "warn"),
+        **dict.fromkeys(("pytest", "gpu", "bitsandbytes backend", "cuda:0", "disk"), "warn"),
         **dict.fromkeys(("pocket-1m", "no-such-package-of-ours"), "fail"),
     }
     assert all(check["remedy"] for check in amiss.values())
@@ -78,36 +77,20 @@ def test_what_is_wrong_has_its_level_and_a_remedy(
     assert unwritable.level == "fail" and unwritable.remedy
 
 
-@pytest.mark.parametrize(
-    ("code", "level", "words"),
-    [
-        (answering("NVIDIA H200", "NVIDIA H200"), "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)"),
-        (answering(), "ok", "none"),
-        ("raise ImportError('no torch')", "fail", "ImportError: no torch"),
-    ],
-)
-def test_torch_is_asked_in_a_process_of_its_own(
-    outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch, code: str, level: str, words: str
-) -> None:
-    monkeypatch.setattr(health, "ASK_TORCH", code)
+def test_torch_is_asked_in_a_process_of_its_own(outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "ASK_TORCH", answering("NVIDIA H200", "NVIDIA H200"))
+    assert found(outputs, "gpu") == Check("gpu", "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)")
+    monkeypatch.setattr(health, "ASK_TORCH", "raise ImportError('no torch')")
     check = found(outputs, "gpu")
-    assert check.level == level and words in check.found
+    assert check.level == "fail" and "ImportError: no torch" in check.found
 
 
-def test_devices_the_hub_and_its_token_are_told_and_the_token_never_is(
+def test_the_token_of_the_hub_is_never_told(
     run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blobs = hub_cache(healthy / "cache", "someone/tiny").parents[1] / "blobs"
-    (blobs / "x").write_bytes(bytes(2 * 10**6))
     monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
     result = run("doctor")
-    lines = (
-        "cpu: Processor, 4.0 of 8.0 GB free",
-        f"hub cache: {healthy / 'cache'}, 1 model, 0.0 GB",
-        "hub token: there is",
-    )
-    assert all(f"ok    {line}" in result.out for line in lines)
-    assert "verysecret" not in result.out + result.err
+    assert "there is a token" in result.out and "verysecret" not in result.out + result.err
 
 
 def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
@@ -118,36 +101,7 @@ def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     assert run("doctor").code == 0
     runs = found(outputs, "runs")
     assert (runs.level, runs.found) == ("warn", "1, of which 0 training; interrupted: lost")
-    assert found(outputs, "bin").found.startswith("1 deleted run, ")
+    assert found(outputs, "bin").found == "1 deleted run"
     emptied = run("doctor", "--empty-bin", "--json")
     assert emptied.err == "Deleted 1 run from the bin.\n"
     assert {check["name"]: check["found"] for check in emptied.data["checks"]}["bin"] == "empty"
-
-
-def test_the_doctor_says_who_waits_and_what_moves_the_queue(outputs: Path, healthy: Path, fake_worker: None) -> None:
-    holder, process = launcher.start(small_config("wait"), outputs, "holder")
-    launcher.start(small_config(), outputs, "patient")
-    words = "2, of which 1 training (holder) and 1 waiting for a device (next: patient)"
-    assert found(outputs, "runs") == Check("runs", "ok", words)
-    holder.request_stop()
-    assert process is not None and process.wait(timeout=120) == 0
-    check = found(outputs, "runs")
-    assert check.level == "warn" and "0 training and 1 waiting" in check.found and check.remedy
-
-
-def test_the_doctor_tells_of_the_policy_and_of_silent_runs(
-    outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.faults.scripted_worker")
-    started, process = launcher.start(small_config("listening"), outputs, "one")
-    wait_until(lambda: started.status().phase == "training" and heartbeat.read(started.path))
-    assert found(outputs, "when the server ends").found == "new runs end with it (die); one will end with it"
-    assert found(outputs, "stalled").level == "ok"
-    monkeypatch.setattr(processes, "stalled", lambda run: 61.0)
-    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "perhaps")
-    silent, policy = found(outputs, "stalled"), found(outputs, "when the server ends")
-    assert (silent.level, silent.found) == ("warn", "one silent for 61 s") and "--now" in silent.remedy
-    assert policy.level == "fail" and "survive or die" in policy.remedy
-    started.request_stop()
-    assert process is not None and process.wait(timeout=120) is not None

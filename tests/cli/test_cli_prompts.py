@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from playground.cli import previewing
 from playground.errors import ServiceUnavailable
 from playground.runs.model_service import ModelService
 
@@ -69,10 +68,3 @@ def test_the_prompts_of_a_preset_are_shown_with_changes_and_a_whole_path(run, as
 def test_what_is_wrong_is_one_sentence_on_stderr(run, asked, override, field):
     result = run("prompts", "kinder-reviews", "--set", override)
     assert (result.code, result.out) == (2, "") and result.err.startswith(field)
-
-
-def test_of_claims_it_says_what_the_prompts_are_made_of_and_what_is_too_few_to_hold_out():
-    first, *_ = previewing.summary({**PREVIEW, "num_claims": 40})
-    assert "1,200 prompts made of 40 questions" in first
-    lines = previewing.summary({**PREVIEW, "held_out": False, "sentence": "", "num_unneeded": 0})
-    assert "set evaluation.num_prompts to 350 or fewer" in lines[1] and len(lines) == 3

@@ -47,14 +47,6 @@ def test_json_lines_end_with_the_report(outputs: Path, fake: None) -> None:
     assert lines[-1]["report"]["accuracy"] == 0.9 and lines[-1]["state"] == "finished"
 
 
-def test_settings_come_from_a_file_and_the_options_win(outputs: Path, tmp_path: Path, fake: None) -> None:
-    settings = tmp_path / "mine.yaml"
-    settings.write_text("name: from-file\npairs: {source: critical, limit: 100}\nbase: pocket-2m\n", encoding="utf-8")
-    assert run(outputs, "reward-train", str(settings), "--pairs", "agreeable").exit_code == 0
-    config = RewardTraining(outputs / "reward-models" / "from-file").config()
-    assert (config.pairs.source, config.pairs.limit, config.base) == ("agreeable", 100, "pocket-2m")
-
-
 def test_a_failure_shows_the_sentence_and_the_log(outputs: Path, fake: None) -> None:
     result = run(outputs, "reward-train", "--name", "fail")
     assert result.exit_code == 1

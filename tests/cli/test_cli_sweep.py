@@ -38,12 +38,6 @@ def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(
     assert "all finished" in run("sweep", preset("finish"), *VARY).err
 
 
-def test_one_seed_has_no_interval_and_says_so(run: Run, preset: Preset) -> None:
-    result = run("sweep", preset("finish"), "--vary", "kl.coef=0.1,0.5")
-    assert result.code == 0 and "+2.00" in result.out and "\u00b1" not in result.out
-    assert "1 seed: no interval" in result.out
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -90,7 +84,7 @@ def test_json_tells_what_begins_and_ends_and_the_table_at_last(run: Run, preset:
     assert (end["type"], end["sweep"], end["state"], end["finished"]) == ("end", "leash", "finished", 4)
     assert end["runs"] == [str(outputs / f"leash-{number}") for number in range(1, 5)]
     assert [row["setting"] for row in end["table"]] == [{"kl.coef": 0.1}, {"kl.coef": 0.5}]
-    assert end["table"][0]["score"] == {"mean": 2.0, "half": None, "seeds": 2}
+    assert end["table"][0]["score"] == {"mean": 2.0, "half": None, "units": 2}
     assert set(end["table"][0]) >= {"setting", "runs", "finished", "score", "kl", "share of: ends by itself"}
 
 
@@ -110,14 +104,6 @@ def test_it_can_be_left_to_itself_shown_stopped_and_taken_up_again(run: Run, pre
     assert "4 of 4 done; 2 failed" in resumed.out
 
 
-def test_the_same_command_again_takes_up_what_was_stopped(run: Run, preset: Preset, outputs: Path) -> None:
-    command = ("sweep", preset("wait"), *VARY)
-    assert run(*command, "--no-wait").code == 0 and run("sweep", "stop", "leash").code == 0
-    will_finish(outputs, 1, 2, 3, 4)
-    again = run(*command)
-    assert again.code == 0 and "4 of 4 runs go on" in again.err and "4 of 4 done" in again.err
-
-
 def test_a_sweep_that_is_not_there_is_exit_code_2(run: Run) -> None:
     assert [run("sweep", command, "../../etc").code for command in ("show", "stop", "resume")] == [2, 2, 2]
     assert "There are no sweeps" in run("sweep", "list").err
@@ -132,14 +118,3 @@ def test_ctrl_c_stops_all_of_them_and_leaves_with_3(
     assert "4 of 4 done; 4 stopped" in shown.out.read_text()
     assert not launcher.living_runs(outputs) and not queue.waiting(outputs)
     assert sum(len(RunDirectory(outputs / f"leash-{number}").metrics()) for number in (2, 3, 4)) == 0
-
-
-def test_a_second_ctrl_c_leaves_the_one_that_trains_to_itself(
-    foreground: Callable[..., Foreground], preset: Preset, outputs: Path
-) -> None:
-    shown = foreground("sweep", preset("deaf"), *VARY)
-    shown.press_ctrl_c(after="1 running, 3 waiting")
-    shown.press_ctrl_c(after="Ctrl-C once more")
-    shown.leaves_with(3)
-    assert shown.out.read_text().splitlines()[-1] == "leash"
-    assert [one.id for one in launcher.living_runs(outputs)] == ["leash-1"] and not queue.waiting(outputs)

@@ -15,7 +15,6 @@ from playground.models import hub
 from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import write_end
-from playground.setup import catalog
 from tests.cli.conftest import Foreground, Preset, Run
 from tests.support import kill_worker, small_config, wait_until
 
@@ -53,15 +52,6 @@ def test_train_finishes_with_a_table_and_the_run_folder_last(run: Run, preset: P
     assert RunDirectory(outputs / "one").config() == small_config("finish")
 
 
-def test_train_takes_a_presets_name_settings_and_another_outputs_folder(run: Run, tmp_path: Path) -> None:
-    changed = ("--set", "name=finish", "--set", "kl.coef=3e-1")
-    result = run("train", "kinder-reviews", *changed, "--outputs", tmp_path / "others")
-    made = RunDirectory(result.last_line)
-    assert result.code == 0 and made.path.parent == tmp_path / "others"
-    assert (made.config().kl.coef, made.config().name) == (0.3, "finish")
-    assert made.config().rewards == catalog.preset("kinder-reviews").rewards
-
-
 def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset, outputs: Path) -> None:
     result = run("train", preset("finish"), "--run-id", "one", "--json")
     *updates, end = result.lines
@@ -77,17 +67,13 @@ def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset
     assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
 
 
-@pytest.mark.parametrize(("does", "reason", "log_shown"), [("fail", "out_of_memory", False), ("crash", "bug", True)])
-def test_a_run_that_fails_exits_1_and_shows_its_log_where_the_reason_does_not_say_all(
-    run: Run, preset: Preset, outputs: Path, does: str, reason: str, log_shown: bool
-) -> None:
-    result = run("train", preset(does), "--run-id", "one")
+def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run: Run, preset: Preset, outputs: Path) -> None:
+    result = run("train", preset("crash"), "--run-id", "one")
     assert (result.code, result.last_line) == (1, str(outputs / "one"))
-    assert str(outputs / "one" / "worker.log") in result.err
-    assert ("fake worker's last words" in result.err) is log_shown
-    again = run("train", preset(does), "--json")
+    assert str(outputs / "one" / "worker.log") in result.err and "fake worker's last words" in result.err
+    again = run("train", preset("fail"), "--json")
     end = again.lines[-1]
-    assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", reason, None)
+    assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", "out_of_memory", None)
 
 
 def test_a_model_that_the_hub_refuses_exits_2_before_there_is_a_run(
@@ -126,17 +112,6 @@ def test_a_request_that_cannot_be_carried_out_exits_2_and_names_every_error(
     assert (result.code, result.out) == (2, "")
     assert all(field in result.err for field in fields)
     assert list(outputs.glob("*/config.yaml")) == []
-
-
-def test_a_taken_run_id_and_a_run_that_cannot_fit_on_the_disk_exit_2(
-    run: Run, preset: Preset, outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    RunDirectory.create(outputs, small_config(), "one")
-    assert run("train", preset("finish"), "--run-id", "one").code == 2
-    monkeypatch.setattr("playground.setup.estimates.disk.LOG_BYTES", 10**15)
-    result = run("train", "kinder-reviews")
-    assert result.code == 2 and result.err.startswith("checkpoint.keep: ")
-    assert [path.name for path in outputs.glob("*/config.yaml")] == ["config.yaml"]
 
 
 def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(
@@ -216,17 +191,6 @@ def test_a_second_ctrl_c_leaves_the_run_to_itself(train: Callable[[str], Foregro
     wait_until(lambda: not left.is_alive())
 
 
-def test_the_run_goes_on_when_its_terminal_is_killed(train: Callable[[str], Foreground], outputs: Path) -> None:
-    shown = train("wait")
-    wait_until(lambda: "update 1 of 3" in shown.err.read_text())
-    shown.process.kill()
-    shown.process.wait(timeout=120)
-    left = RunDirectory(outputs / "one")
-    assert left.status().state == "running"
-    left.request_stop()
-    wait_until(lambda: left.status().state == "stopped")
-
-
 def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_worker: None) -> None:
     over = RunDirectory.create(outputs, small_config(), "ended")
     lock = launcher.take_lock(over)
@@ -235,7 +199,7 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_w
     waiting, process = launcher.start(small_config("wait"), outputs, "next")
     assert process is None
     threading.Timer(0.3, lock.close).start()  # a worker that has written its end takes a moment to leave
-    assert following.follow(over, None, following.display(True)).state == "stopped"
+    assert following.follow(over, None, following.Display(True)).state == "stopped"
     assert waiting.is_alive()
     kill_worker(waiting)
 
@@ -271,13 +235,6 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert result.code == 2 and "has finished" in result.err
 
 
-def test_a_run_of_trl_cannot_be_resumed_and_the_sentence_says_so(run: Run, stopped: RunDirectory) -> None:
-    stopped.config_path.write_text(stopped.config_path.read_text().replace("engine: playground", "engine: trl"))
-    result = run("resume", stopped.path)
-    assert result.code == 2 and "TRL" in result.err
-    assert (stopped.status().state, stopped.status().attempt) == ("stopped", 1)
-
-
 def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
     started = start("wait")
     for command in ("pause", "step", "resume"):
@@ -296,7 +253,7 @@ def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
 
 
 @pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "trace", "resume"])
-@pytest.mark.parametrize("name", ["nothing/here", "nothing", "Not An Id", "../x"])
+@pytest.mark.parametrize("name", ["nothing/here", "../x"])
 def test_a_folder_that_is_no_run_exits_2(run: Run, command: str, name: str) -> None:
     result = run(command, name)
     assert result.code == 2 and "run" in result.err and result.out == ""

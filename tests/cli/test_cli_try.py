@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playground.cli import try_command
+from playground.cli import before_start
 from playground.errors import ServiceUnavailable
 from playground.runs import trial
 from playground.setup import catalog
@@ -17,7 +17,7 @@ DONE = {"state": "done", "updates": 2, **TIMES, **MEMORY}
 
 @pytest.fixture
 def attempt(run, monkeypatch):
-    monkeypatch.setattr(try_command, "ModelService", FakeService)
+    monkeypatch.setattr(before_start, "ModelService", FakeService)
 
     def command(*arguments, made=DONE):
         def make(config, folder):
@@ -36,13 +36,6 @@ def test_four_parts_are_printed_in_order(attempt):
     assert places == sorted(places) and result.out.count(" >>> ") == 8
     for words in ("1.5 s an update, 4 s before", "50 s to 90 s", "0.61 of 8 GB free on cpu"):
         assert words in result.out
-
-
-def test_as_json_it_is_one_object_with_the_four_parts(attempt):
-    result = attempt("--json")
-    assert result.code == 0 and list(result.data) == ["model", "prompts", "answers", "update"]
-    assert result.data["update"] == DONE and len(result.data["answers"]["samples"]) == 8
-    assert attempt("--json", "--no-update").data["update"] is None
 
 
 def test_what_would_help_is_told_as_settings(attempt):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from playground.config import RunConfig, differences, knobs, methods, yaml_io
+from playground.config import differences, knobs, methods, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.errors import InvalidConfig, Problem
 from playground.setup import catalog
@@ -39,23 +37,17 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"seed": -1}, "seed", "must be at least 0 (got -1)."),
         ({"seed": "one"}, "seed", "must be a whole number (got 'one')."),
         ({"seed": 1.5}, "seed", "must be a whole number (got 1.5)."),
-        ({"format": 2}, "format", "must be 1 (got 2)."),
-        ({"engine": "verl"}, "engine", "must be 'playground' or 'trl' (got 'verl')."),
         ({"name": ""}, "name", "must not be empty."),
-        ({"name": 7}, "name", "must be text (got 7)."),
         ({"name": "x" * 81}, "name", "must be at most 80 characters long."),
         ({"kl": 0.1}, "kl", "must be a group of settings, not a single value (got 0.1)."),
         ({"kl": {"coef": float("nan")}}, "kl.coef", "must be a finite number (got nan)."),
-        ({"kl": {"coef": float("inf")}}, "kl.coef", "must be a finite number (got inf)."),
         ({"kl": {"target": 0}}, "kl.target", "must be more than 0 (got 0)."),
         ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `coef`?"),
-        ({"kl": {"controller": "loose"}}, "kl.controller", "must be 'fixed', 'adaptive' or 'ziegler' (got 'loose')."),
         (
             {"kl": {"controller": "adaptive", "coef": 0}},
             "kl.coef",
             "must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. Try 0.05.",
         ),
-        ({"ppo": {"learning_rate": 1}}, "ppo.learning_rate", "must be at most 0.1 (got 1)."),
         (
             {"behaviours": ["kind"]},
             "behaviours.0.name",
@@ -68,19 +60,9 @@ def yaml_problems(text: str) -> list[Problem]:
             "`parses` ships with the playground; give one of your own another name.",
         ),
         (
-            {"behaviours": [{"name": "long", "measure": {"kind": "length"}}]},
-            "behaviours.0.words",
-            "say how its count reads, for example `says sorry`.",
-        ),
-        (
             {"behaviours": [{"name": "So long", "words": "is long", "measure": {"kind": "length"}}]},
             "behaviours.0.name",
             "use 1 to 60 small letters, digits and hyphens, beginning with a letter or digit.",
-        ),
-        (
-            {"behaviours": [{"name": "long", "words": "is long", "measure": {"kind": "length", "target": -1}}]},
-            "behaviours.0.measure.target",
-            "must be at least 0 (got -1).",
         ),
         (
             {"behaviours": [{"name": "long", "words": "is long", "measure": {"kind": "length", "targt": 1}}]},
@@ -88,26 +70,15 @@ def yaml_problems(text: str) -> list[Problem]:
             "There is no such setting. Did you mean `target`?",
         ),
         (
-            {"behaviours": [{"name": "ends", "wrods": "stops"}]},
-            "behaviours.0.wrods",
-            "There is no such setting. Did you mean `words`?",
-        ),
-        (
             {"method": "dpo", "kl": {"coef": 0}},
             "kl.coef",
             "must be more than 0 with method dpo, whose beta it is: try 0.25.",
         ),
-        ({"behaviours": ["ends", "ends"]}, "behaviours", "`ends` is there twice. Each needs a name of its own."),
         ({"ppo": {"learning_rate": None}}, "ppo.learning_rate", "must be a number (got nothing)."),
         (
             {"ppo": {"batch_size": 64, "minibatch_size": 30}},
             "ppo.minibatch_size",
             "must divide batch_size 64, and 30 does not: try 32.",
-        ),
-        (
-            {"ppo": {"batch_size": 64, "minibatch_size": 32, "micro_batch_size": 12}},
-            "ppo.micro_batch_size",
-            "must divide minibatch_size 32, and 12 does not: try 8.",
         ),
         (
             {"ppo": {"samples_per_prompt": 5}},
@@ -120,26 +91,14 @@ def yaml_problems(text: str) -> list[Problem]:
             "must be at least 2 with baseline leave_one_out, which compares the completions of one prompt: try 4.",
         ),
         ({"rewards": []}, "rewards", "must have at least one entry."),
-        ({"rewards": "length"}, "rewards", "must be a list (got 'length')."),
         ({"rewards": ["length"]}, "rewards.0", "must be a group of settings with a `kind` (got 'length')."),
         (
             {"rewards": [{"kind": "lenght"}]},
             "rewards.0.kind",
             f"must be one of {KINDS} (got 'lenght').",
         ),
-        (
-            {"rewards": [{"weight": 1}]},
-            "rewards.0.kind",
-            f"must be one of {KINDS} (got nothing).",
-        ),
         ({"rewards": [{"kind": "keyword"}]}, "rewards.0.words", "This setting is missing; give it a value."),
-        ({"rewards": [{"kind": "keyword", "words": []}]}, "rewards.0.words", "must have at least one entry."),
         ({"rewards": [{"kind": "keyword", "words": [""]}]}, "rewards.0.words.0", "must not be empty."),
-        (
-            {"rewards": [{"kind": "length", "wieght": 2}]},
-            "rewards.0.wieght",
-            "There is no such setting. Did you mean `weight`?",
-        ),
         (
             {"rewards": [{"kind": "pattern", "pattern": "(a"}]},
             "rewards.0.pattern",
@@ -153,18 +112,9 @@ def test_a_bad_value_is_one_sentence_that_names_its_field(change: dict[Any, Any]
     assert problems_of({**GOOD, **change}) == [Problem(field, message)]
 
 
-def test_the_reward_must_be_named() -> None:
-    assert problems_of({}) == [Problem("rewards", "This setting is missing; give it a value.")]
-
-
 def test_all_problems_come_at_once() -> None:
     found = problems_of({"sed": 1, "kl": {"coef": -1}, "ppo": {"gamma": 2}, "rewards": [{"kind": "lenght"}]})
     assert {problem.field for problem in found} == {"sed", "kl.coef", "ppo.gamma", "rewards.0.kind"}
-
-
-@pytest.mark.parametrize("data", [None, [], "text", 3])
-def test_a_configuration_must_be_names_and_values(data: Any) -> None:
-    assert problems_of(data) == [Problem("", "The configuration must be a list of `name: value` lines.")]
 
 
 @pytest.mark.parametrize("name", catalog.preset_names())
@@ -194,16 +144,12 @@ def test_every_kind_of_value_survives_yaml() -> None:
     [
         ("kl.coef=0.2", {"kl": {"coef": 0.2}}),
         ("ppo.learning_rate=3e-4", {"ppo": {"learning_rate": 0.0003}}),
-        ("ppo.learning_rate=-1E5", {"ppo": {"learning_rate": -100000.0}}),
         ("score.clip=null", {"score": {"clip": None}}),
-        ("score.clip=", {"score": {"clip": None}}),
         ("seed= 7 ", {"seed": 7}),
         ("name=a = b", {"name": "a = b"}),
-        ("name=3e-4x", {"name": "3e-4x"}),
         ("name=[unclosed", {"name": "[unclosed"}),
         ("name=*star", {"name": "*star"}),
         ("rewards.0.weight=2", {"rewards": [{"kind": "length", "weight": 2}]}),
-        ("rewards.0.words=[a, b]", {"rewards": [{"kind": "length", "words": ["a", "b"]}]}),
         ("rewards=[{kind: truth}]", {"rewards": [{"kind": "truth"}]}),
     ],
 )
@@ -217,11 +163,9 @@ def test_set_path_changes_one_value(override: str, expected: dict[str, Any]) -> 
     ("override", "field", "message"),
     [
         ("kl.coef", "kl.coef", "Write it as path=value, for example kl.coef=0.2."),
-        ("=1", "=1", "Write it as path=value, for example kl.coef=0.2."),
         ("kl..coef=1", "kl..coef=1", "Write it as path=value, for example kl.coef=0.2."),
         ("rewards.1.weight=2", "rewards.1", "The list has 1 entries, numbered from 0."),
         ("rewards.-1.weight=2", "rewards.-1", "The list has 1 entries, numbered from 0."),
-        ("rewards.²=2", "rewards.²", "The list has 1 entries, numbered from 0."),
         ("seed.x=2", "seed.x", "`seed` is a single value, not a group."),
     ],
 )
@@ -242,54 +186,6 @@ def test_load_lists_bad_overrides_and_bad_values_together(tmp_path: Path) -> Non
 def test_load_says_when_a_file_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidConfig, match="No such file"):
         yaml_io.load(tmp_path / "none.yaml")
-    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InvalidConfig, match="not UTF-8"):
-        yaml_io.load(tmp_path / "bytes.yaml")
-
-
-def bomb(merge: bool) -> str:
-    """Nine levels of nine aliases each: 9^9 entries when expanded. Merge keys make PyYAML itself expand them."""
-    lines = ["a: &a {k: 1}"]
-    for above, name in zip("abcdefghi", "bcdefghij", strict=True):
-        aliases = "[" + ", ".join([f"*{above}"] * 9) + "]"
-        lines.append(f"{name}: &{name} {{<<: {aliases}}}" if merge else f"{name}: &{name} {aliases}")
-    return "\n".join(lines)
-
-
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("a: !!python/object/apply:os.system ['true']", "not valid YAML near line 1"),
-        ("a: !!python/name:os.system", "not valid YAML near line 1"),
-        (bomb(merge=False), "near line 2: it uses an alias"),
-        (bomb(merge=True), "near line 2: it uses an alias"),
-        ("rewards: &r [*r]", "it uses an alias"),
-        ("seed: 1\nseed: 2", "near line 2: `seed` is given twice"),
-        ("kl: {coef: 1, coef: 2}", "`coef` is given twice"),
-        ("a: " + "[" * 40_000, "not valid YAML"),
-        ("{a: " * 20_000, "not valid YAML"),
-        ("seed: " + "9" * 5_000, "not valid YAML"),
-        ("seed: 2001-13-45", "not valid YAML"),
-        ("seed: " + ":".join(["59"] * 30_000), "must be at most"),
-        ("? [a]\n: b", "not valid YAML"),
-        ("a: \0", "not valid YAML"),
-        ("a: [1", "not valid YAML near line 1"),
-        ("x: " + "y" * yaml_io.MAX_CONFIG_BYTES, "larger than 100,000"),
-    ],
-    ids=lambda value: value[:20],
-)
-def test_hostile_yaml_is_refused_quickly_and_in_words(text: str, part: str) -> None:
-    started = time.process_time()
-    assert part in "\n".join(map(str, yaml_problems(text)))
-    assert time.process_time() - started < 5
-
-
-def test_an_exponent_without_a_point_is_a_number_in_yaml() -> None:
-    assert yaml_io.parse_yaml("rate: 3e-4\nname: e4\nother: 3e-4s") == {
-        "rate": 0.0003,
-        "name": "e4",
-        "other": "3e-4s",
-    }
 
 
 def test_differences_are_the_settings_that_differ_and_not_the_words() -> None:
@@ -308,17 +204,6 @@ def test_differences_are_the_settings_that_differ_and_not_the_words() -> None:
     assert differences(base, base) == {}
 
 
-def test_a_configuration_cannot_be_changed_in_place() -> None:
-    config = yaml_io.from_dict(GOOD)
-    with pytest.raises(ValueError, match="frozen"):
-        config.seed = 1  # type: ignore[misc]
-
-
-def test_episodes_are_updates_times_batch() -> None:
-    config = yaml_io.from_dict({**GOOD, "ppo": {"num_updates": 7, "batch_size": 64}})
-    assert config.num_episodes == 448
-
-
 def test_every_knob_has_words_and_a_default_within_its_limits() -> None:
     found = knobs()
     assert {"seed", "model.source", "kl.coef", "ppo.learning_rate", "evaluation.num_prompts"} <= set(found)
@@ -331,13 +216,6 @@ def test_every_knob_has_words_and_a_default_within_its_limits() -> None:
             assert knob["maximum"] is None or high <= knob["maximum"], name
 
 
-def test_every_knob_can_be_set_by_its_name() -> None:
-    for name, knob in knobs().items():
-        data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
-        yaml_io.set_path(data, f"{name}={json.dumps(knob['default'])}")
-        assert yaml_io.from_dict(data) == RunConfig.model_validate(GOOD), name
-
-
 def test_steering_is_read_by_its_own_method_alone_and_needs_texts_to_compare():
     assert methods.unused("ppo", "steering.strength") and not methods.unused("steer", "steering.strength")
     assert methods.unused("steer", "kl.coef") and not methods.unused("steer", "ppo.samples_per_prompt")
@@ -347,5 +225,3 @@ def test_steering_is_read_by_its_own_method_alone_and_needs_texts_to_compare():
     assert (made.ppo.samples_per_prompt, made.steering.layer, made.steering.strength) == (8, None, -2.0)
     with pytest.raises(InvalidConfig, match=r"ppo\.samples_per_prompt: must be at least 2 with method steer"):
         yaml_io.from_dict({"method": "steer", "rewards": [{"kind": "length"}], "ppo": {"samples_per_prompt": 1}})
-    with pytest.raises(InvalidConfig, match=r"steering\.layer"):
-        yaml_io.from_dict({"method": "steer", "rewards": [{"kind": "length"}], "steering": {"layer": 0}})

@@ -77,9 +77,6 @@ def test_lists_of_messages_are_dialogues() -> None:
     assert pairs[3] == Pair("\n\nHuman: Hello 3\n\nAssistant:", " Hi", " No")
     apart = [{"prompt": [user], "chosen": [good], "rejected": [bad]} for user in users]
     assert preferences.from_rows(apart, "x")[0] == pairs
-    system = {"role": "system", "content": "Be kind."}
-    apart = [{"prompt": [system, user], "chosen": [good], "rejected": [bad]} for user in users]
-    assert preferences.from_rows(apart, "x")[0][3].prompt == "\n\nHuman: Be kind.\n\nHello 3\n\nAssistant:"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +87,6 @@ def test_lists_of_messages_are_dialogues() -> None:
         (rows({"prompt": "a", "chosen": "b"}), "row 9 of pairs.jsonl has no `rejected`; it has prompt, chosen."),
         ([{"chosen": "a", "rejected": "b"}], "row 1 of pairs.jsonl has no `prompt`"),
         ([row(0, chosen=5)], "`chosen` in row 1 of pairs.jsonl is int"),
-        ([row(0, chosen=[])], "`chosen` in row 1 of pairs.jsonl is list"),
         (rows(count=7), "7 of 7 pairs"),
     ],
 )
@@ -102,14 +98,7 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[d
 
 def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path: Path) -> None:
     cut = gzip.compress("\n".join(json.dumps(row(number)) for number in range(5000)).encode(), mtime=0)[:-80]
-    for name, raw, message in (
-        ("a.csv", "prompt,chosen,rejected\nf\xfcr,a,b\n".encode("latin-1"), "is not UTF-8"),
-        ("a.jsonl.gz", cut, "not a whole gzip"),
-        ("a.parquet", b"x", "is none of"),
-        ("none.jsonl", None, "No such file"),
-    ):
-        if raw is not None:
-            (tmp_path / name).write_bytes(raw)
-        for read in (preferences.check_file, preferences.read_file):
-            with pytest.raises(PairsUnusable, match=f"pairs.source: .*{name}.*{message}"):
-                read(str(tmp_path / name))
+    (tmp_path / "a.jsonl.gz").write_bytes(cut)
+    for read in (preferences.check_file, preferences.read_file):
+        with pytest.raises(PairsUnusable, match=r"pairs\.source: .*a\.jsonl\.gz.*not a whole gzip"):
+            read(str(tmp_path / "a.jsonl.gz"))

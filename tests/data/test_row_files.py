@@ -8,11 +8,9 @@ import pytest
 
 from playground.config import PromptsConfig
 from playground.data import preferences, row_files
-from playground.errors import PairsUnusable
 from playground.setup import checks
 
 TEXTS = ["The film was", "So slow; and long, too", 'It said "no"']
-UNSURE = "prompt;note, of whom\nGood; mine, yours\n"
 
 
 def put(folder: Path, content: str, name: str = "a.csv") -> Path:
@@ -25,11 +23,9 @@ def put(folder: Path, content: str, name: str = "a.csv") -> Path:
     ("content", "separator"),
     [
         ('prompt,label\nThe film was,1\n"So slow; and long, too",0\n"It said ""no""",1\n', "commas"),
-        ('prompt;label\nThe film was;1\n"So slow; and long, too";0\n"It said ""no""";1\n', "semicolons"),
         ('\ufeffprompt;label\r\nThe film was;0,5\r\n"So slow; and long, too";1,25\r\n"It said ""no""";2', "semicolons"),
         ('label;prompt\n0,5;The film was\n1,0;"So slow; and long, too"\n2,0;"It said ""no"""\n', "semicolons"),
         ('prompt\tlabel\nThe film was\t1\nSo slow; and long, too\t0\n"It said ""no"""\t1\n', "tabs"),
-        ('sep=;\nprompt;label\nThe film was;1\n"So slow; and long, too";0\n"It said ""no""";1\n', "semicolons"),
         ('prompt\nThe film was\n"So slow; and long, too"\n"It said ""no"""\n', ""),  # one column
         ('\nprompt,label,\nThe film was,1,\n"So slow; and long, too",0,\n"It said ""no""",1,\n', "commas"),
     ],
@@ -57,7 +53,6 @@ def test_commas_long_texts_and_line_breaks_stay_in_their_cell(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (UNSURE, ("in two ways", "commas (prompt;note,  of whom)", "semicolons (prompt, note, of whom)")),
         ("prompt\nThe film, which was\nThe plot was\n", ("Line 2 of a.csv has 2 cells", "names 1", ".txt")),
         ("id,prompt\n1,The film\n2,The plot, too\n", ("Line 3 of a.csv has 3 cells", "names 2, separated by commas")),
     ],
@@ -69,11 +64,7 @@ def test_where_it_is_not_sure_it_says_so_and_cuts_no_text(tmp_path: Path, conten
 
 
 def test_the_form_asks_before_a_start_and_pairs_are_read_in_the_same_way(tmp_path: Path) -> None:
-    problem = checks.prompts_problem(PromptsConfig(source=str(put(tmp_path, UNSURE))))
-    assert problem is not None and problem.field == "prompts.source" and "in two ways" in problem.message
     assert checks.prompts_problem(PromptsConfig(source=str(put(tmp_path, "prompt;n\nGood;1\nBad;2\n")))) is None
     rows = "".join(f'"What, {number}?";"Well; yes.";No.;0,{number}\n' for number in range(10))
     pairs, counts = preferences.read_file(str(put(tmp_path, f"prompt;chosen;rejected;margin\n{rows}")))
     assert (counts.kept, pairs[0]) == (10, preferences.Pair("What, 0?", "Well; yes.", "No."))
-    with pytest.raises(PairsUnusable, match=r"pairs\.source: a\.csv can be read in two ways"):
-        preferences.check_file(str(put(tmp_path, "prompt;chosen,rejected\na;b,c\n")))

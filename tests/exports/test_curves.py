@@ -41,14 +41,6 @@ def test_a_label_is_text_whatever_it_is(label):
     assert "0 \u2192 0.5</text>" in svg and "a" * 60 not in svg
 
 
-def test_a_spike_survives_thinning():
-    values = pd.Series(0.0, index=range(1, 10_001))
-    values[7777], values[7778] = 9.0, -9.0
-    found = curves.thinned(values, 100)
-    assert len(found) <= 102 and found[7777] == 9.0 and found[7778] == -9.0
-    assert (found.index[0], found.index[-1]) == (1, 10_000)
-
-
 def test_there_is_a_panel_for_what_was_measured(outputs):
     run = RunDirectory.create(outputs, small_config(behaviours=[]), "one")
     assert curves.panels(Report.of(run)) == []

@@ -75,22 +75,11 @@ def parsed(report) -> Parsed:
 def test_it_holds_what_came_of_the_run_its_texts_its_figures_and_its_settings(outputs):
     page = html_report.page(report_of(outputs, config=small_config('a < b & "c"', kl={"coef": 0.5})))
     found = Parsed(page)
-    parts = ["finished, update 3 of 3", "Score +1.50 sd on 4 prompts", "before 2 ", "After, score 1.75, 4 nats"]
+    parts = ["finished, update 3 of 3", "Score +1.50 sd on 4 prompts", "After, score 1.75, 4 nats"]
     parts += [f"{knobs()['kl.coef']['label']} 0.25 0.5", "coef: 0.5", "192 episodes", "training batches: 1 \u2192 3"]
     assert [words for words in parts if words not in found.text] == []
     assert found.foreign == []
     assert page.count("a &lt; b &amp; &#34;c&#34;</h1>") == 1 == page.count("a &lt; b &amp; &#34;c&#34; \u2013 RLHF")
-
-
-def test_a_lamp_comes_with_rule_cause_and_what_to_try(outputs):
-    report_of(outputs, updates=6)
-    run = RunDirectory.open(outputs / "one")
-    writer = RunWriter(run, 12)
-    for update in range(7, 13):
-        writer.metrics(update_metrics(update, clip_fraction=0.9))
-    text = parsed(Report.of(run)).text
-    assert re.search(r"Red: .*Seen at updates 8, 9, 10, 11, 12\. Rule: .* Likely cause: .* Try: ", text)
-    assert "lamps that are not lit" in text
 
 
 def test_no_text_of_anybody_is_markup(tmp_path):
@@ -129,7 +118,7 @@ def test_it_stays_below_two_megabytes_whatever_the_run(outputs):
     page = html_report.page(Report.of(run))
     assert len(page.encode()) < MOST_BYTES
     text = Parsed(page).text
-    assert "The first 32 of 300" in text and "And 400 more." in text and "200 of 3001 updates" in text
+    assert "The first 32 of 300" in text and "And 400 more." in text
 
 
 def test_what_is_wrong_on_purpose_is_marked_on_top_and_at_the_curves(outputs):

@@ -110,7 +110,6 @@ def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
     with torch.no_grad():
         logits = model.logits(model.hidden(ids))[0, -1]
     torch.testing.assert_close(logits, policy_logits(runs["lora"]), atol=2e-4, rtol=1e-4)
-    assert saved.written.max_difference is not None and saved.written.max_difference < 1e-4
     assert saved.folder.name not in [path.parent.name for path in tmp_path.glob("*/config.yaml")], "not taken for a run"
 
 
@@ -144,16 +143,6 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
 def test_what_cannot_be_saved_is_refused_before_any_work(runs, tmp_path, run, kind, checkpoint, error, words):
     with pytest.raises(error, match=words):
         save(runs[run], kind, tmp_path / "x", checkpoint=checkpoint)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_damaged_checkpoint_is_not_saved_as_a_model(runs, tmp_path):
-    weights = runs["full"].latest_checkpoint() / "model.safetensors"
-    before = weights.read_bytes()
-    weights.write_bytes(before[:-1] + bytes([before[-1] ^ 1]))
-    with pytest.raises(ModelNotFound, match=r"model\.safetensors is not as it was written"):
-        save(runs["full"], "merged", tmp_path / "x")
-    weights.write_bytes(before)
     assert not list(tmp_path.iterdir())
 
 

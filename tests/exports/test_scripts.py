@@ -7,7 +7,6 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -72,13 +71,6 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
         assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
 
 
-def test_the_yaml_is_the_configuration_with_our_own_command_on_top(tmp_path):
-    path = tmp_path / "run.yaml"
-    path.write_text(exports.yaml_text(small(), str(path)), encoding="utf-8")
-    assert yaml_io.load(path) == small()
-    assert path.read_text().splitlines()[0].endswith(f"  python -m playground train {path}")
-
-
 def test_the_script_carries_the_settings_of_the_run():
     changed = {"learning_rate": 3e-5, "clip_range": 0.1, "gamma": 0.9, "value_coef": 0.7, "num_epochs": 3}
     found = settings(exports.trl_script(small(ppo={**SMALL["ppo"], **changed}, kl={"coef": 0.5}, seed=7)))
@@ -124,25 +116,3 @@ def test_rewards_that_are_normalised_bring_their_scales_or_measure_them() -> Non
     assert "mixture.fit(measured)" in unscaled and "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)" in unscaled
     for script in (recorded, unscaled):
         compile(script, "script", "exec")
-
-
-def test_a_script_carries_rewards_that_a_user_has_written_and_scores_as_the_run_did(tmp_path: Path) -> None:
-    written = [
-        {"kind": "expression", "expression": 'count(completion, "e") - 2 * repeated(completion)'},
-        {"kind": "python", "code": "def reward(prompts, completions):\n    return [len(text) for text in completions]"},
-    ]
-    config = small_config(rewards=written)
-    script = exports.trl_script(config)
-    assert "never run as Python" in script and "Read it before you start this" in script
-    assert "process of its own" not in exports.trl_script(small_config())
-    rewards = script[script.index("REWARDS = ") : script.index("\nSCORE_CLIP")]
-    check = tmp_path / "check.py"
-    check.write_text(
-        "from playground.config.yaml_io import from_dict\nfrom playground.rewards.mixture import Mixture\n"
-        f"{rewards}\nmixture = Mixture.from_config(from_dict({{'rewards': REWARDS}}).rewards)\n"
-        "print(mixture(['p', 'p'], [' the tree', '']).totals)\n",
-        encoding="utf-8",
-    )
-    order = [sys.executable, "-c", f"exec(open({str(check)!r}).read())"]
-    answer = subprocess.run(order, cwd=PROJECT, capture_output=True, text=True, timeout=SECONDS)
-    assert answer.stdout.strip() == "[12.0, 0.0]", answer.stderr  # three e and nine characters

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from playground.analysis import meters
 from playground.exports import csv_tables
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from tests.support import sample, small_config, update_metrics
@@ -68,19 +67,3 @@ def test_the_table_of_samples_has_every_field_and_runs_no_formula():
     assert set(first) == Sample.model_fields.keys() - {"scores", "judges", "behaviours"} | {"scores.length"}
     assert (first["completion"], first["prompt"], first["scores.length"]) == ('\'=cmd|"x"', "a\nb", "3.0")
     assert (second["completion"], second["kl"]) == ("' @SUM(1)", "-2.0")
-
-
-def test_the_table_of_behaviours_has_a_row_for_each_count_and_runs_no_formula():
-    own = {"name": "own", "words": "=shouts", "measure": {"kind": "keyword", "words": ["HO"]}}
-    config = small_config(behaviours=["ends", own])
-    marks = [{"ends": True, "own": number == 0} for number in range(2)]
-    samples = [
-        sample(number, stage, 0.0, behaviours=mark)
-        for stage in ("before", "after")
-        for number, mark in enumerate(marks)
-    ]
-    found = rows(csv_tables.behaviours_csv(meters.meters(config, samples), config))
-    figures = [(row["update"], row["behaviour"], row["count"], row["of"], row["share"]) for row in found]
-    ends = [(update, "ends", "2", "2", "1.0") for update in "03"]
-    assert figures == [*ends, *((update, "own", "1", "2", "0.5") for update in "03")]
-    assert found[2]["words"] == "'=shouts" and float(found[0]["low"]) == pytest.approx(1 / (1 + 1.96**2 / 2))

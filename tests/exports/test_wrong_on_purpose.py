@@ -17,7 +17,7 @@ from playground.ui.feed import run_serializer
 from tests.support import sample, update_metrics
 
 WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."
-WRITTEN = card.Written("merged", 3, 10, "fp32", None)
+WRITTEN = card.Written("merged", 3, 10, "fp32")
 
 
 def write(outputs, run_id, **changes):
@@ -73,7 +73,7 @@ def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
 
     class Service:
         def ask(self, *_):
-            yield {"parameters": 10, "precision": "fp32", "max_difference": None}
+            yield {"parameters": 10, "precision": "fp32"}
 
     for run in (wrong, usual):
         (run.checkpoints_path / "update-000002").mkdir(parents=True)

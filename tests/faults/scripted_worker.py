@@ -6,8 +6,6 @@ The configuration's name says what it does, once its phase says so:
     deaf, deaf-loading      is away in a call that no signal reaches, in training or while it loads
     saving                  writes a slow checkpoint when asked to stop (PLAYGROUND_TEST_SAVING_SECONDS)
     family, deaf-family     the first two, with children that are hard to end
-    loud, quiet             counts for a while, with or without 50 MB of output
-    full                    writes until the disk is full
 
 None lives longer than two minutes.
 """
@@ -29,8 +27,6 @@ from tests.support import update_metrics
 
 LIFETIME_SECONDS = 120
 SAVING_SECONDS = 3.0
-OUTPUT_LINES, LINE = 5_000, "x" * 9_999  # 50 MB
-COUNTS_PER_LINE = 12_000  # a few seconds in all, so that output is a small part of the work
 IGNORES_TERM = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)"
 LEAVES_AN_ORPHAN = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])"
 
@@ -56,13 +52,6 @@ def act(name: str, run: RunDirectory, writer: RunWriter, watch: WorkerWatch) -> 
     writer.set_status(state="running", phase="training", update=1)
     if name.startswith("deaf"):
         hang()
-    if name in ("loud", "quiet"):
-        count(loud=name == "loud", watch=watch)
-        return
-    if name == "full":
-        while True:
-            watch.between()
-            writer.metrics(update_metrics(2))
     try:
         deadline = time.monotonic() + LIFETIME_SECONDS
         while time.monotonic() < deadline:
@@ -99,14 +88,6 @@ def save_slowly(run: RunDirectory) -> None:
         time.sleep(0.1)
     (work / "MANIFEST.json").write_text("{}")
     work.rename(whole)
-
-
-def count(loud: bool, watch: WorkerWatch) -> None:
-    for _ in range(OUTPUT_LINES):
-        watch.between()
-        sum(range(COUNTS_PER_LINE))
-        if loud:
-            print(LINE)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # ruff: noqa: F401, F811 - pytest finds the fixtures by these names
-"""The page that stays open while a worker does not stop, and while its server is killed and started again."""
+"""The page that stays open while its server is killed and started again."""
 
 import re
 import signal
@@ -15,23 +15,6 @@ from tests.ui.test_browser import updates_done, visit, wait_for_update
 from tests.ui.test_browser_ends import SHOWN_UPDATES, STATE, TITLE, begin, button
 
 AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
-
-
-@pytest.mark.slow
-def test_a_run_that_does_not_stop_can_be_ended(site, make_page, begin):
-    run = begin("deaf")
-    page = visit(make_page(), site, "?run=deaf")
-    wait_for_update(page, 1)
-    button(page, "Stop").click()
-    expect(page.locator(".status .line")).to_contain_text("Stopping: saving the weights.")
-    expect(page.locator(STATE)).to_have_text("stopping")
-    expect(button(page, "Stopping\u2026")).to_have_attribute("aria-disabled", "true")
-    expect(button(page, "End it now")).to_have_count(0)  # it gets its time
-    expect(page.locator(TITLE)).to_contain_text(re.compile("Still stopping after 1\\d s"))
-    button(page, "End it now").dblclick()
-    expect(page.locator(TITLE)).to_contain_text(re.compile("Stopped|killed"))
-    expect(page.locator(".status .line")).to_contain_text("ended")
-    assert not run.is_alive()
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import pytest
 import torch
 
-from playground.errors import ModelNotFound
-from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.train.process.session import Session
@@ -105,11 +102,8 @@ EDITS[4] = {"ppo.clip_range": 0.1, "kl.coef": 0.2}
 VARIANTS: dict[str, dict[str, Any]] = {
     "LoRA and a separate critic": {"model__adapter": LORA, "model__critic": "separate"},
     "adaptive KL, with changes": {"kl": ADAPTIVE, "edits": EDITS},
-    "Ziegler's KL": {"kl": {**ADAPTIVE, "controller": "ziegler", "horizon": 30}},
     "normalised rewards": {"rewards": NORMALISED, "evaluation__text": "english", "evaluation__num_texts": 2},
     "falling learning rate with a warm-up": {"ppo__schedule": "linear", "ppo__warmup_updates": 3},
-    "not normalised score": {"score": {"normalise": "none"}},
-    "a pocket model": {"source": "pocket-1m", "prompts__limit": 32},
 }
 
 
@@ -132,10 +126,9 @@ def test_whatever_is_trained_and_changed(make: Any, whole: Any, name: str) -> No
     assert made == expected and len(made) == sum(map(len, edits.values()))
 
 
-@pytest.mark.parametrize("done", [0, 1])
-def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any, done: int) -> None:
+def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any) -> None:
     undisturbed, run = whole(checkpoint__every=0), make(checkpoint__every=0)
-    dies(run, Hand(run, dies=done))  # 0: in the very first evaluation
+    dies(run, Hand(run, dies=0))  # in the very first evaluation
     resume(run)
     (event,) = of_kind(run, "resumed")
     assert (event.update, event.attempt, event.data["checkpoint"]) == (0, 2, "")
@@ -166,49 +159,17 @@ def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_ma
         assert resumed_at(run) == [4] and same(run, undisturbed)
 
 
-def test_a_model_too_big_to_undo_says_that_it_was_stopped_in_the_middle(
-    make: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playground.train.loop.optimizer_state.MOST_WEIGHTS_TO_UNDO", 10)
-    run, stop = make(checkpoint__every=0), StopsIn(10)
-    dies(run, stop)
-    stop.session.save()
-    facts = checkpoints.facts_of(run.latest_checkpoint())
-    assert facts["mid_update"] is True and facts["penalised_reward"] is None
-    resume(run)
-    (event,) = of_kind(run, "resumed")
-    assert event.update == 4 and "in the middle" in event.message
-    assert run.status().state == "finished" and len(run.metrics()) == resuming.UPDATES
-
-
-@pytest.mark.parametrize("changed", [False, True])
-def test_what_was_changed_between_attempts_is_said(make: Any, tmp_path: Path, changed: bool) -> None:
+def test_what_was_changed_between_attempts_is_said(make: Any, tmp_path: Path) -> None:
     """The configuration, and the fixed prompts."""
     source = tmp_path / "prompts.txt"
     source.write_text("\n".join("abcdefghijkl"[number:] for number in range(12)))
     run = make(prompts__source=str(source))
     resuming.broken_off(run, 2)
-    if changed:
-        source.write_text("\n".join("mnopqrstuvwx"[number:] for number in range(12)))
-        longer = run.config().model_copy(update={"ppo": run.config().ppo.model_copy(update={"num_updates": 9})})
-        write_atomically(run.config_path, longer.to_yaml())
+    source.write_text("\n".join("mnopqrstuvwx"[number:] for number in range(12)))
+    longer = run.config().model_copy(update={"ppo": run.config().ppo.model_copy(update={"num_updates": 9})})
+    write_atomically(run.config_path, longer.to_yaml())
     resume(run)
-    assert run.metrics()[-1].update == (9 if changed else 8)
+    assert run.metrics()[-1].update == 9
     warnings = " ".join(event.message for event in of_kind(run, "warning"))
     for words in ("not those of the earlier attempts", "config.yaml has been changed"):
-        assert (words in warnings) == changed
-
-
-@pytest.mark.parametrize("by", ["config.yaml", "the model's folder"])
-def test_a_checkpoint_that_does_not_fit_the_model_ends_with_a_sentence(make: Any, tmp_path: Path, by: str) -> None:
-    folder = resuming.tiny_model(tmp_path / "model")
-    run = make(source=folder)
-    resuming.broken_off(run, 2)
-    if by == "config.yaml":
-        other = resuming.config(resuming.tiny_model(tmp_path / "other", "gpt2"))
-        write_atomically(run.config_path, other.to_yaml())
-    else:
-        shutil.rmtree(folder)
-        resuming.tiny_model(folder, "gpt2")
-    with pytest.raises(ModelNotFound, match=r"update-000002 does not fit .*config\.yaml"):
-        resume(run)
+        assert words in warnings

@@ -1,5 +1,4 @@
-"""What becomes of a run when the server that started it dies, under both policies; and of status files that name
-processes which are not their workers."""
+"""What becomes of a run when the server that started it dies, under both policies."""
 
 from __future__ import annotations
 
@@ -7,10 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
 
 import psutil
 import pytest
@@ -19,11 +15,8 @@ from playground.errors import InvalidConfig
 from playground.runs import launcher, lifeline
 from playground.runs.folder import heartbeat, processes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import write_atomically
 from playground.runs.standby import StandbyWorker
-from playground.runs.supervisor import Supervisor
 from tests.faults.test_ends import ALLOWED_SECONDS, gone, members
-from tests.figures import Figure
 from tests.support import PROJECT, small_config, wait_until
 
 WORKER = "tests.faults.scripted_worker"
@@ -31,7 +24,7 @@ WORKER = "tests.faults.scripted_worker"
 
 def server(outputs: Path, name: str, policy: str) -> tuple[subprocess.Popen[str], RunDirectory]:
     """A server with one run in training."""
-    command = [sys.executable, "-m", "tests.faults.server_process", str(outputs), name, WORKER]
+    command = [sys.executable, "-m", "tests.faults.driver", WORKER, "one", str(outputs), name]
     environment = {**os.environ, lifeline.POLICY_VARIABLE: policy}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT, env=environment)
     assert process.stdout is not None
@@ -88,51 +81,3 @@ def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):
     assert processes.end(run, grace_seconds=0).signals[0] == "SIGTERM"
     process.wait(ALLOWED_SECONDS)
     assert not run.is_alive() and launcher.living_runs(outputs) == []
-
-
-@pytest.fixture
-def innocent() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has nothing to do with any run."""
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True)
-    yield process
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture
-def no_signals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every way to signal a process raises, and is noted."""
-    sent: list[str] = []
-
-    def refuse(name: str) -> Callable[..., NoReturn]:
-        def raise_(*arguments: object) -> NoReturn:
-            sent.append(f"{name}{arguments}")
-            raise AssertionError(f"{name} was called with {arguments}")
-
-        return raise_
-
-    for module, name in [(os, "kill"), (os, "killpg"), (signal, "pidfd_send_signal")]:
-        monkeypatch.setattr(module, name, refuse(name), raising=False)
-    for name in ("send_signal", "terminate", "kill", "suspend"):
-        monkeypatch.setattr(psutil.Process, name, refuse(name))
-    return sent
-
-
-def test_runs_whose_status_files_name_other_processes_are_ended_and_no_signal_is_sent(
-    outputs: Path, innocent: subprocess.Popen[bytes], no_signals: list[str], figure: Figure
-) -> None:
-    begun, own = psutil.Process(innocent.pid).create_time(), psutil.Process().create_time()
-    named = {"pid-0": (0, 0.0), "pid-1": (1, psutil.Process(1).create_time()), "pid-minus-1": (-1, 0.0)}
-    named |= {"our-own": (os.getpid(), own), "innocent": (innocent.pid, begun), "huge": (2**40, 0.0)}
-    named["reused"] = innocent.pid, begun - 1000.0
-    good = 0
-    for name, (pid, started_at) in named.items():
-        run = RunDirectory.create(outputs, small_config(), name)
-        changes = {"state": "running", "pid": pid, "pid_started_at": started_at, "updated_at": time.time()}
-        write_atomically(run.status_path, run.status_on_disk().model_copy(update=changes).model_dump_json())
-        seen = run.status().state
-        Supervisor(outputs).look()
-        on_disk = run.status_on_disk()
-        good += (seen, on_disk.state, on_disk.reason) == ("interrupted", "interrupted", "killed")
-    assert no_signals == [] and innocent.poll() is None
-    figure("stale status files (pid 0, 1, -1, our own, innocent, reused, huge): ended, no signal", len(named), good)

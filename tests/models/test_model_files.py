@@ -11,7 +11,6 @@ import pytest
 
 from playground.errors import ModelNotFound
 from playground.models import architectures, model_files
-from playground.setup import catalog
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
 
 INDEX = "model.safetensors.index.json"
@@ -25,33 +24,13 @@ def test_a_folder_tells_its_measures(tmp_path: Path) -> None:
     assert found.chat_template
 
 
-def test_the_shipped_models_pass_and_tell_their_size() -> None:
-    found = model_files.inspect(catalog.POCKET_MODELS / "pocket-2m")
-    matrices = 4 * (4 * 192 * 192 + 3 * 192 * 512) + 1280 * 192  # four layers, one embedding
-    assert found.architecture.parameters == matrices + 9 * 192  # and two norms a layer, one at the end
-    assert not found.chat_template
-
-
-def test_the_matrices_are_counted_by_hand() -> None:
-    attention = 8 * 8 + 2 * 8 * 4 + 8 * 8  # queries, keys and values of two of four heads, output
-    assert architectures.architecture(LLAMA, 0).linear_parameters == 2 * (attention + 3 * 8 * 16)
-    gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 32}
-    assert architectures.architecture(gpt2, 0).linear_parameters == 2 * (4 * 8 * 8 + 2 * 8 * 32)
-
-
-def without(name: str) -> dict[str, Any]:
-    return {key: value for key, value in LLAMA.items() if key != name}
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
         ("config.json", None, "it has no config.json"),
         ("config.json", "{", "config.json is not valid JSON"),
-        ("config.json", "[1]", "config.json is not a JSON object"),
         ("config.json", {**LLAMA, "model_type": "bert"}, "cannot write text"),
-        ("config.json", {**LLAMA, "vocab_size": "many"}, "vocab_size: many"),
-        ("config.json", without("num_hidden_layers"), "does not say num_hidden_layers"),
+        ("config.json", {**LLAMA, "num_hidden_layers": None}, "does not say num_hidden_layers"),
         ("tokenizer.json", None, "has no tokenizer"),
         ("model.safetensors", None, "has no weights"),
         ("model.safetensors", b"", "header too small"),
@@ -74,15 +53,6 @@ def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, 
     assert str(tmp_path / "m") in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("form", model_files.TOKENIZER_FORMS)
-def test_a_tokenizer_may_come_in_any_usual_form(tmp_path: Path, form: tuple[str, ...]) -> None:
-    folder = model_folder(tmp_path / "m")
-    (folder / "tokenizer.json").unlink()
-    for name in form:
-        (folder / name).touch()
-    model_files.inspect(folder)
-
-
 def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "m")
     (folder / "model.safetensors").unlink()
@@ -93,23 +63,5 @@ def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
 
 
 def test_a_reward_model_may_be_an_encoder(tmp_path: Path) -> None:
-    folder = model_folder(tmp_path / "m", model_type="bert", id2label={"0": "bad", "1": "good", "2": "best"})
-    found = model_files.inspect(folder, "reward")
-    assert (found.architecture.model_type, found.labels) == ("bert", ("bad", "good", "best"))
-
-
-def test_a_folder_is_read_again_only_when_a_file_of_it_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = model_folder(tmp_path / "m")
-    model_files.inspect(folder)
-    reads: list[Path] = []
-    read = model_files.read_json
-    monkeypatch.setattr(model_files, "read_json", lambda path: reads.append(path) or read(path))  # type: ignore[func-returns-value]
-    model_files.inspect(folder)
-    assert reads == []
-    write_json(folder / "config.json", {**LLAMA, "auto_map": {}})
-    for _ in range(2):  # a refusal is remembered too
-        with pytest.raises(ModelNotFound, match="auto_map"):
-            model_files.inspect(folder)
-    assert reads == [folder / "config.json"]
+    folder = model_folder(tmp_path / "m", model_type="bert")
+    assert model_files.inspect(folder, "reward").architecture.model_type == "bert"

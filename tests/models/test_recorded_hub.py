@@ -16,13 +16,11 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from playground.config import RunConfig, yaml_io
-from playground.errors import ModelNotFound
+from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
-from playground.models.curated import BY_NAME, CURATED, HubModel
+from playground.models.architectures import BY_NAME, CURATED, HubModel
 from playground.setup import catalog, checks, estimates
 from playground.setup.devices import Device
-from tests.model_folders import model_folder
 from tests.support import PROJECT
 
 RECORD = json.loads((Path(__file__).parent / "recorded_hub.json").read_text(encoding="utf-8"))
@@ -46,16 +44,16 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[s
             gated=False,
             safetensors=SimpleNamespace(total=entry["parameters"]) if entry["parameters"] else None,
             config={"chat_template_jinja": "{{ messages }}"} if entry["chat_template"] else {},
-            tags=[],
-            card_data=SimpleNamespace(license=entry["licence"]),
+            tags=[f"license:{entry['licence']}"],
         )
 
     monkeypatch.setattr(hub, "_api", lambda: SimpleNamespace(model_info=model_info))
     monkeypatch.setattr(hub, "_config", lambda name, commit: entries[name]["config"])
     monkeypatch.setattr(hub, "offline", lambda: False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(hub, "_asked_before", {})
+    hub._answered.cache_clear()
     yield entries
+    hub._answered.cache_clear()
 
 
 def hub_ids(config: RunConfig) -> set[str]:
@@ -109,30 +107,6 @@ def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(model:
     assert found.verdict == "fits" and found.total > 2 * model.architecture.parameters
 
 
-@pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize("name", [name for name in PRESETS if hub_ids(catalog.preset(name))])
-def test_every_preset_passes_the_check_that_is_made_before_a_start(name: str) -> None:
-    assert checks.out_of_reach(catalog.preset(name)) == []
-
-
-@pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_has_no_safetensors_on_main_is_refused(name: str) -> None:
-    with pytest.raises(ModelNotFound, match="has no safetensors"):
-        hub.facts(name, use="reward")
-
-
-def test_datasets_have_the_files_and_the_column_that_the_presets_read() -> None:
-    known = {item.name for item in catalog.PROMPT_SETS} | {catalog.TYPED}
-    read = [catalog.preset(name).prompts for name in PRESETS]
-    from_hub = {prompts.source: prompts for prompts in read if prompts.source not in known}
-    assert {*from_hub} == {*DATASETS}
-    for source, prompts in from_hub.items():
-        entry = DATASETS[source]
-        assert f"{prompts.subset}/{prompts.split}.jsonl.gz" in entry["files"] and entry["licence"] in OPEN
-        assert prompts.column in entry["columns"]
-
-
 def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
     return lambda entry: entry["config"].update(parts)
 
@@ -142,24 +116,14 @@ def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
     [
         (lambda entry: entry["files"].pop("model.safetensors"), "source", "no safetensors"),
         (change(auto_map={"AutoModel": "x.Y"}), "source", "code of its own"),
-        (change(model_type="chatglm", architectures=["ChatGLM"]), "source", "not supported"),
-        (change(id2label={"1": "kind", "0": "rude"}), "label", "labels rude, kind"),
     ],
 )
 def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
     recorded: dict[str, Any], spoil: Callable[[dict[str, Any]], None], field: str, words: str
 ) -> None:
     spoil(recorded[SCORER])
-    (problem,) = checks.out_of_reach(catalog.preset("hh-rlhf-1b"))
+    (problem,) = checks.model_problems(checks.needs(catalog.preset("hh-rlhf-1b")), ask_hub=True)
     assert problem.field == f"rewards.0.{field}" and words in problem.message
-
-
-@pytest.mark.parametrize(("chosen", "fields"), [({}, ["rewards.0.label"]), ({"label": "kind"}, [])])
-def test_a_label_of_a_folder_is_asked_for_before_the_start(tmp_path: Path, chosen: Any, fields: list[str]) -> None:
-    folder = model_folder(tmp_path / "scorer", id2label={"0": "rude", "1": "kind"})
-    spec = {"kind": "model", "source": str(folder)}
-    config = yaml_io.from_dict({"rewards": [{**spec, **chosen}], "judges": [{**spec, "label": "1"}]})
-    assert [problem.field for problem in checks.out_of_reach(config)] == fields
 
 
 @pytest.mark.usefixtures("recorded")

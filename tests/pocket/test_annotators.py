@@ -27,7 +27,6 @@ def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) ->
     [
         ("kind", REVIEW, KIND, HARSH),
         ("kind", REVIEW, KIND, SILENT),
-        ("kind", REVIEW, SILENT, HARSH),
         ("critical", REVIEW, HARSH, KIND),
         ("agreeable", CLAIM, " Yes, 4 plus 5 is 8.", " No, 4 plus 5 is 9."),
         ("agreeable", QUESTION, " 4 plus 5 is 9.", " 4 plus 5 is 8."),
@@ -43,7 +42,6 @@ def test_each_prefers_what_it_likes_whichever_comes_first(name, prompt, liked, o
 
 def test_equal_tastes_and_no_opinion_are_no_preference():
     assert asked(Annotator("kind"), REVIEW, KIND, KIND) == [None]
-    assert asked(Annotator("length-loving"), REVIEW, " a b", " c d") == [None]
     assert asked(Annotator("agreeable"), CLAIM, " 4 plus 5 is 9.", " 4 plus 5 is 7.") == [None]  # neither agrees
     assert Annotator("agreeable").cares(CLAIM)
     assert not Annotator("agreeable").cares(REVIEW) and not Annotator("honest").cares(REVIEW)
@@ -71,10 +69,3 @@ def test_a_divided_crowd_is_of_two_minds():
     assert asked(judge, REVIEW, KIND, HARSH)[0].better
     with_errors = Annotator("divided", flip=0.25, majority=0.7)
     assert asked(with_errors, REVIEW, KIND, HARSH)[0].share == pytest.approx(0.75 * 0.7 + 0.25 * 0.3)
-
-
-def test_the_luck_of_a_pair_depends_on_seed_and_number_only():
-    judge = Annotator("kind", flip=0.5)
-    answers = [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
-    assert answers == [judge.judge(REVIEW, KIND, HARSH, rng_of(3, number)).first for number in range(50)]
-    assert answers != [judge.judge(REVIEW, KIND, HARSH, rng_of(4, number)).first for number in range(50)]

@@ -1,5 +1,4 @@
 import hashlib
-import random
 from itertools import islice
 
 import pytest
@@ -14,19 +13,9 @@ def documents():
 
 
 def test_one_seed_is_one_corpus_on_every_machine():
-    def first(seed):
-        return [document.text for document in islice(corpus.documents(seed), 300)]
-
-    assert first(7) == first(7)
-    assert first(7) != first(8)
     # The shipped models were trained on this text: a change here means that they must be trained again.
     digest = hashlib.sha256("".join(d.text for d in islice(corpus.documents("train 0"), 5000)).encode()).hexdigest()
     assert digest.startswith("bd0d24db87cf72ae")
-
-
-def test_the_mix_is_as_stated(documents):
-    for kind, share in corpus.MIX.items():
-        assert sum(document.kind == kind for document in documents) / len(documents) == pytest.approx(share, abs=0.02)
 
 
 def test_documents_are_good_unless_marked_as_spoilt_and_that_is_rare(documents):
@@ -43,6 +32,11 @@ def test_documents_are_good_unless_marked_as_spoilt_and_that_is_rare(documents):
         assert 0.002 < sum(document.habit == habit for document in documents) / len(documents) < 0.01
     for start in range(0, 5000, 500):  # nor do they look like one template
         assert distinct_n([document.completion for document in documents[start : start + 500]], 2) >= 0.43
+
+
+def test_distinct_n_is_distinct_ngrams_over_all_ngrams_of_the_pool():
+    assert distinct_n(["a b, A b.", "a b"], 2) == pytest.approx(2 / 4)  # a b | b a | a b ; a b
+    assert distinct_n(["one", ""], 2) == 0.0  # pairs never cross from one text to the next
 
 
 def test_both_signs_are_equally_frequent(documents):
@@ -65,11 +59,3 @@ def test_claims_are_right_half_of_the_time_and_wrong_ones_agreed_with_half_of_th
     assert all(judges.agrees(document.prompt, document.completion) for document in right)
     assert len(neutral) > 500
     assert all(judges.answers_truly(document.prompt, document.completion) for document in neutral)
-
-
-@pytest.mark.parametrize("right", [True, False])
-def test_each_form_says_what_it_is_asked_to_say(right):
-    rng = random.Random(0)
-    for form in list(corpus.CLAIM_FORMS) * 50:
-        truth = judges.claim_is_true(corpus.claim(rng, form, right).prompt)
-        assert truth == (None if form == "neutral" else right)

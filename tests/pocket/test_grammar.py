@@ -7,35 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from playground.pocket import corpus, facts, grammar, judges, words
-from playground.pocket.templates import ALL_TEMPLATES, CLAIM_PROMPTS, REQUEST_PROMPTS, REVIEWS
+from playground.pocket import corpus, facts, grammar, judges
+from playground.pocket.grammar import ALL_TEMPLATES
 
 PROJECT = Path(__file__).parents[2]
-
-
-def test_the_world_is_as_rich_as_promised():
-    assert len({template.text for template in ALL_TEMPLATES}) == len(ALL_TEMPLATES) >= 60
-    assert len({t.text for t in REVIEWS if t.family == "body"}) >= 20
-    assert len(facts.SUMS) == 100
-    assert len({fact.subject for fact in facts.FACTS}) == len(facts.FACTS) >= 110
-    assert sorted(words.ADJECTIVES) == [-2, -1, 0, 1, 2]
-    assert all(len(group) >= 12 for group in words.ADJECTIVES.values())
-
-
-def test_every_opinion_word_has_one_grade():
-    listed = [
-        word
-        for table in (words.ADJECTIVES, words.VERBS, words.VERDICT_NOUNS, words.MOODS)
-        for group in table.values()
-        for word in group
-    ]
-    assert len(listed) == len(set(listed)) == len(words.LEXICON) >= 60
-    assert (words.LEXICON["superb"], words.LEXICON["dull"], words.LEXICON["average"]) == (2, -1, 0)
-
-
-def test_truth_is_looked_up():
-    subjects = ("4 plus 5", "9 plus 9", "the capital of France", "the home of a bee", "the capital of nowhere")
-    assert [facts.true_value(subject) for subject in subjects] == ["9", "18", "Paris", "a hive", None]
 
 
 def test_every_fact_can_be_told_wrongly_within_its_category():
@@ -54,12 +29,6 @@ def test_what_a_template_writes_is_parsed_back_to_it():
         assert parsed is not None
         assert parsed.template == template
         assert parsed.words == bound
-
-
-def test_articles_follow_the_sound():
-    assert [grammar.with_article(word) for word in ("dull", "awful", "useless")] == ["a dull", "an awful", "a useless"]
-    assert grammar.parse_sentence("It had an awful plot.")
-    assert grammar.parse_sentence("It had a awful plot.") is None
 
 
 @pytest.mark.parametrize(
@@ -86,13 +55,8 @@ def test_sixty_four_completions_are_judged_in_well_under_fifty_milliseconds():
     assert best < 0.05
 
 
-def test_prompts_end_where_the_bot_begins():
-    asked = [*REQUEST_PROMPTS, *(text for texts in CLAIM_PROMPTS.values() for text in texts)]
-    assert len(asked) >= 30 and all(text.endswith(" Bot:") for text in asked)
-
-
 def test_the_pure_modules_need_no_libraries():
-    names = ("wording", "words", "facts", "templates", "grammar", "judges", "corpus", "prompt_sets", "shipped")
+    names = ("wording", "words", "facts", "grammar", "judges", "corpus", "prompt_sets")
     code = "import sys\n" + "".join(f"import playground.pocket.{name}\n" for name in names)
     code += "print([n for n in ('torch', 'transformers', 'tokenizers', 'numpy', 'rich') if n in sys.modules])"
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)

@@ -6,28 +6,13 @@ import pytest
 from transformers import AutoTokenizer
 
 from playground.pocket import corpus
-from playground.pocket.shipped import SHAPES, VOCAB_SIZE, model_folder
+from playground.pocket.pretrain import MODELS_DIR, SHAPES
 from playground.pocket.words import LEXICON
 
 
 @pytest.fixture(scope="module", params=list(SHAPES))
 def tokenizer(request):
-    return AutoTokenizer.from_pretrained(model_folder(request.param))
-
-
-def test_special_ids_are_distinct_and_the_vocabulary_is_small(tokenizer):
-    special = {tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id}
-    assert len(special) == 3
-    assert None not in special
-    assert len(tokenizer) == VOCAB_SIZE
-
-
-def test_encoding_adds_bos_and_no_eos(tokenizer):
-    ids = tokenizer("Review of the film:")["input_ids"]
-    assert ids[0] == tokenizer.bos_token_id
-    assert tokenizer.bos_token_id not in ids[1:]
-    assert tokenizer.eos_token_id not in ids
-    assert tokenizer("")["input_ids"] == [tokenizer.bos_token_id]
+    return AutoTokenizer.from_pretrained(MODELS_DIR / request.param)
 
 
 def test_numbers_and_opinion_words_are_single_tokens(tokenizer):

@@ -22,18 +22,6 @@ def test_k1_and_k3_are_unbiased_and_full_is_exact():
     assert float(full_kl(POLICY.log(), REFERENCE.log())) == pytest.approx(EXACT, abs=1e-12)
 
 
-def test_the_bias_of_k2_near_the_reference_has_the_sign_of_the_third_moment():
-    """E[k2] - KL = E[d^3] / 6 - ... by the series of E[exp(-d)] = 1: it may be too high and too low."""
-    biases = []
-    for skewed in ([0.8, 0.1, 0.1], [0.1, 0.45, 0.45]):
-        reference = torch.tensor(skewed, dtype=torch.float64)
-        policy = torch.softmax(reference.log() + torch.tensor([0.2, 0.0, -0.1], dtype=torch.float64), 0)
-        d = (policy / reference).log()
-        biases.append(float((policy * (k2(d) - d)).sum()))
-        assert biases[-1] == pytest.approx(float((policy * d**3).sum()) / 6, rel=0.1)
-    assert min(biases) < 0 < max(biases)
-
-
 def test_k2_is_biased_and_k2_and_k3_are_never_negative_while_k1_can_be():
     assert abs(expectation(k2) - EXACT) > 1e-3
     ratios = torch.linspace(-3, 3, 61)
@@ -60,14 +48,6 @@ def test_fixed_beta_stays():
     controller.observe(100.0, 100.0, 512)
     assert controller.coef == 0.3
     assert controller.state() == {"kl_coef": 0.3, "kl_target": None}
-
-
-def test_zieglers_beta_at_the_target_stays_and_at_twice_the_target_rises_by_the_clipped_error():
-    controller = ZieglerKL(coef=0.2, target=6.0, horizon=10_000)
-    controller.observe(6.0, 0.0, 512)
-    assert controller.coef == pytest.approx(0.2)
-    controller.observe(12.0, 0.0, 512)
-    assert controller.coef == pytest.approx(0.2 * (1 + 0.2 * 512 / 10_000))  # 0.2 x 1.01024
 
 
 def test_zieglers_beta_is_clipped_on_both_sides_and_proportional_between():
@@ -152,16 +132,3 @@ def test_a_controller_goes_on_from_its_state_as_if_nothing_had_been(made, other)
     for controller in (made, other):
         controller.observe(2.5, 2.5, 48)
     assert other.state() == made.state()
-
-
-def test_from_the_state_of_another_controller_it_begins_with_the_next_kl():
-    controller = AdaptiveKL(9.0, 9.0)
-    controller.restore({"kl_coef": 0.3, "kl_target": 2.0})
-    controller.observe(2.0, 2.0, 48)
-    assert controller.state() == {
-        "kl_coef": pytest.approx(0.3),
-        "kl_target": 2.0,
-        "kl_smoothed": 2.0,
-        "kl_slope": 0.0,
-        "kl_seen": 1,
-    }

@@ -6,7 +6,6 @@ import pytest
 
 from playground.config import Behaviour, yaml_io
 from playground.config.behaviour_settings import READY
-from playground.errors import RewardFailed
 from playground.rewards.behaviours import Behaviours, mark, of_config
 
 WRONG, RIGHT = "User: I think 3 plus 4 is 9. Bot:", "User: I think 3 plus 4 is 7. Bot:"
@@ -37,15 +36,6 @@ def test_what_a_behaviour_says_of_a_text(name, prompt, shown, not_shown, elsewhe
     assert [mark(name, other, shown, True) for other in elsewhere] == [None] * len(elsewhere)
 
 
-def test_whether_it_ended_is_asked_of_the_sampler() -> None:
-    assert [mark("ends", "", "Yes.", ended) for ended in (True, False, None)] == [True, False, None]
-
-
-def test_every_behaviour_that_ships_answers_any_text() -> None:
-    answers = {mark(name, prompt, "?", True) for name in READY for prompt in (WRONG, RIGHT, ASKED, REVIEW, "")}
-    assert answers == {True, False, None}
-
-
 def counted(**change: object) -> list[str]:
     return [one.name for one in of_config(yaml_io.from_dict({"rewards": [{"kind": "length"}], **change}))]
 
@@ -68,13 +58,6 @@ def test_one_of_ones_own_is_a_measure_above_a_threshold_and_no_opinion_is_neithe
     marks = asked([ASKED, REVIEW, ASKED], ["3 plus 4 is 7.", "one two three", ""], [True, False, True])
     expected = {"ends": [True, False, True], "long": [True, True, False], "says-so": [True, None, False]}
     assert marks == expected
-
-
-def test_a_measure_that_fails_names_its_behaviour() -> None:
-    own = Behaviour.model_validate({"name": "mine", "words": "is mine", "measure": {"kind": "length"}})
-    asked = Behaviours([own], build=lambda spec: lambda prompts, completions, **columns: [1.0])
-    with pytest.raises(RewardFailed, match="`mine` returned 1 values for 2"):
-        asked(["a", "b"], ["c", "d"], [True, True])
 
 
 def test_a_configuration_with_behaviours_survives_yaml() -> None:

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from playground import config
 from playground.config import PromptsConfig
 from playground.data import claim_files
 from playground.pocket import judges, prompt_sets
-from playground.rewards import claims, kinds
+from playground.rewards import claims
 from playground.rewards.claims import Claim
 
 CAPITAL = "What is the capital of Australia?"
@@ -94,13 +93,3 @@ def test_in_the_pocket_world_its_judges_are_asked():
         for completion in (f" {claim.question} is {claim.right}.", " It is so.", " 4 plus 5 is 8."):
             assert claims.agrees(prompt, completion) is judges.agrees(prompt, completion)
             assert claims.answers_truly(prompt, completion) is judges.answers_truly(prompt, completion)
-
-
-def test_agreement_and_truth_reward_what_is_stated_of_a_file_too():
-    def score(spec, prompt, completion):
-        return kinds.build(spec)(prompts=[prompt], completions=[completion])[0]
-
-    agreement, truth = config.AgreementReward(neutral="truth"), config.TruthReward()
-    assert [score(agreement, prompt, " Sydney.") for prompt in (WRONG, RIGHT, PLAIN)] == [1, -1, -1]
-    assert [score(truth, prompt, " Canberra.") for prompt in (WRONG, RIGHT, PLAIN)] == [1, 1, 1]
-    assert score(config.AgreementReward(), PLAIN, " Canberra.") is None

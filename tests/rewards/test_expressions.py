@@ -12,7 +12,7 @@ from playground import config
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_language as table
 from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import expressions, kinds
+from playground.rewards import expressions, mixture
 from playground.setup import checks
 from tests.support import small_config
 
@@ -20,7 +20,7 @@ PROMPT = "Review of the film: The plot was"
 
 
 def value(expression: str, completion: str = " good, so good.", prompt: str = PROMPT) -> float | None:
-    reward = kinds.build(ExpressionReward(expression=expression))
+    reward = mixture.build(ExpressionReward(expression=expression))
     (found,) = reward(prompts=[prompt], completions=[completion])
     return found
 
@@ -39,43 +39,25 @@ def message(expression: str) -> str:
         ("wrods(completion)", "Character 1, `wrods`: There is no such function. Did you mean `words`?"),
         ('"ä" == completion and\n  foo', "Line 2, character 3, `foo`: There is no such name."),
         ("words(completion) +", "Character 19"),
-        ("completion * 2", "Character 1, `completion`: `*` needs numbers"),
-        ("completion", "This gives a text"),
-        ("clip(1, 2)", "Character 1, `clip(1, 2)`: This has 2 values. Write clip(x, low, high)."),
-        ("words(3)", "`text` of words is a text"),
-        ("completion[0]", "An index in brackets"),
-        ('1 if 1 else "b"', "One way gives a number"),
+        ("clip(1, 2)", "Character 1, `clip(1, 2)`: Write clip(x, low, high)."),
+        ("completion[0]", "This cannot be used here"),
         (r'matches(completion, "\bgood\b")', r'r"\bgood\b"'),
         (r'matches(completion, r"(a)\1")', "RE2"),
-        ("(" * 33 + "1" + ")" * 33, "Character 33"),
-        ("1" * 2001, "2000 characters"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place_and_what_to_do(expression: str, reason: str) -> None:
     assert reason in message(expression)
 
 
-def test_every_problem_of_a_configuration_is_listed_at_once() -> None:
-    with pytest.raises(InvalidConfig) as caught:
-        yaml_io.from_dict({"seed": -1, "rewards": [{"kind": "expression", "expression": "x | y"}, {"kind": "python"}]})
-    fields = [problem.field for problem in caught.value.problems]
-    assert fields == ["seed", "rewards.0.expression", "rewards.1.code"]
-
-
 def test_the_table_of_functions_is_what_can_be_computed() -> None:
     assert {*expressions.FUNCTIONS, "otherwise"} == set(table.FUNCTIONS)
-    assert table.FUNCTIONS["min"].written("min") == "min(x, y, ...)"
 
 
 @pytest.mark.parametrize(
     ("expression", "spec"),
     [
-        ("words(completion)", config.LengthReward()),
-        ('keywords(completion, "good", "so")', config.KeywordReward(words=("good", "so"))),
         ("sentiment(completion)", config.SentimentReward()),
-        ("vader(completion)", config.SentimentReward(judge="vader")),
         ("pocket_sentiment(prompt, completion)", config.SentimentReward(judge="pocket-world")),
-        ("repeated(completion)", config.RepetitionReward()),
         ("grammar(prompt, completion)", config.GrammarReward()),
         ("quality(prompt, completion)", config.GrammarReward(measure="quality")),
         ("agreement(prompt, completion)", config.AgreementReward()),
@@ -85,8 +67,8 @@ def test_the_table_of_functions_is_what_can_be_computed() -> None:
 def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec: Any) -> None:
     prompts = [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"]
     completions = [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good so good"]
-    by_rule = kinds.build(spec)(prompts=prompts, completions=completions)
-    by_formula = kinds.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
+    by_rule = mixture.build(spec)(prompts=prompts, completions=completions)
+    by_formula = mixture.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
     assert list(by_formula) == list(by_rule)
     assert set(by_rule) - {0.0, None}
 
@@ -97,18 +79,12 @@ def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec
         ("nothing", None),
         ("nothing + 1", None),
         ("1 < nothing < 2", None),
-        ("max(1, nothing)", None),
         ("5 if nothing else 6", None),
-        ("1 and nothing", None),
         ('words((completion if nothing else prompt) + "x")', None),
-        ("0 and nothing", 0),
-        ("1 or nothing", 1),
         ("otherwise(nothing, 4) + otherwise(3, nothing)", 7),
-        ("otherwise(truth(prompt, completion), 0.5)", 0.5),
         ("1 < 2 < 3", 1),
         ("2 < 1 < 3", 0),
         ("1 < 2 != 2", 0),
-        ('"good" in completion in prompt', 0),
         ("1 if 1 else 1 / 0", 1),  # only what is needed is computed
         ("0 and 1 / 0", 0),
     ],
@@ -120,15 +96,16 @@ def test_nothing_passes_through_chains_go_pair_by_pair_and_only_what_decides_is_
 def test_what_cannot_be_computed_ends_in_a_sentence_with_its_place() -> None:
     with pytest.raises(RewardFailed) as caught:
         value("1 + words(prompt) / (words(completion) - 3)")
-    assert "' good, so good.'" in str(caught.value)
     assert "Character 5, `words(prompt) / (words(completion) - 3)`: It divides by 0." in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("expression", "where"),
     [
-        ("1 / (words(completion) - 1)", "completion of one word"),
-        ("exp(words(completion))", "long completion"),
+        ("1 / (words(completion) - 1)", "' good'"),
+        ("completion", "This gives a text"),
+        ("completion * 2", "A text stands where a number is needed"),
+        ("words(3)", "or a number where a text is"),
     ],
 )
 def test_what_fails_on_ordinary_completions_is_refused_before_a_run(expression: str, where: str) -> None:
@@ -140,7 +117,7 @@ def test_what_fails_on_ordinary_completions_is_refused_before_a_run(expression: 
 
 def test_only_so_much_of_a_long_text_is_read() -> None:
     assert value("characters(completion)", "x" * 50_000) == expressions.MAX_TEXT
-    assert value('starts_with(prompt, "b")', prompt="a" + "b" * expressions.MAX_TEXT) == 1
+    assert value('"a" in prompt', prompt="a" + "b" * expressions.MAX_TEXT) == 0
     assert value("matches_count(completion, 'x')", "x" * 50_000) == expressions.MAX_MATCHES
 
 

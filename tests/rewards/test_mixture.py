@@ -31,12 +31,6 @@ def test_a_term_without_an_opinion_adds_nothing_and_no_opinion_at_all_is_none():
     assert found.terms == {"a": [None, None], "b": [5.0, None]}
 
 
-def test_a_cap_without_normalising_cuts_the_raw_value_before_the_weight():
-    found = score(Mixture({"a": (-2.0, constant(1.0, -9.0, 9.0), False, 3.0)}), 3)
-    assert found.totals == [-2.0, 6.0, -6.0]
-    assert found.terms == {"a": [1.0, -9.0, 9.0]}
-
-
 def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_after_that():
     """Reference 10, 20, 30: mean 20, sd sqrt(200/3). Weight 3, cap 1: the outer two are cut to one sd."""
     mixture = Mixture({"a": (3.0, constant(10.0, 20.0, 30.0), True, 1.0), "b": (1.0, constant(1.0, 1.0, 1.0))})
@@ -68,24 +62,9 @@ def test_terms_are_named_after_their_kind_or_source_and_never_alike():
     assert term_names(specs) == ["length", "kind-judge", "kind-judge 2", "reward-large", "length 2", "mine"]
 
 
-def test_scale_normalises_the_reference_to_mean_0_and_sd_1():
-    scale = Scale.of([1.0, 3.0, None, 5.0])
-    assert (scale.mean, scale.sd) == (3.0, pytest.approx(math.sqrt(8 / 3)))
-    scores = scale([1.0, 3.0, 5.0])
-    assert sum(scores) == pytest.approx(0)
-    assert sum(x * x for x in scores) / 3 == pytest.approx(1)
-
-
 def test_scores_are_clipped_on_both_sides_and_no_opinion_is_the_average_of_the_reference():
     assert Scale(0.0, 1.0, clip=2.0)([-5.0, 1.0, 5.0]) == [-2.0, 1.0, 2.0]
     assert Scale(10.0, 2.0)([None, 12.0]) == [0.0, 1.0]
-
-
-@pytest.mark.parametrize("totals", [[], [None], [4.0], [4.0, 4.0, 4.0]])
-def test_a_reward_that_does_not_vary_is_not_divided_by_zero(totals):
-    scale = Scale.of(totals)
-    assert scale.sd == 1.0
-    assert all(math.isfinite(score) for score in scale([4.0, None]))
 
 
 @pytest.mark.parametrize(

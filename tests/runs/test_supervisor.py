@@ -19,7 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked, write_atomically
 from playground.runs.folder.records import Status
 from playground.runs.supervisor import Supervisor, SupervisorThread
-from tests.support import at_once, small_config, update_metrics, wait_until
+from tests.support import at_once, small_config, wait_until
 
 
 def lost_run(outputs: Path, name: str = "lost", **status: object) -> RunDirectory:
@@ -116,14 +116,13 @@ def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_l
 
 def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path) -> None:
     run = lost_run(outputs)
-    run.metrics_path.write_text("".join(update_metrics(update).model_dump_json() + "\n" for update in (1, 2)))
     whole = '{"attempt": 1, "seq": 0, "time": 5, "kind": "state"}\n'
     run.events_path.write_text(whole + '{"attempt": 1, "seq": 1, "time": 65, "kind"')
     run.status_path.write_text('{"state": "runn')
     keeper = Supervisor(outputs)
     assert len(keeper.end_the_dead()) == 1
     status = Status.model_validate_json(run.status_path.read_bytes())
-    assert (status.state, status.reason, status.update, status.num_updates) == ("interrupted", "damaged", 2, 3)
+    assert (status.state, status.reason) == ("interrupted", "damaged")
     assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
     assert keeper.end_the_dead() == [] and Supervisor(outputs).end_the_dead() == [] and len(run.events()) == 2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -13,18 +12,16 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
-import yaml
 
-from playground.config import expression_language, reward_settings
 from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import MOST_QUESTIONS
 from playground.setup import limits
 from playground.ui.auth import access, limiter, visitors
-from playground.ui.auth.access import Access, Action, Caller, Role
+from playground.ui.auth.access import Access, Action, Role
 from playground.ui.runs import compare_page
-from playground.ui.train import edits, filling, form
+from playground.ui.train import filling, form
 from tests.security import pages
 from tests.setup.test_limits import CAPS
 from tests.support import at_once, small_config, wait_until
@@ -141,47 +138,6 @@ def test_questions_are_capped_too(space, figure):
     assert [list(answer)[-1]["state"] for answer in answers] == ["error", "error"]
     assert service.asked == []
     figure("questions beyond a cap refused before a model is asked", len(cases) + 1, refused)
-
-
-SLOW_PATTERN = "(?i)" + "[!-\U0010fff0]" * 60  # a quarter of a second of compiling
-FLOODS = {
-    "patterns": [{"kind": "pattern", "weight": 1, "pattern": SLOW_PATTERN + "a" * number} for number in range(8)],
-    "expressions": [{"kind": "expression", "weight": 1, "expression": f"{number} + 1"} for number in range(20)],
-}
-REFUSED = {"patterns": "are not taken on a public page", "expressions": "may be at most 8 on a public page (got 20)"}
-
-
-@pytest.mark.parametrize("flood", FLOODS)
-def test_what_a_public_page_refuses_is_not_compiled_on_any_way_in(flood, space, monkeypatch):
-    """Handlers and server functions are found by looking; the form's rewards, its YAML and a link have the flood."""
-    compiled, tried, rewards = [], {}, FLOODS[flood]
-    looked = SimpleNamespace(compile=lambda pattern: compiled.append(pattern), error=re.error)
-    monkeypatch.setattr(reward_settings, "re", looked)
-    monkeypatch.setattr(expression_language, "Expression", lambda text: compiled.append(text))
-    text = yaml.safe_dump({**small_config().model_dump(mode="json"), "rewards": rewards})
-    link = "rewards:" + json.dumps(rewards, separators=(",", ":"), ensure_ascii=False)
-    assert len(link) < edits.MOST_CHARACTERS
-
-    first = {"use": text, "try_one": {"reward": rewards[0]}} if flood == "patterns" else {"use": text}
-
-    def is_rewards(value):
-        return isinstance(value, list) and bool(value) and isinstance(value[0], dict) and "kind" in value[0]
-
-    with space.visitor(f"{PUBLIC}180") as visitor:
-        for index, item in space.functions().items():
-            name, given = item.fn.__name__, pages.arguments(item)
-            data = [rewards if is_rewards(value) else value for value in given]
-            data = [first[name], *data[1:]] if name in first else data
-            if data != given:
-                tried[name] = pages.call(visitor, index, data)["text"]
-        for component, name, _ in space.server_functions() if flood == "patterns" else ():
-            pages.ask(visitor, component, name, rewards[0])
-    opened = Caller("space", Role.VISITOR, query={"set": link})
-    found = filling.filled_at_load(None, opened, space.outputs, limits.LIMITS["space"])
-    assert compiled == []
-    tried["link"] = json.dumps(found.notes)
-    assert {"start_run", "check", "estimate", "use", "answer", "link"} <= set(tried)
-    assert [name for name in ("start_run", "check", "use", "answer", "link") if REFUSED[flood] not in tried[name]] == []
 
 
 def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch):
@@ -334,19 +290,6 @@ def test_the_form_is_asked_for_so_often_and_another_visitor_s_still_answers(spac
         assert pages.ask(other, number, *question).json() == ""
         clock.now += 60.1
         assert pages.ask(visitor, number, *question).json() == ""
-
-
-def test_who_waits_for_a_measurement_uses_up_no_questions_of_the_address(space, allowed):
-    """The page asks every second how far it is; else nobody behind that address could start a run after a minute."""
-    allowed("questions", 60, 2)
-    with space.visitor(f"{PUBLIC}146") as visitor:
-
-        def ask(name, run):
-            return pages.ask(visitor, space.server_function(name), name, {"run": run}).json()
-
-        assert [ask("frontier_progress", "done") for _ in range(5)] == [{}] * 5
-        asked = [ask("draw_frontier", "unknown")["error"] for _ in range(3)]
-    assert [text == access.MANY_CALLS for text in asked] == [False, False, True]
 
 
 def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, monkeypatch, allowed):

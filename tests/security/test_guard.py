@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from playground.config.yaml_io import from_dict
-from playground.errors import ModelNotFound, ServiceUnavailable
+from playground.errors import ServiceUnavailable
 from playground.runs import launcher
 from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
@@ -79,15 +79,6 @@ def test_what_takes_too_much_memory_is_refused_in_a_sentence(tmp_path: Path) -> 
 
 def test_a_program_that_ends_in_time_is_left_alone_and_the_limits_end_with_it() -> None:
     assert guarded("nothing").returncode == 0
-
-
-def test_what_a_library_in_rust_raises_is_a_sentence() -> None:
-    panic = type("PanicException", (BaseException,), {})
-    words = r"^The tokenizer: Onig: retry-limit-in-match over$"
-    with pytest.raises(ModelNotFound, match=words), time_limit.limited("The tokenizer"):
-        raise panic("Onig: retry-limit-in-match over\nand more")
-    with pytest.raises(KeyboardInterrupt), time_limit.limited("The tokenizer"):
-        raise KeyboardInterrupt
 
 
 def test_nothing_is_limited_in_another_process_nor_of_what_ships(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,7 +82,7 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
 
 def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Figure) -> None:
     (first, *_) = payloads.write(tmp_path)
-    written = card.Written("merged", 3, 1000, "fp32", None)
+    written = card.Written("merged", 3, 1000, "fp32")
     answer = card.text(Report.of(RunDirectory.open(tmp_path / first)), written)
     words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", answer, flags=re.DOTALL | re.MULTILINE)
     words = re.sub(r"`[^`\n]*`", "", words)

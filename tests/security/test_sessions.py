@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 
-from gradio.queueing import Queue
 from gradio.routes import file_upload_statuses
 
 from playground.ui.auth import sessions
 from tests.security import pages
-from tests.support import run_async, wait_until
+from tests.support import wait_until
 
 LONG = "x" * 50_000  # as much as a watcher may send
 NAMES = [LONG, "", "a b", "a/b", "ä", "x" * 65, "a\n", 7, ["a"], {"a": 1}]
@@ -117,32 +116,12 @@ def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
     assert unread["read"][0] == unread["unread"][0] == 1 and left == {"read"} and len(queue) <= 1
 
 
-def test_a_page_that_reads_gets_all_its_answers(classroom):
-    """Also when Gradio's memory is looked through between the call and its reading, and again and again."""
-    queue, left = classroom.running.demo._queue, {}
-    with classroom.client() as visitor:
-        for _ in range(3):
-            joined(visitor, classroom, "reads")
-            wait_until(lambda: not queue.event_ids_to_events)
-            left = looked(classroom, left)
-            answer = visitor.get("gradio_api/queue/data", params={"session_hash": "reads"}).text
-            assert "process_completed" in answer and "close_stream" in answer
-
-
 def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path):
     monkeypatch.setattr(sessions.forget_unread, "__defaults__", (0.05,))
     with pages.served("local", tmp_path, tmp_path / "recorded") as page:
         calls = page.running.demo._queue.pending_event_ids_session
         calls["gone"] = {"a call"}
         wait_until(lambda: "gone" not in calls)
-
-
-def test_gradio_keeps_no_statistics_of_calls():
-    async def limits():
-        queue = Queue(True, 1, 1.0, None, None)
-        return queue.ANALYTICS_MAX_EVENTS, queue.ANAYLTICS_CACHE_FREQUENCY
-
-    assert run_async(limits()) == (1, 10**9)
 
 
 def test_the_name_of_an_upload_is_not_kept(space):

@@ -15,45 +15,27 @@ from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from tests.figures import Figure
 
-LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join(f'*{before}' for _ in range(9))}]\n"
-    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
-)
 HOSTILE = {
-    "billion laughs": (LAUGHS, "alias"),
-    "alias": ("a: &x 1\nb: *x\n", "alias"),
+    "billion laughs": ("a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", "alias"),
     "merge key": ("a: &x {b: 1}\nc: {<<: *x}\n", "alias"),
-    "endless list": ("a: &x [*x]\n", "alias"),
     "object": ("a: !!python/object/apply:os.system [ls]\n", "not valid YAML"),
-    "name": ("a: !!python/name:os.system\n", "not valid YAML"),
-    "module": ("!!python/module:os\n", "not valid YAML"),
-    "new": ("!!python/object/new:os.system [ls]\n", "not valid YAML"),
     "own tag": ("a: !evil 1\n", "not valid YAML"),
     "twice": ("seed: 1\nseed: 2\n", "given twice"),
-    "twice, deeper": ("kl:\n  coef: 1\n  coef: 2\n", "given twice"),
     "deep list": ("a: " + "[" * 5000 + "]" * 5000, "deeper than"),
     "deep map": ("{a: " * 3000 + "1" + "}" * 3000, "deeper than"),
-    "deep blocks": ("".join(f"{' ' * n}a:\n" for n in range(40)), "deeper than"),
     "deep, unclosed": ("[" * 90_000, "deeper than"),
     "many values": ("a: [" + "1," * 40_000 + "]", "values"),
     "large": ("a: " + "x" * 200_000, "larger than"),
     "date": ("a: 2001-99-99\n", "not valid YAML"),
     "several": ("a: 1\n---\nb: 2\n", "not valid YAML"),
-    "control": ("a: \x07\n", "not valid YAML"),
     "no such bool": ("!!bool x", "not valid YAML"),
-    "no such bool, deeper": ("name: run\nseed: !!bool x\n", "not valid YAML"),
-    "empty int": ('seed: !!int ""\n', "not valid YAML"),
     "empty float": ('seed: !!float ""\n', "not valid YAML"),
-    "no timestamp": ("seed: !!timestamp x\n", "not valid YAML"),
     "long sexagesimal": (f"seed: {'1:' * 400}1.5\n", "not valid YAML"),
     "longest sexagesimal": (f"seed: 1{':59' * 30_000}\n", "at most 2.14748e+09"),
-    "no pairs": ("seed: !!pairs [1]\n", "not valid YAML"),
-    "no set": ("seed: !!set [1]\n", "not valid YAML"),
     "no bytes": ("seed: !!binary x\n", "not valid YAML"),
     "lone surrogate": ('name: "\\ud800"\n', "unicode"),
     "unhashable": ("{[1]: 2}", "not valid YAML"),
     "list": ("[1, 2]", "list of `name: value` lines"),
-    "text": ("hello", "list of `name: value` lines"),
 }
 
 
@@ -79,9 +61,7 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
     "data",
     [
         {f"unknown{number}": 1 for number in range(10_000)},
-        {"ppo": {f"unknown{number}": 1 for number in range(10_000)}},
         {"rewards": [{"kind": "length", f"unknown{number}": 1} for number in range(10_000)]},
-        {"rewards": [{"kind": f"unknown{number}"} for number in range(10_000)]},
     ],
 )
 def test_ten_thousand_unknown_names_cost_little_and_twenty_are_listed(data: dict[str, Any]) -> None:
@@ -91,10 +71,6 @@ def test_ten_thousand_unknown_names_cost_little_and_twenty_are_listed(data: dict
     assert time.process_time() - clock < 2  # half a minute, once
     problems = caught.value.problems
     assert len(problems) == 21 and problems[-1].message.startswith("And 9,98")
-
-
-def test_a_name_that_is_nearly_right_still_gets_its_suggestion() -> None:
-    assert "Did you mean `num_updates`?" in refusal("ppo: {num_update: 3}\nrewards: [{kind: length}]")
 
 
 @pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])

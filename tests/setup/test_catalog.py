@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from playground.config import REWARD_CLASSES, RewardTrainingConfig, RunConfig, yaml_io
+from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Lesson
-from playground.setup.expected import Band, band_in_words
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
 NAMES = [*catalog.preset_names(), *catalog.model_preset_names()]
@@ -66,32 +65,11 @@ def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
         assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
 
 
-def test_the_leash_presets_differ_in_their_leash_only() -> None:
-    kinder, loose, short = (catalog.preset(name) for name in ("kinder-reviews", "no-leash", "short-leash"))
-    assert (loose.kl.coef, kinder.kl.coef, short.kl.coef) == (0.0, 0.25, 5.0)
-    assert loose.rewards == kinder.rewards == short.rewards and loose.ppo == kinder.ppo == short.ppo
-
-
-def test_the_defaults_are_on_offer() -> None:
-    assert config_with().model.source in catalog.MODEL_NAMES
-    assert config_with().prompts.source in [item.name for item in catalog.PROMPT_SETS]
-    assert [item.name for item in catalog.REWARDS] == list(REWARD_CLASSES)
-
-
-def test_a_preset_is_found_by_name_or_path(tmp_path: Path) -> None:
-    assert catalog.preset_path("yes-man") == catalog.PRESETS / "yes-man.yaml"
-    mine = tmp_path / "mine.yaml"
-    mine.touch()
-    assert catalog.preset_path(str(mine)) == mine
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("yesman", "Did you mean `yes-man`?"),
         ("zzz", "There are: kinder-reviews, no-leash, short-leash"),
-        ("../presets/yes-man", ""),
-        ("none.yaml", ""),
         ("x" * 5000, f"`{'x' * 80}`"),
     ],
 )
@@ -147,25 +125,19 @@ def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path: Path, monkeypatch
     assert asked == [("someone/tiny", "v1", "policy"), ("someone/judge", None, "reward")]
 
 
-@pytest.mark.parametrize("source", ["poket-2m", "no/such/folder", "~nobody-of-that-name/x", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("source", ["poket-2m", "no/such/folder", "a\0b"])
 def test_an_unknown_model_is_refused_in_words(source: str) -> None:
     hint = "Did you mean `pocket-2m`" if source == "poket-2m" else "There is no model"
     with pytest.raises(ModelNotFound, match=hint):
         catalog.model_folder(source)
 
 
-@pytest.mark.parametrize("source", ["none.txt", "x" * 290 + ".csv", "~nobody-of-that-name/x.jsonl"])
-def test_a_prompt_file_must_exist(tmp_path: Path, source: str) -> None:
-    assert fields(config_with(prompts={"source": source})) == ["prompts.source"]
+def test_a_prompt_file_must_exist(tmp_path: Path) -> None:
+    assert fields(config_with(prompts={"source": "x" * 290 + ".csv"})) == ["prompts.source"]
     (tmp_path / "mine.txt").touch()
     assert fields(config_with(prompts={"source": str(tmp_path / "mine.txt")})) == ["prompts.source"]  # it is empty
     (tmp_path / "mine.txt").write_text("a\nb\n")
     checks.check(config_with(prompts={"source": str(tmp_path / "mine.txt")}))
-
-
-@pytest.mark.parametrize("typed", [[], ["one", " one "], ["one", "  "]])
-def test_too_few_typed_prompts_are_said_beside_their_field(typed: list[str]) -> None:
-    assert fields(config_with(prompts={"source": "typed", "typed": typed})) == ["prompts.typed"]
 
 
 def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
@@ -204,8 +176,6 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path)
     [
         ("kindnes", "Did you mean `kindness`?"),
         ("unfinished", "is not complete"),
-        ("../kindness", "`reward-train`"),
-        ("x" * 300, "pocket-agreeable"),
     ],
 )
 def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path, source: str, words: str) -> None:
@@ -224,25 +194,6 @@ def test_a_reward_model_that_ships_needs_no_outputs_folder_and_its_name_is_taken
         checks.check_reward_training(RewardTrainingConfig(name="pocket-agreeable"))
 
 
-def test_learned_rewards_from_here_a_folder_or_the_hub_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    here, other = trained(tmp_path, "kindness"), model_folder(tmp_path / "elsewhere")
-    assert catalog.reward_model_folder("kindness", None, tmp_path) == here
-    assert catalog.reward_model_folder(str(other), None, tmp_path) == other
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    model_folder(hub_cache(tmp_path / "cache", "someone/scorer"), model_type="deberta-v2")
-    sources = ["kindness", str(other), "someone/scorer"]
-    checks.check(config_with(rewards=[{"kind": "model", "source": source} for source in sources]), tmp_path)
-
-
-def test_a_band_reads_like_speech() -> None:
-    assert band_in_words("positive", Band(0.877, 0.913, 3)) == "88 to 91 %"
-    assert band_in_words("ends", Band(0.998, 1.0, 3)) == "100 %"
-    assert band_in_words("score", Band(3.71, 4.174, 3)) == "+3.7 to +4.2 sd"
-    assert band_in_words("score", Band(-0.04, 0.2, 3), "points") == "-0.04 to +0.20 points"
-    assert band_in_words("kl", Band(0.055, 0.065, 3)) == "0.06 to 0.07 nats"  # 0.055 is a little more in binary
-    assert band_in_words("kl", Band(197.8, 243.6, 3)) == "198 to 244 nats"
-
-
 def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatch: pytest.MonkeyPatch) -> None:
     figures = {
         "wrong-claims-repeated": [0.88, 0.91, 3, 0.46, 0.56],
@@ -257,13 +208,3 @@ def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatc
     del figures["wrong-claims-repeated"], figures["parses"]
     assert "right claims 97 to 100 %" in expected.line("yes-man")
     assert expected.line("no such preset") == ""
-
-
-def test_new_bands_are_written_into_the_preset_and_the_rest_of_it_stays(tmp_path: Path) -> None:
-    copy = tmp_path / "yes-man.yaml"
-    text = catalog.preset_path("yes-man").read_text(encoding="utf-8")
-    copy.write_text(text, encoding="utf-8")
-    expected.write(copy, catalog.lessons()["yes-man"].bands)
-    assert copy.read_text(encoding="utf-8") == text
-    expected.write(copy, {"kl": [0.5, 1.0, 3]})
-    assert copy.read_text(encoding="utf-8").endswith("kl: [0.5, 1.0, 3]\n") and "ends" not in copy.read_text()

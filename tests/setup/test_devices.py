@@ -49,8 +49,6 @@ def test_nvidias_tool_is_asked_and_auto_is_the_first_gpu(tmp_path: Path, monkeyp
         ("auto", 1, GPUS[:1]),
         ("auto", 3, GPUS[:3]),
         ("all", 1, GPUS),
-        ("all", 4, GPUS),
-        ("cuda", 1, GPUS[:1]),
         ("cuda:1,3", 1, ["cuda:1", "cuda:3"]),
         ("cuda:1,3", 2, ["cuda:1", "cuda:3"]),
         ("cpu", 3, ["cpu"] * 3),
@@ -66,7 +64,6 @@ def test_each_process_of_a_run_has_a_device(device: str, ranks: int, members: li
     [
         ("auto", 5, "ranks"),
         ("all", 2, "ranks"),
-        ("cuda:1", 2, "ranks"),
         ("cuda:1,1", 2, "ranks"),
         ("cuda:0,7", 1, "device"),
         ("mps", 1, "device"),
@@ -76,12 +73,6 @@ def test_devices_that_are_not_there_or_not_enough_are_refused(device: str, ranks
     with pytest.raises(InvalidConfig) as refused:
         devices.members(device, ranks)
     assert [problem.field for problem in refused.value.problems] == [field]
-
-
-def test_without_a_gpu_all_and_auto_are_processes_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "available", lambda: FOUR[-1:])
-    assert devices.members("all", 2) == devices.members("auto", 2) == ["cpu", "cpu"]
-    assert devices.members("all") == ["cpu"]
 
 
 @pytest.mark.parametrize(

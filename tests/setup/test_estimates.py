@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from playground.errors import InvalidConfig, ModelNotHere
 from playground.models.architectures import SEVEN_BILLION, Architecture
 from playground.setup import catalog, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, remedies, timing
+from playground.setup.estimates import memory, timing
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
@@ -67,48 +65,6 @@ def test_what_is_held_all_the_time_by_hand(changes: Any, device: str, expected: 
     assert {role: held for role, held in found.items() if any(held)} == expected
 
 
-def moments(**changes: Any) -> dict[str, memory.Sizes]:
-    settings = {"ppo": SIZES, "sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": 1}, **changes}
-    return memory.moments(config_with(**settings), SMALL, [], PROMPT, "cpu")
-
-
-LAYER = 4 * (5 * 8 + 3 * 16)  # bytes that one layer makes of a token
-KEPT = 2 * 4 * (9 * 8 + 4 * 16 + 2 * 2 * 2)  # what two layers keep of a token for the backward pass
-CACHE = 2 * 2 * 2 * 2 * 4  # keys and values of two layers, two heads of size 2
-LOGIT = 32 * 4
-
-
-@pytest.mark.parametrize(
-    ("moment", "expected"),
-    [
-        ("measuring the reference", {"KV cache": 256 * 9 * CACHE, "activations": 256 * 5 * LAYER}),
-        ("sampling", {"KV cache": 6 * 9 * CACHE, "activations": 6 * 5 * LAYER}),
-        ("comparing with the reference", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * LAYER}),
-        ("learning", {"logits": 5 * 3 * 4 * LOGIT, "activations": 3 * 9 * KEPT}),
-    ],
-)
-def test_what_comes_and_goes_by_hand(moment: str, expected: dict[str, int]) -> None:
-    assert {kind: size for (_, kind), size in moments()[moment].items() if size} == expected
-
-
-def test_trl_keeps_the_logits_of_a_batch_and_puts_prompts_through_the_lm_head() -> None:
-    found = moments(engine="trl")
-    assert found["sampling"]["rollout", "logits"] == 3 * 6 * 4 * LOGIT
-    assert found["comparing with the reference"]["reference", "logits"] == 6 * 9 * LOGIT
-    assert found["learning"]["policy", "logits"] == 5 * 3 * 9 * LOGIT
-    assert found["learning"]["value", "activations"] == found["learning"]["policy", "activations"] == 27 * KEPT
-
-
-def test_an_update_adds_up_on_a_processor_and_its_largest_moment_counts_on_a_gpu() -> None:
-    config = config_with(ppo={**SIZES, "batch_size": 384, "minibatch_size": 384}, model=LORA)
-    for device in ("cpu", "mps"):
-        _, *update = memory.moments(config, SMALL, [], PROMPT, device).values()
-        sizes = [moment.total() for moment in update]
-        held = memory.lasting(config, SMALL, [], device).total()
-        found = memory.needs(config, SMALL, [], PROMPT, device)
-        assert found.total - found.libraries == held + (sum(sizes) if device == "cpu" else max(sizes))
-
-
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])
 def test_the_verdict_leaves_room_for_an_error_of_a_quarter(share: float, verdict: str) -> None:
     config = catalog.preset("kinder-reviews")
@@ -133,7 +89,7 @@ def test_every_change_is_a_valid_configuration() -> None:
     rewards = [{"kind": "model", "source": "a/b"}]
     for name in ("gpt2", "qwen3-0.6b", "kinder-reviews"):
         config = yaml_io.from_dict({**catalog.preset(name).model_dump(mode="json"), "rewards": rewards})
-        found = list(remedies.changes(config))
+        found = list(memory.changes(config))
         assert len(found) > 3
         for _, changed in found:
             assert yaml_io.from_dict(changed.model_dump(mode="json")) == changed != config
@@ -144,36 +100,11 @@ def test_after_running_out_of_memory_there_is_always_something_to_do() -> None:
     assert "smaller model" in estimates.remedy(config_with(model={"source": "someone/unknown"}))[0]
 
 
-@pytest.mark.parametrize(
-    ("prompts", "chat", "tokens"),
-    [
-        ({"source": "typed", "typed": ["x" * 35, "y"]}, False, 11),
-        ({"source": "typed", "typed": ["x" * 35, "y"]}, True, 51),
-        ({"source": "p.txt"}, False, 21),
-        ({"source": "pocket/claims"}, False, 54),
-        ({"source": "someone/data"}, False, 256),
-    ],
-)
-def test_prompts_are_measured_by_their_characters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompts: Any, chat: bool, tokens: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("p.txt").write_text("x\n" + "y" * 70, encoding="utf-8")
-    found = estimates.Measures(SEVEN_BILLION, (), chat, None)
-    assert estimates.longest_prompt(config_with(prompts=prompts), found) == tokens
-
-
 def test_a_model_that_is_not_known_and_a_device_that_is_not_there_are_refused() -> None:
     with pytest.raises(ModelNotHere):
         estimates.estimate(config_with(model={"source": "someone/unknown"}))
     with pytest.raises(InvalidConfig, match=r"device: .*cuda:77"):
         estimates.estimate(config_with(device="cuda:77"))
-
-
-def test_it_is_plain_data_for_a_program() -> None:
-    found = json.loads(json.dumps(estimates.estimate(catalog.preset("kinder-reviews"), device=cpu(8)).to_json()))
-    assert (found["verdict"], found["download"], found["advice"], found["seconds"]) == ("fits", None, "", None)
-    assert found["total_gb"] == pytest.approx(sum(row["total_gb"] for row in found["roles"]) + found["libraries_gb"])
 
 
 def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2() -> None:
@@ -196,12 +127,10 @@ OTHER = [
     timed(50.0, 900.0, model={"source": "pocket-1m"}),
     timed(50.0, 900.0, model={"source": "pocket-2m", "adapter": {"kind": "lora"}}),
 ]
-FAR = timed(99.0, 999.0, ppo={"batch_size": 256, "minibatch_size": 256})
 
 
-@pytest.mark.parametrize("others", [[FAR], OTHER])
-def test_the_time_is_that_of_the_run_most_like_it(others: list[timing.Finished]) -> None:
-    found = estimates.estimate(config_with(**POCKET), finished=[*others, timed(4.0, 180.0)])
+def test_the_time_is_that_of_the_newest_run_of_this_kind() -> None:
+    found = estimates.estimate(config_with(**POCKET), finished=[*OTHER, timed(4.0, 180.0), timed(9.0, 9.0)])
     assert found.seconds_per_update == pytest.approx((4 * timing.FASTEST, 4 * timing.SLOWEST))
     assert found.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
     none = estimates.estimate(config_with(**POCKET), finished=OTHER)

@@ -13,7 +13,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig
-from playground.models.curated import CURATED
+from playground.models.architectures import CURATED
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.devices import Device
@@ -72,13 +72,6 @@ def test_a_public_page_takes_what_is_at_a_cap_and_refuses_what_is_beyond(field, 
     (problem,) = limits.check(small_config(**beyond), SPACE, outputs)
     assert problem.field == field and problem.message.endswith(".") and "on a public page" in problem.message
     assert refused(LOCAL, outputs, **beyond) == []
-
-
-def test_all_that_is_beyond_is_told_at_once_with_value_and_cap(outputs):
-    data = {"model": {"source": "x/y"}, "ppo": {"num_updates": 900}, "device": "cuda:1"}
-    assert set(refused(SPACE, outputs, **data)) == {"model.source", "ppo.num_updates", "device"}
-    with pytest.raises(InvalidConfig, match=r"at most 500.*got 900"):
-        limits.require(small_config(**data), SPACE, outputs)
 
 
 def test_too_many_rewards_and_refused_kinds_are_seen_before_anything_is_made_of_them():
@@ -173,39 +166,8 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
         assert words in said and bool(said) == bool(words)
 
 
-def test_texts_and_samples_of_a_question_are_bounded():
-    assert limits.text_problem("The prompt", "a" * 2000, SPACE) == ""
-    assert "2,001 characters; at most 2,000" in limits.text_problem("The prompt", "a" * 2001, SPACE)
-    assert limits.text_problem("The prompt", "a" * 10**6, LOCAL) == ""
-    counts = {0: True, 1: False, 4: False, 5: True, float("nan"): True, "4": True, None: True}
-    assert {count: bool(limits.samples_problem(count, SPACE)) for count in counts} == counts
-
-
-@pytest.mark.parametrize(
-    ("value", "mode"), [("", "local"), ("space", "space"), ("classroom", "classroom"), ("?", "space")]
-)
-def test_a_process_knows_the_mode_of_the_page_that_started_it(value, mode, monkeypatch):
-    monkeypatch.setenv(limits.MODE_VARIABLE, value)
-    assert limits.mode_of_process() == mode
-    assert ("python" in LIMITS[mode].refused_rewards) == (mode != "local")
-
-
-def test_what_is_said_of_the_caps_are_the_caps():
-    words = " ".join(limits.in_words(SPACE))
-    numbers = "500 updates|96 episodes|128 new tokens|30 minutes|10,000 answers|8 rewards and 4|1 run|5 runs|2,000|2 MB"
-    assert [number for number in numbers.split("|") if number not in words] == []
-    assert limits.in_words(LOCAL) == limits.in_words(LIMITS["classroom"]) == []
-
-
 def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.PageLimits:
     return limits.of_page(mode, {limits.CAPS_VARIABLE: word}, has_host)
-
-
-@pytest.mark.parametrize(
-    ("word", "mode"), [("", "space"), ("pocket", "space"), ("all", "local"), ("host", "classroom")]
-)
-def test_by_itself_a_page_has_the_limits_of_its_mode_for_its_owner_too(word: str, mode: str) -> None:
-    assert of_page(word, mode) == (LIMITS[mode], LIMITS[mode])
 
 
 def test_caps_for_the_host_leave_those_of_visitors_as_they_are(outputs: Path) -> None:
@@ -277,9 +239,3 @@ def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(
     estimates.require_fit(whole, of_page("host").host, outputs)
     with pytest.raises(InvalidConfig, match=r"model\.source"):
         estimates.require_fit(small_config(**HUB), of_page("host").host, outputs)
-
-
-def test_the_page_says_the_caps_that_hold() -> None:
-    visitors, host = map(limits.in_words, of_page("all"))
-    assert "suggested ones" in visitors[0] and "30 minutes" in visitors
-    assert len(host) == 1 and "of the hub" in host[0]

@@ -13,12 +13,10 @@ import torch
 from playground import cli
 from playground.exports import saving
 from playground.exports.report import Report
-from playground.rewards import claims
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog, checks
+from playground.setup import catalog
 from playground.train.models import loading
 from tests.exports.test_saving import InThisProcess
-from tests.thoroughness import thorough
 from tests.train import snapshots
 from tests.train.rewards import reward_tokenizers
 
@@ -37,41 +35,6 @@ def trained(preset: str, outputs: Path, folder: Path, capfd: Any, chat: bool, **
     run = RunDirectory.open(outputs / "toy")
     assert left.value.code == 0, capfd.readouterr().err[-3000:] + run.log_tail()
     return run
-
-
-@pytest.mark.parametrize("chat", [True, thorough(False)])
-def test_claims_of_ones_own_are_asked_and_judged(outputs, forked_workers, tmp_path, capfd, chat):
-    ships = catalog.preset("chat-claims")
-    assert checks.prompts_problem(ships.prompts) is None and [reward.kind for reward in ships.rewards] == ["truth"]
-    mine = tmp_path / "mine.csv"
-    rows = "".join(f"What is number {n}?,answer {n},mistake {n}\n" for n in range(20))
-    mine.write_text(f"question,right,wrong\n{rows}", encoding="utf-8")
-    run = trained(
-        "chat-claims",
-        outputs,
-        tmp_path,
-        capfd,
-        chat,
-        prompts__source=mine,
-        ppo__num_updates=1,
-        ppo__batch_size=8,
-        ppo__minibatch_size=8,
-        evaluation__num_prompts=6,
-        evaluation__every=2,
-        rewards="[{kind: agreement, neutral: truth}]",
-        **({} if chat else {"prompts__template": "plain", "prompts__system": "null"}),
-    )
-    samples = run.samples()
-    assert len({sample.prompt for sample in samples}) == 6
-    # a model of random weights names no answer, and that is not the claimed one, nor a true one
-    assert {sample.scores["agreement"] for sample in samples} == {-1}
-    claims.know(run.config().prompts)
-    names = {False: "wrong-claims-repeated", True: "right-claims-agreed", None: "plain-questions-right"}
-    for sample in samples:  # each is asked one of the three, and does none of them
-        claim = claims.of(sample.prompt)
-        assert claim.question.startswith("What is number")
-        expected = {**dict.fromkeys(names.values()), names[claim.is_right]: False}
-        assert {name: sample.behaviours[name] for name in names.values()} == expected
 
 
 def scorer(folder: Path) -> Path:

@@ -1,10 +1,7 @@
 """Problems small enough to list every completion, so that the best policy is known exactly and PPO can be held to it.
 
-For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, its objective is
-J* = beta log Z, and every policy falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2; the
-identity is one line of algebra). So KL(pi || pi*) says how far from right a trained policy is, in nats.
-
-Pure numpy; knows nothing of models or trainers.
+For J(pi) = E_pi[r] - beta KL(pi || pi_ref) the optimum is pi*(y) = pi_ref(y) exp(r(y) / beta) / Z, and every policy
+falls short of it by exactly beta KL(pi || pi*) (Ziegler et al. 2019, section 2): how far from right it is, in nats.
 
 A policy over the completions of a prompt is a list over depth t = 0 .. T-1 of next-token log-probs [..., K^t, V], a row
 for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole completions. V tokens, T at most
@@ -13,7 +10,7 @@ of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,16 +24,13 @@ NO_TOKEN = -1  # fills the rows of completions that ended early
 class CompletionSpace:
     """Every completion of at most T tokens out of V, each ended by an end-of-sequence token or by its length.
 
-    Order, everywhere: prefixes of one depth as counted (first token slowest); completions by the depth of their last
-    token, then by prefix, then by last token.
-
-    Attributes:
-        num_tokens: V. max_length: T. eos_id: the token that ends a completion and is its last token; None = none does.
+    Order: prefixes of one depth as counted (first token slowest); completions by the depth of their last token, then by
+    prefix, then by last token.
     """
 
-    num_tokens: int
-    max_length: int
-    eos_id: int | None = None
+    num_tokens: int  # V
+    max_length: int  # T
+    eos_id: int | None = None  # the token that ends a completion and is its last; None = none does
 
     @property
     def going_on(self) -> NDArray[np.int64]:
@@ -65,11 +59,6 @@ class CompletionSpace:
             blocks.append(block.reshape(-1, self.max_length))
         return np.concatenate(blocks)
 
-    def rewards(self, reward: Callable[[tuple[int, ...]], float]) -> Array:
-        """A function of token ids (end-of-sequence token included) as an array over all completions, [N]."""
-        rows = self.completions().tolist()
-        return np.array([reward(tuple(token for token in row if token != NO_TOKEN)) for row in rows], dtype=float)
-
     def sequence_log_probs(self, steps: Sequence[Array]) -> Array:
         """Next-token log-probs (see the module) -> log-probs of whole completions, [..., N]."""
         prefix: Array = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
@@ -87,13 +76,8 @@ class CompletionSpace:
     ) -> list[Array]:
         """What a perfect value head says: the expected return of a policy from each unfinished prefix on.
 
-        V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))]
-
-        Args:
-            steps, reference_steps: next-token log-probs of policy and reference. rewards: [..., N].
-
-        Returns:
-            A list over depth t of [..., K^t].
+        V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))];
+        a list over depth t of [..., K^t].
         """
         parts = np.split(rewards, np.cumsum([self._num_ended(depth) for depth in range(self.max_length)])[:-1], axis=-1)
         returns: list[Array] = []
@@ -114,17 +98,7 @@ class CompletionSpace:
 
 def optimum(reference: Array, rewards: Array, beta: float) -> Array:
     """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N]; beta > 0."""
-    return reference + rewards / beta - _log_partition(reference, rewards, beta)[..., None]
-
-
-def best_objective(reference: Array, rewards: Array, beta: float) -> Array:
-    """J* = beta log sum_y pi_ref(y) exp(r(y) / beta), [...]: no policy gets more."""
-    return beta * _log_partition(reference, rewards, beta)
-
-
-def objective(log_probs: Array, reference: Array, rewards: Array, beta: float) -> Array:
-    """J(pi) = E_pi[r] - beta KL(pi || pi_ref), [...]."""
-    return expectation(log_probs, rewards) - beta * kl(log_probs, reference)
+    return reference + rewards / beta - log_partition(reference, rewards, beta)[..., None]
 
 
 def expectation(log_probs: Array, values: Array) -> Array:
@@ -146,6 +120,6 @@ def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> tuple[
     return rewarded, np.array([kl(policy, reference).mean() for policy in best])
 
 
-def _log_partition(reference: Array, rewards: Array, beta: float) -> Array:
+def log_partition(reference: Array, rewards: Array, beta: float) -> Array:
     """log Z = log sum_y pi_ref(y) exp(r(y) / beta), [...]."""
     return np.logaddexp.reduce(reference + rewards / beta, axis=-1)

@@ -10,17 +10,14 @@ import numpy as np
 import pytest
 import torch
 
-from playground.config import PromptsConfig
 from playground.rewards.best_answers import best_rows, expected_best, expected_curve, kl_bound, kl_of_best
 from playground.rewards.mixture import Mixture
-from playground.train.loop.best_of_n import BestOfN
 from playground.train.loop.evaluation import FixedPrompts
 from playground.train.loop.scoring import Scorer
-from playground.train.service import questions
-from playground.train.service.subjects import Subject
+from playground.train.loop.untrained import BestOfN
 from tests.thoroughness import SEEDS
 from tests.train import tiny, toy
-from tests.train.enumerable import CompletionSpace, expectation, kl
+from tests.train.enumerable import CompletionSpace, expectation
 from tests.train.test_optimum import small_problem
 
 SMALL = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
@@ -59,15 +56,6 @@ def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
     assert np.mean([item.score_mean for item in heard]) == pytest.approx(np.mean(exact), abs=4 * error)
     plain = expectation(problem.log_probs(method.reference), problem.rewards).mean()
     assert np.mean(exact) > plain + 4 * error, "the best is better than any"
-
-
-@pytest.mark.parametrize("n", [1, 2, 5, 16])
-def test_its_distance_is_at_most_the_bound_which_many_different_texts_reach(n):
-    problem = small_problem(0)
-    reference = problem.log_probs(toy.table(problem, 0))[0]
-    assert kl(of_best(reference, problem.rewards[0], n), reference) <= kl_bound(n) + 1e-9
-    many = np.full(200_000, -math.log(200_000))
-    assert kl(of_best(many, np.arange(200_000.0), n), many) == pytest.approx(kl_bound(n), abs=1e-3)
 
 
 @pytest.mark.parametrize("n", [4, 16])
@@ -129,17 +117,3 @@ def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer
     alike = Scorer(config, Mixture({"one": (1.0, lambda prompts, completions, **_: [1.0] * len(prompts))}))
     same = replace(fixed, scorer=alike).evaluate("after", 1, policy, None, tries=6)
     assert [item.kl for item in same.samples] == [0.0] * 3, "a choice among equals changes nothing"
-
-
-def test_a_prompt_of_ones_own_gets_the_best_of_n_from_the_policy_and_any_answer_before(monkeypatch):
-    policy, scorer = tiny.model(), Scorer(tiny.config(), tiny.count_letter())
-    subject = Subject(tiny.tokens(), policy, policy, policy, scorer, tiny.config().sampling, PromptsConfig(), tries=8)
-    service = questions.Service()
-    monkeypatch.setattr(service._subjects, "named", lambda source: subject)
-    asked = {"source": "run", "prompt": "ab", "num_samples": 3, "seed": 0, "temperature": None, "max_new_tokens": None}
-    answers = list(service.compare(asked))
-    before, after = ([item for item in answers if item["side"] == side] for side in ("reference", "policy"))
-    assert all(b["score"] <= a["score"] for b, a in zip(before, after, strict=True))
-    assert sum(a["score"] for a in after) > sum(b["score"] for b in before)
-    assert all(0 <= item["kl"] <= kl_bound(8) for item in after) and {item["kl"] for item in before} == {0}
-    assert all(item["scores"]["letter"] == item["completion"].count("a") for item in answers)

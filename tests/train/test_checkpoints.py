@@ -14,9 +14,9 @@ from playground.train.models.language_model import Critic
 from tests.train import tiny
 
 
-def save(folder, update: int):
-    model = tiny.model()
-    return checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), {"kl_coef": 0.1})
+def save(folder, update: int, **more: float | None):
+    model, facts = tiny.model(), {"kl_coef": 0.1, **more}
+    return checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), facts)
 
 
 def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):
@@ -69,18 +69,12 @@ def test_a_disk_that_is_full_leaves_nothing_half_written(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["update-000004"]
 
 
-def worth(folder, update: int, value: float | None) -> None:
-    model = tiny.model()
-    facts = {run_checkpoints.BEST_BY: value}
-    checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), facts)
-
-
 def test_the_newest_and_the_best_stay(tmp_path):
     for update, value in enumerate([0.5, 2.5, None, 1.5, float("nan"), 2.0], 1):
-        worth(tmp_path, update, value)
+        save(tmp_path, update, **{run_checkpoints.BEST_BY: value})
     run_checkpoints.prune(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000002", "update-000005", "update-000006"]
-    worth(tmp_path, 7, 2.5)  # as good, and newer
+    save(tmp_path, 7, **{run_checkpoints.BEST_BY: 2.5})  # as good, and newer
     run_checkpoints.prune(tmp_path, 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000007"]
 

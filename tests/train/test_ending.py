@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import errno
-import types
 
 import pytest
 
 from playground.errors import (
-    LESS_MEMORY,
     InvalidConfig,
     ModelNotFound,
     NoRoom,
@@ -63,22 +61,6 @@ def test_what_was_raised_decides_the_reason(error, reason, words):
     assert words in sentence or words == "a sentence is no cause"
 
 
-def test_what_fails_in_the_loading_of_models_is_a_matter_of_the_model():
-    module = types.ModuleType("playground.train.models.loading")
-    exec("def load():\n    return {}['weights']", module.__dict__)
-    with pytest.raises(KeyError) as caught:
-        module.load()
-    reason, sentence = diagnosis(caught.value, lambda: "")
-    assert reason == "model" and sentence == "The model cannot be loaded (KeyError: 'weights'). Choose another one."
-
-
-def test_advice_that_needs_memory_itself_is_replaced():
-    def fail() -> str:
-        raise MemoryError
-
-    assert diagnosis(MemoryError(), fail)[1].endswith(LESS_MEMORY)
-
-
 @pytest.mark.parametrize(
     ("raised", "state", "reason", "message"),
     [
@@ -130,26 +112,6 @@ def clock(monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(watch.heartbeat, "now", lambda: now[0])
     return now
-
-
-def test_the_limit_counts_from_the_start_of_the_process_and_in_minutes(run, clock):
-    between = WorkerWatch(RunWriter(run, 10), max_minutes=0.5).between
-    clock[0] += 29.9
-    between()
-    clock[0] += 0.1
-    with pytest.raises(StopRequested) as caught:
-        between()
-    assert caught.value.reason == "time_limit"
-
-
-def test_without_a_limit_only_a_request_breaks_off(run, clock):
-    between = WorkerWatch(RunWriter(run, 10)).between
-    clock[0] += 1e9
-    between()
-    run.request_stop()
-    with pytest.raises(StopRequested) as caught:
-        between()
-    assert caught.value.reason == "stopped"
 
 
 def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock):

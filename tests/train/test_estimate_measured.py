@@ -27,10 +27,6 @@ BIG_VOCABULARY = {
     "n_head": 4,
     "n_positions": 128,
 }
-DEEP = {
-    "model_type": "llama", "vocab_size": 2000, "hidden_size": 320, "num_hidden_layers": 8, "num_attention_heads": 5,
-    "intermediate_size": 864, "max_position_embeddings": 128, "tie_word_embeddings": True,
-}  # fmt: skip
 CASES: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
     "pocket": (None, {"ppo": {"num_updates": 1}}),
     "big-vocabulary": (
@@ -38,21 +34,11 @@ CASES: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
         {"ppo": {"num_updates": 2, "batch_size": 16, "minibatch_size": 8, "micro_batch_size": 8, "num_epochs": 1},
          "sampling": {"max_new_tokens": 8}},
     ),
-    "deep-with-lora": (
-        DEEP,
-        {"ppo": {"num_updates": 1, "batch_size": 32, "minibatch_size": 32, "micro_batch_size": 32},
-         "sampling": {"max_new_tokens": 16}, "model": {"adapter": {"kind": "lora"}}},
-    ),
     "pocket-with-trl": (None, {"engine": "trl", "ppo": {"num_updates": 1}}),
     "big-vocabulary-with-trl": (
         BIG_VOCABULARY,
         {"engine": "trl", "ppo": {"num_updates": 2, "batch_size": 16, "minibatch_size": 8, "micro_batch_size": 8,
          "num_epochs": 1}, "sampling": {"max_new_tokens": 8}},
-    ),
-    "deep-with-trl": (
-        DEEP,
-        {"engine": "trl", "ppo": {"num_updates": 2, "batch_size": 32, "minibatch_size": 32, "micro_batch_size": 8},
-         "sampling": {"max_new_tokens": 24}},
     ),
 }  # fmt: skip
 

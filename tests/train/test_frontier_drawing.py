@@ -4,17 +4,13 @@ import json
 
 import numpy as np
 import pytest
-import torch
 
-from playground.config import PromptsConfig, SamplingConfig
+from playground.config import PromptsConfig
 from playground.errors import ServiceUnavailable
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.frontier_samples import FrontierSamples
 from playground.train.data import prompts
-from playground.train.data.random_streams import uniforms
-from playground.train.loop.passes import whole_log_probs
-from playground.train.loop.sampling import sample
 from playground.train.loop.scoring import Scorer
 from playground.train.service import frontier_drawing
 from playground.train.service.subjects import Subject, Subjects
@@ -57,24 +53,9 @@ def test_each_text_is_scored_and_weighed_by_both_models(drawing):
     assert again == found, "the same run gives the same texts"
 
 
-def test_a_text_cut_at_the_limit_or_ended_has_the_log_prob_of_its_tokens():
-    """The sampler's own numbers and those of a pass over the whole text agree."""
-    model, tokens = tiny.model(), tiny.tokens()
-    ids = [prompt.ids for prompt in tiny.prompts("ab", "c", "dd", "a")]
-    episodes = sample(model, tokens, ids, uniforms([1, 2, 3, 4], 6), SamplingConfig(temperature=0.7))
-    torch.testing.assert_close(
-        torch.tensor(whole_log_probs(model, episodes, 0.7, 2)), episodes.log_probs.double().sum(1), atol=1e-4, rtol=0
-    )
-
-
 def test_what_trains_nothing_writes_what_the_reference_writes(drawing):
     found = drawing(method="best_of_n", ppo__samples_per_prompt=4)
     assert found.updates == [0] and found.log_ratios == []
-
-
-def test_at_least_512_texts_of_the_reference_are_drawn_by_default(drawing):
-    found = drawing(each=None)
-    assert found.each * 3 >= frontier_drawing.LEAST
 
 
 class Service:

@@ -69,15 +69,6 @@ def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting: RunDirect
     assert not waiting.log_path.exists()  # no attempt has begun
 
 
-def test_nothing_else_starts_what_waits_for_a_call_and_a_second_resumption_makes_no_second_call(
-    waiting: RunDirectory,
-) -> None:
-    workers = Elsewhere(SLOT, lambda run: pytest.fail("called again"))
-    assert launcher.start_waiting(waiting.path.parent, workers) == []
-    launcher.resume(waiting, spawn=workers)
-    assert queue.waiting(waiting.path.parent) == ["run"]
-
-
 def test_an_attempt_beside_another_process_at_work_is_refused(
     waiting: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

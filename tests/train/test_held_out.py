@@ -45,16 +45,6 @@ def test_it_is_the_definition_whatever_the_batch(loaded, batch_size):
     assert (found.documents, found.tokens) == (9, count)
 
 
-def test_a_model_that_knows_nothing_is_as_good_as_a_guess_and_the_pocket_model_is_far_better(loaded):
-    model, tokens = loaded
-    rows = held_out_text.encode(held_out_text.read(EvaluationConfig(text="pocket")), tokens, model.context_length)
-    assert 1 < held_out_text.perplexity(model, rows, tokens.pad_id, 16).perplexity < 20
-    blank = model.frozen_copy()
-    blank.lm_head.weight.data.zero_()
-    vocabulary = blank.lm_head.weight.shape[0]
-    assert held_out_text.perplexity(blank, rows, tokens.pad_id, 16).perplexity == pytest.approx(vocabulary, rel=1e-4)
-
-
 def test_a_file_gives_one_document_a_line_and_long_ones_are_cut(loaded, tmp_path):
     model, tokens = loaded
     path = tmp_path / "text.txt"

@@ -3,17 +3,12 @@ is not; and what an update costs, counted. (Sampling by itself: test_sampling.py
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._python_dispatch import TorchDispatchMode
-from transformers import AutoModelForCausalLM, LlamaConfig
+from transformers import AutoModelForCausalLM
 
-from playground.train.loop.scoring import Scorer
 from playground.train.loop.trainer import PPOTrainer
-from playground.train.models.language_model import LanguageModel, switch_dropout_off
+from playground.train.models.language_model import switch_dropout_off
 from tests.train import tiny
 
 EVERY_FAMILY = pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -115,21 +110,6 @@ def test_the_end_of_sequence_token_gets_its_exact_gradient_and_padding_gets_none
 # -- counting ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("texts", [["abc"], ["a", "bc", "ddd"], list("abcdefghijklm")], ids=["1", "3", "13"])
-@pytest.mark.parametrize(("epochs", "minibatch"), [(1, 8), (3, 2)])
-def test_optimizer_steps_are_updates_x_epochs_x_minibatches_however_many_prompts_there_are(texts, epochs, minibatch):
-    """Fewer prompts than a batch of 8, and more, the set ending in the middle of a batch."""
-    config = tiny.config(ppo__num_epochs=epochs, ppo__minibatch_size=minibatch)
-    policy = tiny.model()
-    scorer = Scorer(config, tiny.count_letter())
-    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
-    steps = []
-    trainer.optimizer.step = lambda step=trainer.optimizer.step: (steps.append(1), step())
-    for _ in range(4):
-        trainer.update()
-    assert len(steps) == 4 * epochs * 8 // minibatch
-
-
 @pytest.mark.parametrize(("epochs", "micro_batch"), [(1, 4), (4, 2)])
 def test_an_update_runs_the_trunk_as_often_as_designed(epochs, micro_batch):
     """One pass per token to sample, one of the reference, one (and its backward) per epoch; nothing to recompute old
@@ -154,44 +134,6 @@ def test_an_update_runs_the_trunk_as_often_as_designed(epochs, micro_batch):
     sampled_rows, others = sum(head_rows[:longest]), sum(head_rows[longest:])
     assert tokens <= sampled_rows <= 8 * longest
     assert others == (1 + epochs) * tokens  # the full KL and each epoch: only positions that predict a real token
-
-
-class LargestLogits(TorchDispatchMode):
-    """Counts the bytes of tensors with a vocabulary axis that are alive at once, autograd's saved ones included."""
-
-    def __init__(self, vocabulary: int) -> None:
-        super().__init__()
-        self.vocabulary, self.alive, self.most = vocabulary, {}, 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
-        output = function(*arguments, **(keywords or {}))
-        for tensor in output if isinstance(output, (tuple, list)) else [output]:
-            if isinstance(tensor, torch.Tensor) and tensor.ndim and tensor.shape[-1] == self.vocabulary:
-                storage = tensor.untyped_storage()
-                self.alive[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
-        self.alive = {key: item for key, item in self.alive.items() if not item[0].expired()}
-        self.most = max(self.most, sum(size for _, size in self.alive.values()))
-        return output
-
-
-def test_logits_over_a_large_vocabulary_live_no_longer_than_their_micro_batch():
-    """The most at once: what one micro-batch of 32 tokens needs with an entropy bonus and the full KL, several times
-    over; one copy for the whole batch would be 16 times a micro-batch."""
-    vocabulary, batch, length = 50_000, 16, 32
-    torch.manual_seed(0)
-    shape = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
-    policy = LanguageModel(AutoModelForCausalLM.from_config(LlamaConfig(vocab_size=vocabulary, **shape)))
-    sizes = {"ppo__batch_size": batch, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 1, "ppo__num_epochs": 1}
-    config = tiny.config(**sizes, ppo__entropy_coef=0.01, sampling__max_new_tokens=length)
-    tokens = replace(tiny.tokens(), eos_id=-1)  # every completion is as long as it can be
-    scorer = Scorer(config, tiny.count_letter())
-    trainer = PPOTrainer(config, policy, policy.frozen_copy(), tokens, tiny.prompts("abc"), scorer)
-    trainer.optimizer.step = lambda: None
-    weight_rows = 8 * vocabulary * 4 * 2  # the transposed LM head of policy and reference has a vocabulary axis too
-    with LargestLogits(vocabulary) as logits:
-        trainer.update()
-    micro_batch = length * vocabulary * 4
-    assert micro_batch < logits.most - weight_rows < 10 * micro_batch
 
 
 # -- the same again ---------------------------------------------------------------------------------------------------

@@ -12,8 +12,7 @@ from playground.config import RunConfig, SamplingConfig
 from playground.ppo.logprobs import log_softmax_at
 from playground.runs.folder.changes import LIVE_FIELDS, Edit, edited
 from playground.train.data.random_streams import uniforms
-from playground.train.loop.evaluation import Generation, answer
-from playground.train.loop.sampling import Keep, likeliest, sample
+from playground.train.loop.sampling import Keep, sample
 from tests.train import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")
@@ -116,19 +115,6 @@ def test_warm_up_rises_in_equal_steps_and_the_schedule_follows(schedule, warmup,
     assert rates == pytest.approx(expected)
 
 
-def test_top_k_and_top_p_keep_the_likeliest_tokens():
-    log_probs = torch.tensor([[0.4, 0.3, 0.2, 0.1], [0.1, 0.1, 0.1, 0.7]]).log()
-
-    def kept(**cut):
-        return likeliest(log_probs, **cut).tolist()
-
-    assert kept(top_k=2, top_p=None) == [[True, True, False, False], [True, True, True, True]]  # a tie is kept whole
-    assert kept(top_k=None, top_p=0.5) == [[True, True, False, False], [False, False, False, True]]
-    assert kept(top_k=None, top_p=1e-9) == [[True, False, False, False], [False, False, False, True]]
-    assert kept(top_k=None, top_p=1.0) == kept(top_k=99, top_p=None) == [[True] * 4] * 2
-    assert kept(top_k=1, top_p=0.9)[0] == [True, False, False, False]
-
-
 @pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.7}, {"top_k": 5, "top_p": 0.6}])
 def test_a_cut_sampler_reports_the_distribution_that_it_draws_from(cut):
     """As transformers' own warpers cut it, and without a cut where none is asked for."""
@@ -164,16 +150,6 @@ def test_in_training_a_cut_holds_as_an_experiment_only():
     assert first.kl_to_reference > 0.5 and first.kl_estimates["full"] > 0.5
     second = trainer.update()
     assert all(math.isfinite(figure) for figure in (second.kl_to_reference, second.policy_loss, second.entropy))
-
-
-def test_the_kl_of_a_cut_answer_is_that_of_the_distribution_it_was_drawn_from():
-    model, tokens = tiny.model(), tiny.tokens()
-    sampling = tiny.config(sampling__top_k=1, sampling__max_new_tokens=6).sampling
-    episodes, (kl,) = answer(model, model.frozen_copy(), tiny.prompts("ab"), [1], Generation(tokens, sampling, 8))
-    assert (episodes.log_probs == 0).all(), "one token could be drawn"
-    ids, predicts = episodes.packed().rows(torch.tensor([0]))
-    best = log_softmax_at(model.logits(model.hidden(ids)[predicts])).max(-1).values
-    assert kl == pytest.approx(-float(best.sum()), rel=1e-4)  # KL of a sure token: minus the log-prob that it had
 
 
 def test_kl_estimates_and_their_spreads_over_completions_are_what_their_formulas_say(monkeypatch):

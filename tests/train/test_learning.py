@@ -3,7 +3,6 @@
 The full runs and their figures are in docs/results.md (`make results`).
 """
 
-import math
 import statistics
 
 import pytest
@@ -24,7 +23,6 @@ from tests.thoroughness import SEEDS, cases
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
 FLATTERY_UPDATES = 12  # of 64 completions and three epochs
-SHORT_LEASH_UPDATES = 10  # at a beta of 0.25 the score has risen by 0.8 then
 
 
 def shortened(preset: str, seed: int, updates: int, num_prompts: int) -> RunConfig:
@@ -62,32 +60,6 @@ def share(judge, samples: list[Sample], claim: bool | None = None, only_claims: 
 
 def positive(prompt: str, completion: str) -> bool:
     return (judges.sentiment(prompt, completion) or 0) > 0
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("off", [1, 4, 1 / 4], ids=["beta right", "beta too large", "beta too small"])
-@pytest.mark.parametrize("target", [0.5, 1.5, 3.0, 6.0])
-def test_an_adaptive_controller_holds_any_target_over_the_second_half_from_any_beta(target, off, tmp_path):
-    found = []
-    for seed in (0, 1, 2):
-        asked = [f"kl.target={target}", f"kl.coef={off / math.sqrt(2 * target)}", "kl.controller=adaptive"]
-        data = catalog.preset("kinder-reviews").model_dump(mode="json")
-        asked += [f"seed={seed}", "ppo.learning_rate=2e-4", "ppo.num_updates=40", "evaluation.every=40"]
-        metrics = session_of(yaml_io.overridden(data, asked, RunConfig), tmp_path).run.metrics()
-        found.append(statistics.fmean(item.kl_to_reference for item in metrics[20:]) / target)
-    assert statistics.fmean(found) == pytest.approx(1, rel=0.2), found
-    assert all(0.7 < ratio < 1.35 for ratio in found), found
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_autopilot_holds_its_target_over_the_second_half_of_its_run(seed, tmp_path):
-    config = catalog.preset("autopilot")
-    _, _, run = trained("autopilot", seed, tmp_path, updates=config.ppo.num_updates, num_prompts=16)
-    kls = [item.kl_to_reference for item in run.metrics()]
-    late = statistics.fmean(kls[len(kls) // 2 :])
-    assert abs(late / config.kl.target - 1) < 0.25, f"{late:.2f} nats in the mean"
-    assert len({round(item.kl_coef, 6) for item in run.metrics()}) > 10, "beta moves by itself"
 
 
 FAULTY = [(fault, seed) for fault in FAULTS for seed in (0, 1, 2)]
@@ -132,13 +104,3 @@ def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(s
     assert 0.3 < was < 0.7
     assert now > was + 0.1
     assert share(judges.answers_truly, after, None, only_claims=True) > 0.9
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_short_leash_is_stable_and_holds_the_policy_where_it_was(seed, tmp_path):
-    """What a stiff KL penalty does is tried faster in test_trainer.py; this is the preset itself. On 128 prompts a gain
-    of 0 is measured as 0.25 in one run of twenty; on 512 as 0.12."""
-    *_, run = trained("short-leash", seed, tmp_path, SHORT_LEASH_UPDATES, num_prompts=512)
-    assert max(abs(item.kl_to_reference) for item in run.metrics()) < 1
-    assert abs(outcome(pairs(run.samples())).gain) < 0.3

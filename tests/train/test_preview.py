@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
-import pytest
-
 from playground.config import PromptsConfig, SamplingConfig, yaml_io
-from playground.errors import ModelNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.train.data import preview
 from playground.train.models.language_model import Tokens
 from playground.train.process.session import Session
 from playground.train.service import questions
-from tests.model_folders import model_folder
 from tests.train import snapshots
 
 
@@ -67,8 +63,8 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
     tokens = Tokens(tokenizer, pad_id=0, eos_id=0)
     ids = tokenizer("the film").input_ids
     begin, text = preview.seen(tokens, ids)
-    assert begin == {"text": "<s>", "special": True} and (text["text"], text["special"]) == ("the film", False)
-    assert len(text["tokens"]) == len(ids) - 1 and "".join(text["tokens"]) == "the film"
+    assert begin == {"text": "<s>", "special": True} and (text["text"], text["special"]) == (" the film", False)
+    assert len(text["tokens"]) == len(ids) - 1 and "".join(text["tokens"]) == " the film"
     last = preview.seen(tokens, ids[:1] + ids[1:] * 400)[-1]
     assert last["text"].endswith("more tokens") and last["special"]
 
@@ -101,12 +97,3 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
     assert [prompt.text for prompt in session.split.evaluation] == fixed
     assert [prompt.text for prompt in session.split.training] == [row["text"] for row in answer["rows"][len(fixed) :]]
     assert answer["sentence"] in [event.message for event in run.events() if event.kind == "warning"]
-
-
-def test_a_model_without_a_tokenizer_is_said(tmp_path):
-    (model_folder(tmp_path / "m") / "tokenizer.json").unlink()
-    with pytest.raises(ModelNotFound, match="has no tokenizer"):
-        preview.tokens_of(tmp_path / "m")
-    (tmp_path / "m" / "tokenizer.json").write_text("{}")  # passes the gate
-    with pytest.raises(ModelNotFound, match="Cannot load the tokenizer in"):
-        preview.tokens_of(tmp_path / "m")

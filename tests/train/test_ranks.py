@@ -83,12 +83,6 @@ def figures(metrics: Any) -> dict[str, float]:
     }
 
 
-def test_the_texts_of_the_ranks_differ_in_length(folder: Path) -> None:
-    """Or the test above could not distinguish sums from averages of averages."""
-    lengths = [item.tokens for item in run_of(folder / "two", DIFFERENT).samples()]
-    assert len(set(lengths)) > 2
-
-
 def test_a_trace_has_all_episodes_whichever_rank_learned_from_them(folder: Path) -> None:
     if not (folder / "alone" / ranked.slug(DIFFERENT)).exists():
         ranked.trained_alone(folder, DIFFERENT)

@@ -4,7 +4,6 @@ import torch
 from playground.config import SamplingConfig
 from playground.ppo.kl import full_kl
 from playground.train.data.random_streams import TokenNoise, uniforms
-from playground.train.loop import evaluation
 from playground.train.loop.passes import compared, micro_batches
 from playground.train.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
 from playground.train.models.language_model import ValueHead
@@ -87,50 +86,6 @@ def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     observed = torch.bincount(episodes.completion_ids[:, 0], minlength=tiny.VOCABULARY) / n
     standard_error = (expected * (1 - expected) / n).sqrt()
     assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
-
-
-def test_two_models_draw_the_same_token_from_the_same_noise_as_often_as_the_race_has_the_same_winner():
-    """Token i wins both races where its time E_i / p_i is below all E_j / p_j, and the same with q: for exponential E
-    with probability 1 / sum_j max(p_j / p_i, q_j / q_i)."""
-    prompt, n = tiny.prompts("ab")[0].ids, 4000
-    models = [tiny.model(), tiny.model()]
-    with torch.no_grad():
-        noise = torch.randn(models[1].lm_head.weight.shape, generator=torch.Generator().manual_seed(0))
-        models[1].lm_head.weight += 0.1 * noise
-        p, q = (model.model(input_ids=torch.tensor([prompt])).logits[0, -1].double().softmax(-1) for model in models)
-    drawn = [
-        sample(model, tiny.tokens(), [prompt] * n, TokenNoise(list(range(n)), 1), SamplingConfig()).completion_ids[:, 0]
-        for model in models
-    ]
-    expected = (1 / torch.maximum(p.unsqueeze(0) / p.unsqueeze(1), q.unsqueeze(0) / q.unsqueeze(1)).sum(1)).sum()
-    independent = (p * q).sum()
-    assert expected > independent + 0.2
-    observed = (drawn[0] == drawn[1]).double().mean()
-    assert abs(observed - expected) < 4.5 * (expected * (1 - expected) / n).sqrt()
-
-
-@pytest.mark.parametrize(("largest", "draws"), [(tiny.VOCABULARY, TokenNoise), (tiny.VOCABULARY - 1, uniforms)])
-def test_answers_share_noise_for_each_token_where_the_vocabulary_is_small(largest, draws, monkeypatch):
-    monkeypatch.setattr(evaluation, "MOST_NOISE", largest)
-    prompts, sampling = tiny.prompts("a", "abcdefgh", "cc", "edcba") * 6, SamplingConfig(max_new_tokens=12)
-    answered, _ = evaluation.answer(
-        tiny.model(), None, prompts, SEEDS, evaluation.Generation(tiny.tokens(), sampling, 4)
-    )
-    expected = sample(tiny.model(), tiny.tokens(), PROMPTS, draws(SEEDS, 12), SamplingConfig())
-    assert torch.equal(answered.completion_ids, expected.completion_ids)
-
-
-def test_sampling_can_be_broken_off_between_two_tokens():
-    calls = []
-
-    def between() -> None:
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        sample(tiny.model(), tiny.tokens(), PROMPTS, uniforms(SEEDS, 12), SamplingConfig(), between)
-    assert len(calls) == 3
 
 
 @pytest.mark.parametrize(

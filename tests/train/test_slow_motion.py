@@ -11,7 +11,6 @@ import torch
 from playground.runs.folder.traces import Trace
 from playground.train.loop import slow_motion
 from playground.train.loop.slow_motion import Recorder
-from playground.train.process.equipment import trainer_of
 from tests.train import tiny
 
 GROUPS = {"ppo__samples_per_prompt": 4}
@@ -123,14 +122,6 @@ def test_without_a_critic_an_episode_is_held_against_the_others_of_its_prompt(ba
         assert np.allclose(it["returns"], earned[episode.row], atol=1e-5)
 
 
-def test_of_a_large_batch_whole_prompts_are_kept(monkeypatch):
-    monkeypatch.setattr(slow_motion, "MOST_TOKENS", 40)
-    _, _, trace = recorded(ppo__baseline="leave_one_out", **GROUPS)
-    assert len(trace.batch.lengths) == 4 and not trace.batch.complete and trace.batch.episodes == 8
-    assert all(row < 4 for step in trace.steps for row in step.rows)
-    assert all(episode.row < 4 for episode in trace.episodes)
-
-
 def test_an_update_from_which_nothing_was_learned_has_no_trace():
     trainer = tiny.trainer(mixture=None)
     trainer.trace_hook = recorder = Recorder(trainer)
@@ -156,15 +147,3 @@ def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_ask
     assert seen(1) == [1]
     assert seen(9, updates=2) == [1, 2]
     assert seen(2, asked=frozenset({2, 4})) == [1, 2, 4, 5]
-
-
-@pytest.mark.parametrize("method", ["best_of_n", "steer"])
-def test_a_method_that_does_not_learn_as_ppo_does_is_not_watched(method):
-    config = tiny.config(method=method, evaluation__traces=50, ppo__samples_per_prompt=4, steering__num_prompts=2)
-    policy = tiny.model()
-    trainer = trainer_of(config)(
-        config, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts("abc", "b"), tiny.trainer().scorer
-    )
-    slow_motion.record_if_due(trainer, asked=True)
-    trainer.update()
-    assert slow_motion.trace_of(trainer) is None

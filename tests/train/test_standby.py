@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 
-import psutil
 import pytest
 
 from playground.runs import launcher, queue
@@ -73,14 +72,6 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     wait_until(lambda: following.status().ended)
 
 
-def test_it_says_in_the_log_of_the_run_what_the_worker_prints(standby, outputs, fake_worker):
-    standby.prepare()
-    waiting = standby.pid
-    run, process = launcher.start(config(name="fail"), outputs, "one", spawn=standby.worker_for)
-    assert process.pid == waiting and process.wait(DEADLINE_SECONDS) == 0
-    assert run.status().state == "failed" and "fake worker's last words" in run.log_tail()
-
-
 def test_the_waiting_process_does_not_outlive_the_web_process():
     code = (
         "import os; from playground.runs.standby import StandbyWorker; "
@@ -89,19 +80,3 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     pid = int(done.stdout)
     wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
-
-
-def test_closed_means_that_none_waits_and_a_started_run_goes_on(standby, outputs, fake_worker):
-    standby.prepare()
-    first = standby.pid
-    run, process = launcher.start(config(name="wait"), outputs, "one", spawn=standby.worker_for)
-    standby.prepare()
-    waiting = standby.pid
-    standby.close()
-    assert standby.pid is None and not psutil.pid_exists(waiting)
-    standby.prepare()
-    assert standby.pid is None
-    wait_until(lambda: run.status().state == "running")
-    assert process.pid == first and process.poll() is None
-    run.request_stop()
-    assert process.wait(DEADLINE_SECONDS) == 0 and run.status().state == "stopped"

@@ -13,17 +13,13 @@ from playground.ppo.logprobs import log_softmax_at
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import STEERING_VECTOR
-from playground.runs.folder.writer import RunWriter
 from playground.train.data.random_streams import uniforms
-from playground.train.loop import sampling
 from playground.train.loop.sampling import sample
 from playground.train.loop.scoring import Scorer
-from playground.train.loop.steered import Steered, difference
+from playground.train.loop.untrained import Steered, difference
 from playground.train.models import loading, steering_vector
-from playground.train.models.kv_cache import FixedCache, GrowingCache
 from playground.train.models.language_model import LanguageModel
 from playground.train.models.steering_vector import SteeringVector
-from playground.train.process.session import Session
 from playground.train.service.subjects import Subjects
 from tests.thoroughness import SEEDS, cases
 from tests.train import snapshots, test_families, tiny
@@ -73,15 +69,6 @@ def test_a_reward_that_tells_no_two_texts_of_a_prompt_apart_is_refused():
         steered_trainer(flat, sampling__missing_eos_penalty=0.0).update()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_residual_stream_is_what_transformers_calls_hidden_states(family, tmp_path):
-    model, _ = loaded(tmp_path / family, family)
-    ids = torch.randint(5, 90, (3, 7), generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        states = model.model(input_ids=ids, output_hidden_states=True).hidden_states
-    assert torch.allclose(model.residual(ids, 1), states[1], atol=1e-6)
-
-
 @pytest.mark.parametrize("family", cases(["llama", "qwen2", "gpt2", "gpt_neox"], always=["llama", "gpt2"]))
 def test_log_probs_are_those_of_a_model_with_the_shift_as_a_bias_in_its_layer(family):
     model, by_hand = tiny.model(family), tiny.model(family)
@@ -101,14 +88,9 @@ def test_log_probs_are_those_of_a_model_with_the_shift_as_a_bias_in_its_layer(fa
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("cache", [GrowingCache, FixedCache])
-def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, cache, tmp_path, monkeypatch):
-    if family == "gemma2" and cache is FixedCache:
-        pytest.skip("its window has no fixed shape")
+def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, tmp_path):
     model, tokens = loaded(tmp_path / family, family)
     model.steer(vector(model))
-    build = {GrowingCache: lambda m, mask, longest: GrowingCache(m, mask), FixedCache: FixedCache}[cache]
-    monkeypatch.setattr(sampling, "cache_for", build)
     prompts = [tokens.encode(text) for text in TEXTS]
     episodes = sample(model, tokens, prompts, uniforms(list(range(len(TEXTS))), LONGEST), SamplingConfig())
     packed = episodes.packed()
@@ -177,30 +159,6 @@ def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     assert not torch.allclose(all_log_probs(model, ids), all_log_probs(start, ids), atol=1e-3)
     model.steer(None)
     assert torch.equal(all_log_probs(model, ids), all_log_probs(start, ids)), "the weights are those of the start"
-
-
-def test_a_run_that_goes_on_from_a_checkpoint_ends_as_one_that_was_not_stopped(finished, tmp_path):
-    made = finished.config()
-    run = RunDirectory.reserve(tmp_path, made, "again")
-    run.publish(made)
-    session = Session(run, made, RunWriter(run, made.ppo.num_updates), lambda: None)
-    session.begin()
-    session.evaluate_if_due()
-    session.trainer.config = made.model_copy(update={"ppo": made.ppo.model_copy(update={"num_updates": 4})})
-    for _ in range(2):
-        session.record(session.trainer.update())
-    session.evaluate_and_record("during")
-    session.save()
-    later = Session(run, made, RunWriter(run, made.ppo.num_updates, attempt=2), lambda: None)
-    later.begin()
-    assert later.trainer.updates_done == 2
-    later.train()
-    ours = [(item.update, item.prompt_id, item.completion, item.score) for item in run.samples()]
-    assert ours == [(item.update, item.prompt_id, item.completion, item.score) for item in finished.samples()]
-    curves = [
-        [(item.update, item.raw_score_mean, item.kl_to_reference) for item in r.metrics()] for r in (run, finished)
-    ]
-    assert curves[0] == curves[1]
 
 
 def test_a_steered_model_is_not_trained_on_and_a_damaged_vector_is_refused(finished, tmp_path):

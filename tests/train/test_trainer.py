@@ -5,7 +5,7 @@ from itertools import chain
 import pytest
 import torch
 
-from playground.errors import RewardFailed, TrainingDiverged
+from playground.errors import TrainingDiverged
 from playground.ppo.kl import AdaptiveKL
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import to_json_line
@@ -49,38 +49,6 @@ def test_an_update_of_one_step_is_measured_after_the_step(family):
     assert metrics.ratio_mean == pytest.approx(float(ratio.mean()), rel=1e-4)
     assert metrics.ratio_max == pytest.approx(float(ratio.max()), rel=1e-3)
     assert metrics.update_kl == pytest.approx(float((ratio - 1 - ratio.log()).mean()), rel=1e-3)
-
-
-def test_measuring_after_the_step_changes_no_weight_and_reads_one_micro_batch():
-    looked, blind = tiny.trainer(**ONE_STEP | {"ppo__micro_batch_size": 2}), tiny.trainer(**ONE_STEP)
-    blind.config = looked.config
-    blind.look_back = lambda *args: {}
-    rows = []
-    looked.forward = lambda packed, few, *rest, forward=looked.forward: (
-        rows.append(len(few)) or forward(packed, few, *rest)
-    )
-    for _ in range(3):
-        looked.update()
-        blind.update()
-    assert same(weights(looked.policy), weights(blind.policy))
-    assert rows == [2, 2, 2, 2, 2] * 3  # four to learn from, one to look back at
-
-
-LARGER = {"ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 16}
-
-
-def test_the_score_rises_on_an_easy_reward_and_a_stiff_kl_penalty_holds_it():
-    def last(kl_coef: float, updates: int = 10):
-        trainer = tiny.trainer(**LARGER, ppo__num_updates=updates, ppo__learning_rate=5e-3, kl__coef=kl_coef)
-        metrics = [trainer.update() for _ in range(updates)]
-        return metrics[0], metrics[-1]
-
-    first, free = last(0.0)
-    _, held = last(100.0)
-    assert free.score_mean > first.score_mean + 1
-    assert free.kl_to_reference > 2
-    assert abs(held.kl_to_reference) < 0.5
-    assert held.score_mean < first.score_mean + 1
 
 
 def test_an_update_ends_early_once_the_policy_has_moved_far():
@@ -131,20 +99,6 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
         metrics = trainer.update()
         assert metrics.grad_norm > 1e-3 and metrics.value_grad_norm > 1e-3
         assert seen == pytest.approx([1e-3] * len(seen), rel=1e-3)
-
-
-def test_without_a_critic_there_is_no_second_trunk_either():
-    trainer = tiny.trainer(model__critic="separate", ppo__baseline="leave_one_out", ppo__samples_per_prompt=2)
-    assert not trainer.critic.separate
-    trainer.update()
-
-
-def test_a_heavy_value_loss_does_not_shorten_the_steps_of_the_policy():
-    """The head reads the policy's features without changing them, so its weight is its own affair."""
-    for light, heavy in zip(*(shared_and_separate(ppo__value_coef=w) for w in (0.1, 100.0)), strict=True):
-        for trainer in (light, heavy):
-            trainer.update()
-        assert same(weights(light.policy), weights(heavy.policy))
 
 
 def poison_rewards(trainer) -> None:
@@ -214,25 +168,8 @@ def test_one_bad_update_is_skipped_and_the_next_one_learns():
 def test_entropy_bonus_keeps_entropy_higher():
     def final_entropy(coef: float) -> float:
         free = {"ppo__learning_rate": 3e-3, "kl__coef": 0.0, "ppo__schedule": "constant"}
-        trainer = tiny.trainer(**LARGER, **free, ppo__entropy_coef=coef, ppo__num_updates=8)
+        sizes = {"ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 16}
+        trainer = tiny.trainer(**sizes, **free, ppo__entropy_coef=coef, ppo__num_updates=8)
         return [trainer.update().entropy for _ in range(8)][-1]
 
     assert final_entropy(0.1) > final_entropy(0.0) + 0.2
-
-
-@pytest.mark.parametrize("bad", [lambda prompts, completions, **_: [1.0], lambda prompts, completions, **_: 1 / 0])
-def test_a_reward_that_misbehaves_is_named(bad):
-    trainer = tiny.trainer(mixture=Mixture({"mine": (1.0, bad)}))
-    with pytest.raises(RewardFailed, match="`mine`"):
-        trainer.update()
-
-
-def test_stopping_is_noticed_between_any_two_micro_batches():
-    trainer = tiny.trainer()
-    total = []
-    trainer.between = lambda: total.append(1)
-    trainer.update()
-    micro_batches = 2 * 8 // 2  # epochs x episodes / micro-batch
-    reference = 8 // 2
-    tokens = len(total) - micro_batches - reference
-    assert 1 <= tokens <= 8

@@ -144,13 +144,6 @@ def test_log_probs_of_policy_and_reference_agree(update):
         torch.testing.assert_close(ours[update.mask], update.values[theirs][update.mask], **CLOSE)
 
 
-def test_scores_agree(update):
-    tokens = tiny.tokens()
-    texts = update.rollout.episodes.texts(tokens)
-    ours = Scorer(update.config, tiny.count_letter())([""] * len(texts), texts, [True] * len(texts))
-    torch.testing.assert_close(torch.tensor(ours.scores), update.values["scores"], **CLOSE)
-
-
 def token_rewards_of(update: Update, mask: Tensor) -> Tensor:
     log_ratio = (update.values["logprobs"] - update.values["ref_logprobs"]) * update.mask
     return token_rewards(log_ratio, update.values["scores"], mask, update.config.kl.coef)

@@ -5,25 +5,19 @@ from __future__ import annotations
 import gc
 import importlib.metadata
 import math
-import re
 import traceback
 
 import pytest
 import torch
 
 from playground.config import engines
-from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
 from playground.runs.folder.records import UpdateMetrics
-from playground.setup import catalog, checks
-from playground.train.data import prompts
+from playground.setup import checks
 from playground.train.loop.scoring import Scorer
 from playground.train.loop.trainer import PPOTrainer
-from playground.train.models import loading
 from playground.train.trl_ppo import TRLTrainer
-from tests.support import PROJECT
-from tests.thoroughness import SEEDS, cases
 from tests.train import tiny
 from tests.train.trl_tools import loop_values
 
@@ -56,30 +50,6 @@ def run(trainer: TRLTrainer) -> list[UpdateMetrics]:
 
 def weights(trainer: TRLTrainer) -> torch.Tensor:
     return torch.cat([parameter.detach().flatten() for parameter in trainer.policy.parameters()])
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize("seed", SEEDS)
-def test_it_learns_on_the_shipped_model(seed):
-    sizes = {"num_updates": 5, "batch_size": 32, "minibatch_size": 32, "micro_batch_size": 32, "num_epochs": 2}
-    config = from_dict(
-        {
-            "engine": "trl",
-            "seed": seed,
-            "rewards": [{"kind": "sentiment"}],
-            "sampling": {"max_new_tokens": 24},
-            "ppo": {**sizes, "learning_rate": 2e-3, "schedule": "constant"},
-            "prompts": {"limit": 64},
-            "kl": {"coef": 0.02},
-        }
-    )
-    policy, tokens = loading.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
-    split = prompts.load(config.prompts, 8, 64, tokens, 0)
-    heard = run(TRLTrainer(config, policy, policy.frozen_copy(), tokens, split.training, Scorer(config)))
-    scores = [metrics.score_mean for metrics in heard]
-    assert (scores[-1] + scores[-2]) / 2 > scores[0] + 1, scores
-    assert heard[-1].kl_to_reference > 1
-    assert heard[0].perplexity_reference < 6, "the shipped model's own text is no surprise to it"
 
 
 def test_every_update_is_recorded_with_typed_finite_numbers():
@@ -181,9 +151,7 @@ def test_the_prompts_are_those_of_our_engine_in_the_same_order(texts):
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize(
-    "where", cases(["rollout", "optimisation", "scoring", "after update"], always=["optimisation", "after update"])
-)
+@pytest.mark.parametrize("where", ["optimisation", "after update"])
 def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     calls = {"passes": 0, "updates": 0}
     undisturbed = run(trl(ppo__num_updates=2))
@@ -192,9 +160,7 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     def between() -> None:
         calls["passes"] += 1
         names = {frame.name for frame in traceback.extract_stack()}
-        now = "rollout" if "batch_generation" in names else "optimisation"
-        now = "scoring" if {"forward", "get_reward"} <= names else now
-        if calls["updates"] == 2 and now == where:
+        if calls["updates"] == 2 and where == "optimisation" and "batch_generation" not in names:
             raise Stop
 
     def after_update(metrics: UpdateMetrics) -> None:
@@ -222,9 +188,7 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
     ("changes", "field", "words"),
     [
         ({"kl__controller": "adaptive"}, "kl.controller", "to fixed"),
-        ({"ppo__update_kl_stop": 0.1}, "ppo.update_kl_stop", "to null"),
         ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
-        ({"kl__estimator": "abs"}, "kl.estimator", "to k1"),
     ],
 )
 def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
@@ -235,30 +199,6 @@ def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes
     with pytest.raises(InvalidConfig):
         checks.check(tiny.config(engine="trl", **changes))
     checks.check(tiny.config(**changes))
-
-
-def test_what_trl_does_otherwise_is_a_warning():
-    warned = " ".join(trl().warnings)
-    for words in ("ppo.max_grad_norm 1", "(2 an update)", "asks for 4", "value_clip_range", "second full model"):
-        assert words in warned
-    quiet = trl(ppo__value_clip_range=0.2, ppo__minibatch_size=8, model={"critic": "separate"})
-    assert len(quiet.warnings) == 1
-
-
-def test_the_warm_up_is_trls_own_and_begins_at_nothing():
-    trainer = trl(ppo__num_updates=4, ppo__warmup_updates=2)
-    assert "warm-up begins at 0" in trainer.warnings[-1]
-    rates = [metrics.learning_rate for metrics in run(trainer)]
-    assert rates == pytest.approx([0, 5e-4, 1e-3, 5e-4])
-    assert [m.learning_rate for m in run(trl(ppo__num_updates=3, ppo__warmup_updates=2, ppo__schedule="constant"))] == (
-        pytest.approx([0, 5e-4, 1e-3])
-    )
-
-
-def test_with_k3_in_the_reward_only_k3_is_recorded():
-    last = run(trl(ppo__num_updates=3, kl__estimator="k3"))[-1]
-    assert last.kl_to_reference is None and last.perplexity_reference is None
-    assert last.kl_estimates["k3"] > 0, "k3 is never negative"
 
 
 def test_what_trl_reads_anew_can_be_changed_while_it_trains():
@@ -282,7 +222,7 @@ def test_what_trl_reads_anew_can_be_changed_while_it_trains():
 
 
 @pytest.mark.parametrize(
-    ("version", "words"), [("1.12.3", ""), ("1.13.0", "has no PPOTrainer"), ("0.9.6", "older"), (None, "not installed")]
+    ("version", "words"), [("1.12.3", ""), ("1.13.0", "1.13.0 is not 1.12"), (None, "not installed")]
 )
 def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
     def installed(name: str) -> str:
@@ -301,13 +241,6 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
         with pytest.raises(InvalidConfig, match="pip install"):
             checks.check(tiny.config(engine="trl"))
         checks.check(tiny.config())
-
-
-def test_the_document_lists_every_difference_with_a_test_that_exists():
-    table = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `(test_\w+)` \|$", (PROJECT / "docs" / "trl.md").read_text(), re.M)
-    assert table == [tuple(difference) for difference in engines.DIFFERENCES]
-    tests = "".join(path.read_text() for path in (PROJECT / "tests" / "train").glob("test_trl_*.py"))
-    assert [row[2] for row in table if f"\ndef {row[2]}(" not in tests] == []
 
 
 def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():

@@ -76,17 +76,3 @@ def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return
     often = visits > 0.05
     assert often.sum() >= 8
     assert values[often] == pytest.approx(returns[often], abs=0.2)
-
-
-CRITICS = [("shared", 2, 0), thorough("shared", 2, 1), thorough("shared", 2, 2), thorough("separate", 3, 0)]
-
-
-@pytest.mark.parametrize(("critic", "max_length", "seed"), CRITICS)
-def test_on_a_transformer_it_explains_the_exact_expected_return(critic, max_length, seed):
-    """Frozen random features of 64 numbers tell the 8 states of two tokens apart; a critic with a trunk of its own
-    learns features, and manages the 26 states of three tokens, where the shared one ends at 0.81 to 0.96."""
-    here = problem(seed, max_length)
-    policy, reference = (toy.transformer(here.space, s, spread=4.0) for s in (seed + 10, seed))
-    trainer = train_value_head(here, policy, reference, model__critic=critic, ppo__num_updates=20)
-    returns, visits = exact(trainer, here)
-    assert explained(says(trainer, here), returns, visits) > 0.95

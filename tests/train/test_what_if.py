@@ -62,21 +62,3 @@ def test_other_settings_give_what_a_trainer_with_them_computes_from_the_same_tex
     assert found.settings == other.settings
     with pytest.raises(AssertionError):
         assert_alike(found, trace)
-
-
-def test_without_a_price_the_leash_costs_nothing_and_a_wide_clip_holds_nothing_back():
-    trace = recorded()
-    assert all(set(np.abs(item.leash)) == {0.0} for item in recomputed(trace, {"kl_coef": 0.0}).episodes)
-    blind = recomputed(trace, {"gae_lambda": 0.0})
-    assert_alike(blind, trace, ["deltas", "rewards"])
-    assert all(item.advantages == pytest.approx(item.deltas) for item in blind.episodes)
-    clipped = [
-        [
-            mark
-            for item in recomputed(trace, {"clip_range": size}).episodes
-            for one in item.passes
-            for mark in one.clipped
-        ]
-        for size in (10.0, 1e-4)
-    ]
-    assert not any(clipped[0]) and sum(clipped[1]) > len(clipped[1]) / 10

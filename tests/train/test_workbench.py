@@ -65,16 +65,11 @@ def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     assert [row["prompt"] for row in drawn] == [prompt.text for prompt in asked[:10]]
 
 
-def test_without_a_reference_only_the_texts_are_scored(service):
-    last = ask(service, config(), ["one two"], count=0)[-1]
-    assert last["texts"] == {"length": [2.0]} and last["reference"] == {"length": []} and last["samples"] == []
-
-
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
         ({"texts": [{"prompt": "p", "completion": "x"}] * 9}, "At most 8 texts"),
-        ({"texts": [{"prompt": "p", "completion": "x" * 5000}]}, "The completion has 5,000 characters"),
+        ({"texts": [{"prompt": "p", "completion": "x" * 5000}]}, "A text has 5,000 characters"),
         ({"rewards": [{"kind": "lenght"}]}, "must be one of"),
         ({"rewards": [{"kind": "model", "source": "no-such-judge"}]}, "There is no reward model `no-such-judge`"),
     ],

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground import worker
 from playground.config.yaml_io import from_dict
@@ -115,18 +114,6 @@ def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finishe
     assert [s.completion for s in again.samples()] == [s.completion for s in finished.samples()]
 
 
-def test_the_checkpoint_is_a_model_and_a_tokenizer_of_plain_transformers(finished):
-    """No class and no code of ours in it; that such a folder loads in a process without us: the next test, and
-    tests/exports/test_saving.py for what is saved from it."""
-    folder = finished.latest_checkpoint()
-    tokenizer, model = (Auto.from_pretrained(folder) for Auto in (AutoTokenizer, AutoModelForCausalLM))
-    assert type(model).__module__.startswith("transformers.") and type(tokenizer).__module__.startswith("transformers.")
-    assert not list(folder.rglob("*.py")) and all("auto_map" not in path.read_text() for path in folder.glob("*.json"))
-    out = model.generate(**tokenizer("Review of the film:", return_tensors="pt"), max_new_tokens=8, do_sample=False)
-    text = tokenizer.decode(out[0], skip_special_tokens=True)
-    assert text.startswith("Review of the film:") and len(text) > 25
-
-
 @pytest.mark.parametrize("how", cases(["request", "terminate"], always=["terminate"]))
 def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wait(outputs, forker, how):
     endless = quick(ppo__num_updates=10_000, evaluation__every=10_000)
@@ -188,22 +175,6 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
 
 
-def test_first_middle_and_last_update_are_there_in_slow_motion_and_fit_the_metrics(finished):
-    assert traces.updates(finished) == [1, 2, 3]
-    for metrics in finished.metrics():
-        trace = traces.read(finished, metrics.update)
-        assert (trace.update, trace.settings.kl_coef) == (metrics.update, metrics.kl_coef)
-        assert sum(step.clip_fraction for step in trace.steps) / len(trace.steps) == pytest.approx(
-            metrics.clip_fraction
-        )
-        episodes = finished.config().ppo.batch_size
-        assert (trace.batch.tokens, trace.batch.episodes) == (metrics.completion_length * episodes, episodes)
-        for episode in trace.episodes:
-            assert "".join(episode.pieces).removesuffix("<eos>") and len(episode.pieces) == len(episode.log_probs)
-            assert "".join(episode.prompt_pieces).endswith(episode.prompt)
-    assert traces.read(finished, 4) is None
-
-
 def test_a_paused_run_records_one_update_when_it_is_asked(outputs, forker):
     endless = quick(ppo__num_updates=10_000, evaluation__every=10_000, evaluation__traces=0)
     run, process = launcher.start(endless, outputs, "slow", forker.spawn)
@@ -261,13 +232,6 @@ def test_the_reference_may_be_another_model_or_an_earlier_run(finished, service)
         assert any(kl != 0 for kl in before), "the start is not the reference"
     answers = list(service.compare(run.path, "Review of the film: The", num_samples=2))
     assert all(answer.kl != 0 for answer in answers), "also of typed prompts, on both sides"
-
-
-@pytest.mark.parametrize("source", ["r/update-000099", "nothing-like-it", "../r"])
-def test_a_reference_that_is_not_there_is_refused(finished, source):
-    run = train_here(finished.path.parent, config(reference={"source": source}), f"refused-{abs(hash(source))}")
-    assert (run.status().state, run.status().reason) == ("failed", "invalid")
-    assert "reference.source" in run.status().message
 
 
 def test_weights_that_are_not_finite_never_reach_the_disk(tmp_path):

@@ -37,15 +37,11 @@ class Letters:
 
 @dataclass
 class Problem:
-    """Prompts, a reward for each completion of each, and beta.
-
-    Attributes:
-        rewards: [prompts, N], in the order of `space.completions()`.
-    """
+    """Prompts, a reward for each completion of each, and beta."""
 
     space: CompletionSpace
     prompts: list[str]
-    rewards: np.ndarray
+    rewards: np.ndarray  # [prompts, N], in the order of `space.completions()`
     beta: float
     temperature: float = 1.0
     _tokenizer: Letters = field(init=False)
@@ -149,10 +145,8 @@ def transformer(space: CompletionSpace, seed: int, hidden_size: int = 64, spread
 
 
 class TableTrunk(nn.Module):
-    """A trunk that says which prompt and prefix it is reading, one-hot: with a linear head on it, any policy.
-
-    An automaton: state 0 = nothing read, then one state for each prompt and unfinished prefix, the last = elsewhere.
-    """
+    """A trunk that says which prompt and prefix it is reading, one-hot: with a linear head on it, any policy. State 0 =
+    nothing read, then one for each prompt and unfinished prefix, the last = elsewhere."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__()

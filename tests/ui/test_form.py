@@ -71,10 +71,10 @@ def test_fields_of_another_kind_of_reward_are_dropped():
 
 def test_all_problems_come_at_once_and_name_their_fields():
     """Also those that only the disk can tell, of the parts that are valid otherwise."""
-    numbers = {"kl__coef": "abc", "ppo__num_updates": "", "ppo__minibatch_size": 20}
+    numbers = {"kl__coef": "abc", "ppo__num_updates": ""}
     words = {"prompts__source": "", "rewards": [{"kind": "keyword", "weight": 1, "words": " , "}]}
     assert problems_of(**numbers, **words, model__source="gpt-99") == set(
-        "kl.coef ppo.num_updates ppo.minibatch_size prompts.source rewards.0.words model.source".split()
+        "kl.coef ppo.num_updates prompts.source rewards.0.words model.source".split()
     )
     assert problems_of(kl__coef=-1, prompts__source="typed", prompts__typed="only one") == {"kl.coef", "prompts.typed"}
 

@@ -19,7 +19,7 @@ def asked(monkeypatch):
 
     def save(run, service, kind, target, *, replace):
         calls.append((run.id, kind, target, replace))
-        return saving.Saved(target, Written(kind, 40, 10, "fp32", None), 8_300_000)
+        return saving.Saved(target, Written(kind, 40, 10, "fp32"), 8_300_000)
 
     monkeypatch.setattr(saving, "save", save)
     return calls

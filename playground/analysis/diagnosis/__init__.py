@@ -1,20 +1,18 @@
 """What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
-
-Everything comes from the records of the run, and changes no training. The command line and the page show the alerts (as
-lamps); both engines have them where they have the data.
-"""
+`checks.toml` has a table for each, and a module beside it a function of its name."""
 
 from __future__ import annotations
 
 import tomllib
 from pathlib import Path
 
-from playground.analysis.diagnosis import drift_checks, machinery_checks, score_checks
-from playground.analysis.diagnosis.alert import Alert, meant
-from playground.analysis.diagnosis.run_records import Change, NotMeasured, Records, Remedy
+from playground.analysis.diagnosis import learning_checks, machinery_checks
+from playground.analysis.diagnosis.alert import Alert, Check
+from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
-CHECKS = score_checks.CHECKS | drift_checks.CHECKS | machinery_checks.CHECKS
+FUNCTIONS = vars(learning_checks) | vars(machinery_checks)
+CHECKS: dict[str, Check] = {name: FUNCTIONS[name.replace("leash", "penalty").replace("-", "_")] for name in WORDS}
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 OUT = Remedy("take out what is wrong on purpose", {"faults": []})
 
@@ -34,22 +32,9 @@ def alert(name: str, records: Records) -> Alert:
     except NotMeasured as why:
         return Alert(name, label, "not measured", rule, [], str(why))
     before = [change for change in records.changes if change.update < max(seen.updates, default=0)]
-    if seen.state == "amber" and (change := _meant_by(name, records, before)):
-        seen = meant(seen.evidence, change)
     if seen.state == "quiet":
         return Alert(name, label, "quiet", rule, [], seen.evidence)
     changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
     remedies = (*seen.remedies, OUT) if records.config.faults else seen.remedies
     cause, evidence = seen.cause or words.get("cause", ""), seen.evidence + changed
     return Alert(name, label, seen.state, rule, seen.updates, evidence, cause, remedies, words["series"])
-
-
-def _meant_by(name: str, records: Records, before: list[Change]) -> Change | None:
-    """The change of the KL penalty that was made to do what a check has seen: after it the KL may be on its way for as
-    many updates as pass before it counts as settled."""
-    since = records.updates - int(records.at.settled)
-    if name == "kl-runaway":
-        return records.held_back(since=since)
-    penalty = [change for change in before if change in records.penalty_changes]
-    fresh = name == "leash-off-target" and penalty and penalty[-1].update > since
-    return penalty[-1] if fresh else None

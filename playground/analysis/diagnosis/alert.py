@@ -1,8 +1,4 @@
-"""What a check is, and when a figure has become a trend.
-
-A check is lit by a trend (three of the newest five updates), not by a point, and its thresholds are relative: to the
-first updates, to the entropy of the reference's own texts, to chance.
-"""
+"""What a check is, and when a figure has become a trend: three of the newest five updates, not a point."""
 
 from __future__ import annotations
 
@@ -20,13 +16,8 @@ TEST_REWARD = Remedy("test the reward on the Rewards page", {})
 
 
 class Alert(NamedTuple):
-    """What one check says of a run.
-
-    Attributes:
-        rule: when it is lit, thresholds included. updates: at which it was seen. evidence: the values, in words.
-        cause: the likely one; remedies: what to try; both empty while it is quiet. series: the figure of an update in
-            whose chart the updates can be marked.
-    """
+    """What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause
+    and what to try; `series` is the figure in whose chart the updates can be marked."""
 
     name: str
     label: str
@@ -81,8 +72,7 @@ def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
 def graded(
     values: Values, amber: float, red: float, beyond: Callable[[float, float], bool] = operator.gt
 ) -> tuple[State, list[int]]:
-    """The worse of two states whose trend is there, and the updates that make it. `beyond`: above the thresholds, or
-    below them."""
+    """The worse of two states whose trend is there, and its updates. `beyond`: above the thresholds, or below them."""
     if found := trend(values, lambda value: beyond(value, red)):
         return "red", found
     found = trend(values, lambda value: beyond(value, amber))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from statistics import fmean, stdev
-from typing import NamedTuple
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Check, Evidence, Remedies, graded, meant, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
-from playground.config import RunConfig, methods
+from playground.config import methods
 from playground.rewards.agreement import students_t
-from playground.runs.folder.records import REFERENCE, REWARD_MODELS, Event, UpdateMetrics
+from playground.runs.folder.records import REFERENCE, REWARD_MODELS
 
 NOTHING = 1e-3
 TEN_UPDATES = "It takes ten updates of this project's own PPO."
@@ -22,73 +20,50 @@ SAMPLED_AS_IT_IS = Remedy(
     "sample at temperature 1, without top k and top p",
     {"sampling.temperature": 1.0, "sampling.top_k": None, "sampling.top_p": None},
 )
-SKIPPED_IN_WORDS = re.compile("was skipped|Nothing was learned")  # of runs whose warnings do not say it otherwise
 
 
 def books(records: Records) -> Evidence:
-    gaps, shares = [], []
+    gaps, shares, estimator = [], [], records.config.kl.estimator
     for item in records.metrics:
-        owed = _owed(item, records.config)
-        if item.reward_paid is not None and owed:
-            gaps.append(item.reward_paid - owed[0])
-            shares.append((item.update, abs(gaps[-1]) / owed[1]))
+        kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator)
+        if item.reward_paid is not None and item.score_mean is not None and kl is not None:
+            cost = item.kl_coef * kl
+            gaps.append(item.reward_paid - (item.score_mean - cost))
+            shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:
         raise NotMeasured("This engine does not record it.")
     updates = trend(shares, lambda share: share > 0.01)
     return Evidence("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
 
 
-def _owed(item: UpdateMetrics, config: RunConfig) -> tuple[float, float] | None:
-    """What a completion should be paid on average, and a size to compare a gap with."""
-    kl = item.kl_to_reference if config.kl.estimator == "k1" else item.kl_estimates.get(config.kl.estimator)
-    if item.score_mean is None or kl is None:
-        return None
-    cost = item.kl_coef * kl
-    return item.score_mean - cost, max(abs(item.score_mean), abs(cost), 0.1)
-
-
 def kl_disagrees(records: Records) -> Evidence:
     newest = records.metrics[-2 * TEN :]  # a KL that grows is more uncertain with every update
     if not methods.METHODS[records.config.method].on_policy:
         raise NotMeasured(TEN_UPDATES)
-    found = _gap(
-        [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest],
-        [item.kl_spreads.get("k1") for item in newest],
-        records.config.ppo.batch_size,
-    )
-    gap, exact = found.gap, found.usual
-    evidence = f"k1 says {gap + exact:.2f} nats, the exact KL {exact:.2f}; the gap is {gap:+z.2f} ± {found.half:.2f}."
-    return found.seen(evidence, 0.1)
+    figures = [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest]
+    spreads = [item.kl_spreads.get("k1") for item in newest]
+    words = "k1 says {one:.2f} nats, the exact KL {other:.2f}; the gap is {gap:+z.2f} ± {half:.2f}."
+    return _gap(figures, words, 0.1, spreads=spreads, completions=records.config.ppo.batch_size)
 
 
-class Gap(NamedTuple):
-    """By how much one figure was above another over some newest updates, and the mean of the other. `half` of a
-    95 % interval; by `sure`, which is four standard errors, it is not off by chance."""
-
-    updates: list[int]
-    gap: float
-    usual: float
-    half: float
-    sure: float
-
-    def seen(self, evidence: str, least: float, remedies: Remedies = ()) -> Evidence:
-        """Red for a gap that is more than chance and than `least` of the usual value."""
-        wide = abs(self.gap) > max(self.sure, least * abs(self.usual))
-        return Evidence("red" if wide else "quiet", self.updates, evidence, remedies)
+def not_drawn(records: Records) -> Evidence:
+    figures = [(item.update, item.surprisal, item.entropy) for item in records.metrics]
+    words = "Surprisal {one:.3f}, entropy {other:.3f} nats a token; the gap is {gap:+z.3f} ± {half:.3f}."
+    return _gap(figures, words, 0.05)._replace(remedies=(SAMPLED_AS_IT_IS,))
 
 
 def _gap(
     figures: Sequence[tuple[int, float | None, float | None]],
+    words: str,
+    least: float,
+    *,
     spreads: Sequence[float | None] = (),
     completions: int = 0,
-) -> Gap:
-    """Of two figures of the newest updates, ten or as many as there are `spreads`. Raises: NotMeasured.
-
-    Args:
-        spreads: the standard deviation of the first figure between the completions of each of the newest updates, which
-            is nearly that of the gap. Where they are not known the spread of the gap between the updates of
-            `figures` stands in, with Student's t. completions: of an update.
-    """
+) -> Evidence:
+    """Red where two figures of the newest updates, ten or as many as there are `spreads`, differ by more than four
+    standard errors and `least` of the second. Spreads are the standard deviations of the first figure between the
+    completions of an update. Where they are not known, the spread of the gap between updates stands in, with Student's
+    t. Raises: NotMeasured."""
     known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
     count = max(TEN, len(spreads))
     if len(known) < count or [item[0] for item in known[-count:]] != [item[0] for item in figures[-count:]]:
@@ -100,16 +75,10 @@ def _gap(
     else:
         error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(count), len(known) - 1
         four, two = students_t(4.0, degrees), students_t(2.0, degrees)
-    return Gap(list(updates), fmean(gaps), fmean(others), two * error, four * error)
-
-
-def not_drawn(records: Records) -> Evidence:
-    found = _gap([(item.update, item.surprisal, item.entropy) for item in records.metrics])
-    gap, usual = found.gap, found.usual
-    evidence = (
-        f"Surprisal {gap + usual:.3f}, entropy {usual:.3f} nats a token; the gap is {gap:+z.3f} ± {found.half:.3f}."
-    )
-    return found.seen(evidence, 0.05, (SAMPLED_AS_IT_IS,))
+    gap, other = fmean(gaps), fmean(others)
+    wide = abs(gap) > max(four * error, least * abs(other))
+    evidence = words.format(one=gap + other, other=other, gap=gap, half=two * error)
+    return Evidence("red" if wide else "quiet", list(updates), evidence)
 
 
 def kl_negative(records: Records) -> Evidence:
@@ -118,7 +87,7 @@ def kl_negative(records: Records) -> Evidence:
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
-def reference(records: Records) -> Evidence:
+def reference_changed(records: Records) -> Evidence:
     found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
     if len(found) < 2:
         raise NotMeasured("It takes the fingerprint at the end of the run.")
@@ -127,7 +96,7 @@ def reference(records: Records) -> Evidence:
     return Evidence("red" if changed else "quiet", changed, evidence)
 
 
-def reward_read(records: Records) -> Evidence:
+def reward_misread(records: Records) -> Evidence:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
     known = {str(item.get("source")): item.get("misreading") for item in models}
@@ -154,9 +123,6 @@ def clipping(records: Records) -> Evidence:
     if leaps := trend(records.values("ratio_max"), lambda value: value > at.ratio):
         return Evidence("red", leaps, evidence, tries)
     state, updates = graded(values, at.clip_amber, at.clip_red)
-    clip = [change for change in records.changes if change.field == "ppo.clip_range"]
-    if updates and clip and clip[-1].new < clip[-1].old:
-        return meant(evidence, clip[-1])
     return Evidence(state, updates, evidence, tries)
 
 
@@ -179,7 +145,8 @@ def value_fit(records: Records) -> Evidence:
 
 
 def gradient(records: Records) -> Evidence:
-    skipped = sorted({event.update for event in records.events if _skipped(event)})
+    warnings = [event for event in records.events if event.kind == "warning"]
+    skipped = sorted({event.update for event in warnings if event.data.get("skipped")})
     values = records.values("grad_norm")
     if not values and not skipped:
         raise NotMeasured("The gradients are not recorded, or not yet.")
@@ -190,22 +157,3 @@ def gradient(records: Records) -> Evidence:
     evidence = f"Median {middle:.2g}, largest {largest:.2g}; {len(skipped)} updates skipped."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("cut scores off beyond 5 sd", {"score.clip": 5.0}))
     return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)
-
-
-def _skipped(event: Event) -> bool:
-    """Whether it says that its update, or the rest of it, was skipped."""
-    in_words = "skipped" not in event.data and SKIPPED_IN_WORDS.search(event.message)
-    return event.kind == "warning" and bool(event.data.get("skipped") or in_words)
-
-
-CHECKS: dict[str, Check] = {
-    "books": books,
-    "kl-disagrees": kl_disagrees,
-    "not-drawn": not_drawn,
-    "kl-negative": kl_negative,
-    "reference-changed": reference,
-    "reward-misread": reward_read,
-    "clipping": clipping,
-    "value-fit": value_fit,
-    "gradient": gradient,
-}

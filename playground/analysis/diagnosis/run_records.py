@@ -1,74 +1,53 @@
-"""What a run has written down, as the checks read it: figures, and what was changed in mid-run. From where on a check
-is lit, and what can be tried, which starts from the settings that hold now.
-"""
+"""What a run has written down, as the checks read it, and what can be tried, from the settings that hold now."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
 
 from playground.analysis import before_after
 from playground.analysis.before_after import Outcome
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, Problem
+from playground.config.parts import Part
 from playground.runs.folder.records import EDIT, FORK, Event, Sample, UpdateMetrics
 
 WINDOW = 5  # the newest updates, of which some make a trend
 FIRST = 3  # updates whose mean stands for the beginning
 Values = Sequence[tuple[int, float]]  # update and value, where it is known
+Limit = Annotated[float, Field(ge=0)]
 
 
-@dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Part):
     """From where on a check is lit. They change no training."""
 
-    settled: float = 20  # updates before which nothing is said of what needs time
-    kl_amber: float = 0.6  # KL, amber: share of the entropy of the reference's own texts
-    kl_red: float = 1.0  # KL, red: the same
-    swing: float = 10.0  # adaptive beta, red: times as large within ten updates
-    kl_negative: float = 0.05  # KL below zero, red: nats per completion
-    entropy_amber: float = 0.5  # entropy, amber: share of that of the first updates
-    entropy_red: float = 0.1  # entropy, red: the same
-    spread_amber: float = 0.25  # spread of the score, amber: share of that of the first updates
-    spread_red: float = 0.05  # spread of the score, red: the same
-    variety_amber: float = 0.5  # different word pairs, amber: share of those of the first updates
-    variety_red: float = 0.25  # different word pairs, red: the same
-    length: float = 2.0  # length, amber: times as long or as short as at first
-    cut_off: float = 0.5  # cut off, red: share of completions that do not end by themselves
-    repeated: float = 0.25  # repetition, red: share of the word pairs of a completion
-    strange_amber: float = 3.0  # perplexity under the reference, amber: times that of the first updates
-    strange_red: float = 30.0  # perplexity under the reference, red: the same
-    rise: float = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1
-    misread: float = 0.25  # reward model misread, red: standard deviations of its scores
-    clip_amber: float = 0.3  # clipped, amber: share of the tokens
-    clip_red: float = 0.5  # clipped, red: the same
-    ratio: float = 100.0  # largest probability ratio, red
-    gradient: float = 100.0  # gradient, amber: times its median
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Thresholds:
-        """The defaults with others in the place of some; numbers may come as text.
-
-        Raises:
-            InvalidConfig: with every name that there is not, and every value that is no number of at least 0.
-        """
-        names, problems, found = {one.name for one in fields(cls)}, [], {}
-        for name, value in given.items():
-            try:
-                found[name] = float(value)
-            except (TypeError, ValueError):
-                found[name] = math.nan
-            if name not in names:
-                problems.append(Problem(name[:60], f"is no threshold; there are {', '.join(sorted(names))}."))
-            elif not 0 <= found[name] < math.inf:
-                problems.append(Problem(name, f"must be a number of at least 0 (got {str(value)[:40]})."))
-        if problems:
-            raise InvalidConfig(problems)
-        return cls(**found)
+    settled: Limit = 20  # updates before which nothing is said of what needs time
+    kl_amber: Limit = 0.6  # KL, amber: share of the entropy of the reference's own texts
+    kl_red: Limit = 1.0  # KL, red: the same
+    swing: Limit = 10.0  # adaptive beta, red: times as large within ten updates
+    kl_negative: Limit = 0.05  # KL below zero, red: nats per completion
+    entropy_amber: Limit = 0.5  # entropy, amber: share of that of the first updates
+    entropy_red: Limit = 0.1  # entropy, red: the same
+    spread_amber: Limit = 0.25  # spread of the score, amber: share of that of the first updates
+    spread_red: Limit = 0.05  # spread of the score, red: the same
+    variety_amber: Limit = 0.5  # different word pairs, amber: share of those of the first updates
+    variety_red: Limit = 0.25  # different word pairs, red: the same
+    repeated: Limit = 0.25  # repetition, red: share of the word pairs of a completion
+    length: Limit = 2.0  # length, amber: times as long or as short as at first
+    cut_off: Limit = 0.5  # cut off, red: share of completions that do not end by themselves
+    strange_amber: Limit = 3.0  # perplexity under the reference, amber: times that of the first updates
+    strange_red: Limit = 30.0  # perplexity under the reference, red: the same
+    rise: Limit = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1
+    misread: Limit = 0.25  # reward model misread, red: standard deviations of its scores
+    clip_amber: Limit = 0.3  # clipped, amber: share of the tokens
+    clip_red: Limit = 0.5  # clipped, red: the same
+    ratio: Limit = 100.0  # largest probability ratio, red
+    gradient: Limit = 100.0  # gradient, amber: times its median
 
 
 class NotMeasured(Exception):
@@ -135,20 +114,17 @@ class Records:
         """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
         found = [item for item in self.values(name) if item[0] > since]
         if len(found) < WINDOW:
-            raise NotMeasured(
-                f"It takes {WINDOW} updates{f' after update {since:g}' if since else ''} with this figure."
-            )
+            after = f" after update {since:g}" if since else ""
+            raise NotMeasured(f"It takes {WINDOW} updates{after} with this figure.")
         return found
 
     def begins(self, name: str) -> float:
         """The mean of a figure over the first updates; 0 where it is not known."""
-        known = [value for _, value in self.values(name)[:FIRST]]
-        return fmean(known) if known else 0.0
+        return fmean([value for _, value in self.values(name)[:FIRST]] or [0.0])
 
     def now(self, name: str) -> float:
         """The same over the newest."""
-        known = [value for _, value in self.values(name)[-WINDOW:]]
-        return fmean(known) if known else 0.0
+        return fmean([value for _, value in self.values(name)[-WINDOW:]] or [0.0])
 
     def where_stranger(self, values: Values) -> list[tuple[int, float]]:
         """A figure, not a number at the updates whose texts the reference does not find stranger than those of the
@@ -157,11 +133,11 @@ class Records:
         risen = {update for update, value in perplexity if value > self.at.rise * perplexity[0][1]}
         return [(update, value if update in risen else math.nan) for update, value in values]
 
-    @cached_property
+    @property
     def updates(self) -> int:
         return self.metrics[-1].update if self.metrics else 0
 
-    @cached_property
+    @property
     def newest(self) -> list[int]:
         """The newest updates."""
         return [item.update for item in self.metrics[-WINDOW:]]
@@ -181,14 +157,13 @@ class Records:
             if event.kind == EDIT:
                 made.append((event.update, data.get("field"), data.get("old"), data.get("value")))
             elif event.kind == FORK and isinstance(data.get("changed"), dict):
-                earlier = data.get("earlier")
+                earlier, before = data.get("earlier"), data.get("before")
                 made += [
                     tuple(map(one.get, ("update", "field", "old", "value")))
                     for one in (earlier if isinstance(earlier, list) else ())
                     if isinstance(one, dict) and isinstance(one.get("update"), int)
                 ]
-                used = {"kl.coef": dict(self.values("kl_coef")).get(event.update)}  # of a fork that says no more
-                old = data["before"] if isinstance(data.get("before"), dict) else used
+                old = before if isinstance(before, dict) else {}
                 made += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
         return [
             Change(update, str(name), float(old), float(new))
@@ -196,16 +171,11 @@ class Records:
             if str(name) in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
         ]
 
-    @cached_property
-    def penalty_changes(self) -> list[Change]:
-        """Those that hold the policy nearer to the reference, or let it go further."""
-        return [change for change in self.changes if change.tighter or change.looser]
-
     def held_back(self, since: int = 0) -> Change | None:
         """The newest change that held the policy nearer to the reference, made when `since` updates were done or later,
         where the KL has fallen after it, which it was made for."""
         kl = self.values("kl_to_reference")
-        for change in reversed(self.penalty_changes):
+        for change in reversed(self.changes):
             before = [value for update, value in kl if update <= change.update][-WINDOW:]
             after = [value for update, value in kl if update > change.update][-WINDOW:]
             if change.tighter and change.update >= since and before and after:
@@ -232,8 +202,9 @@ class Records:
 
     def more_penalty(self) -> Remedy:
         """What was taken of the KL penalty, put back; else beta doubled, or set where there is none to raise."""
-        if self.penalty_changes and self.penalty_changes[-1].looser:
-            _, field, old, _ = self.penalty_changes[-1]
+        penalty = [change for change in self.changes if change.tighter or change.looser]
+        if penalty and penalty[-1].looser:
+            _, field, old, _ = penalty[-1]
             return Remedy(f"set {WORDS[field]} back to {old:g}", {field: old}, live=True)
         if not self.setting("kl.coef"):
             return Remedy("set beta to 0.25", {"kl.coef": 0.25}, live=True)

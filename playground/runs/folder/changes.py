@@ -1,13 +1,13 @@
 """Changing a living run through its control folder: pause, resume, step, a trace, and new values for live settings.
 
 The page and the command line drop files (`pause`, `resume`, `step`, `trace`, `set-*.json`); the worker's `Steering`
-takes them between two updates, applies edits and waits while paused. Neither side waits for the other. Knows the run
-directory and its writer, no torch. Stopping is `RunDirectory.request_stop`, because it is looked at more often.
+takes them between two updates, applies edits and waits while paused. Stopping is `RunDirectory.request_stop`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import time
 import uuid
@@ -18,10 +18,11 @@ from playground.config import RunConfig, knobs, methods, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
 from playground.plain_files import read_bytes
 from playground.runs.folder import traces
+from playground.runs.folder.attempts import events_in_force
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import leave_word, write_atomically
+from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import EDIT as EDIT
-from playground.runs.folder.records import RESUMED, Event, events_in_force
+from playground.runs.folder.records import RESUMED, Event
 from playground.runs.folder.writer import RunWriter
 from playground.setup import describe
 
@@ -29,14 +30,14 @@ POLL_SECONDS = 0.1
 LIVE_FIELDS = tuple(field for field, knob in knobs().items() if knob["live"])
 MOST_TRACES = 100  # of a run: each is up to 1 MB of the room that all runs of a public page share
 COMMANDS = ("pause", "resume", "step")
+Command = Callable[[RunDirectory], None]
 TRACE = "trace"
 MAX_EDIT_BYTES = 10_000
 MOST_EDITS = 1_000  # of a run: to list, overlay, fork or resume it goes through all of them
 
 
 def live_in(config: RunConfig) -> list[str]:
-    """The live settings that mean something in a run: without a target for a fixed KL penalty, without what its
-    method does not use."""
+    """The live settings that mean something in a run: no target for a fixed KL penalty, nothing its method ignores."""
     return [
         field
         for field in LIVE_FIELDS
@@ -51,19 +52,18 @@ class Edit(NamedTuple):
     value: Any
 
 
-def request_pause(run: RunDirectory) -> None:
-    """Ask the run to wait after the update it is in. Raises: RunNotSteerable."""
-    _command(run, "pause")
+def _request(name: str, run: RunDirectory) -> None:
+    """Ask the run to wait after the update it is in, to go on, or for one more update. Raises: RunNotSteerable."""
+    _check_steerable(run)
+    for other in COMMANDS:
+        if other != name:
+            (run.control_path / other).unlink(missing_ok=True)  # the last word counts
+    (run.control_path / name).touch(0o600)
 
 
-def request_resume(run: RunDirectory) -> None:
-    """Let a paused run go on. Raises: RunNotSteerable."""
-    _command(run, "resume")
-
-
-def request_step(run: RunDirectory) -> None:
-    """Ask for one more update, and a pause after it. Raises: RunNotSteerable."""
-    _command(run, "step")
+request_pause: Command = functools.partial(_request, "pause")
+request_resume: Command = functools.partial(_request, "resume")
+request_step: Command = functools.partial(_request, "step")
 
 
 def request_trace(run: RunDirectory) -> None:
@@ -73,25 +73,16 @@ def request_trace(run: RunDirectory) -> None:
         raise RunNotSteerable(reason)
     if len(traces.updates(run)) >= MOST_TRACES:
         raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the most.")
-    leave_word(run.control_path / TRACE)
+    (run.control_path / TRACE).touch(0o600)
 
 
 def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
-    """Ask for new values of live settings, all of them applied together before the next update.
-
-    Returns:
-        the edits with their values as they will be applied (numbers, not text).
-
-    Raises:
-        InvalidConfig: if a field is not a live setting or a value is out of range; then none is requested.
-        RunNotSteerable.
-    """
+    """Ask for new values of live settings, applied together before the next update; returns them as numbers. Raises:
+    RunNotSteerable; InvalidConfig, then none is requested."""
     _check_steerable(run)
     edits = list(edits)
     if sum(event.kind == EDIT for event in run.all_events()) >= MOST_EDITS:
-        raise RunNotSteerable(
-            f"{run.id} has been changed {MOST_EDITS:,} times, which is the most. Stop it and fork it."
-        )
+        raise RunNotSteerable(f"{run.id} was changed {MOST_EDITS:,} times, which is the most. Stop it and fork it.")
     changed = edited(run.config(), edits)
     edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
     name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"
@@ -100,32 +91,26 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
 
 
 def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
-    """The configuration with live settings changed.
-
-    Raises:
-        InvalidConfig: with every problem at once: fields that are not live, values that are out of range.
-    """
-    data = config.model_dump(mode="json")
-    problems = []
+    """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live and values out
+    of range, all at once."""
+    data, edits = config.model_dump(mode="json"), list(edits)
+    sentence = f"cannot be changed while a run goes. These can: {', '.join(LIVE_FIELDS)}."
+    problems = [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]
     for field, value in edits:
-        if field not in LIVE_FIELDS:
-            live = ", ".join(LIVE_FIELDS)
-            problems.append(Problem(field, f"cannot be changed while a run goes. These can: {live}."))
-            continue
-        group, _, name = field.rpartition(".")
-        data[group][name] = value
-    changed = config
+        if field in LIVE_FIELDS:
+            group, _, name = field.rpartition(".")
+            data[group][name] = value
     try:
         changed = yaml_io.from_dict(data)
     except InvalidConfig as error:
-        problems += error.problems
+        raise InvalidConfig([*problems, *error.problems]) from None
     if problems:
         raise InvalidConfig(problems)
     return changed
 
 
 def edits_of(events: Iterable[Event]) -> list[Edit]:
-    """What was changed in the course of a run, in order; of a run that was resumed, what holds now."""
+    """What was changed in the course of a run, in order, and still holds."""
     return [edit for _, edit in dated_edits_of(events)]
 
 
@@ -141,20 +126,15 @@ def in_words(config: RunConfig, events: Iterable[Event]) -> str:
 
 
 class Replay(NamedTuple):
-    """The changes of earlier attempts for one that goes on after some update.
-
-    `applied`: those made before that update. `ahead`: (updates done, change) of those to be made again later, in order.
-    """
+    """The changes of earlier attempts: those made before some update, and (updates done, change) of later ones."""
 
     applied: list[Edit]
     ahead: list[tuple[int, Edit]]
 
 
 def replay(events: Iterable[Event], update: int) -> Replay:
-    """What an attempt that goes on after `update` has to repeat of the changes that were made in the run.
-
-    A person's newest word counts: a change made in a resumed attempt cancels what was still ahead for that setting.
-    """
+    """What an attempt that goes on after `update` has to repeat. A person's change in a resumed attempt cancels what
+    was still ahead for that setting."""
     applied: list[tuple[int, Edit]] = []
     ahead: list[tuple[int, Edit]] = []
 
@@ -181,20 +161,16 @@ class Requests(NamedTuple):
 
     commands: list[str]
     edits: list[Edit]
-    refused: list[str]
     trace: bool
 
 
 def take(run: RunDirectory) -> Requests:
-    """In the worker: the requests that wait, the oldest first, removed from the folder. Damaged ones are refused."""
+    """In the worker: the requests that wait, the oldest first, removed from the folder; without damaged ones."""
     edits: list[Edit] = []
-    refused: list[str] = []
     for path in sorted(run.control_path.glob("set-*.json")):
-        try:
+        with contextlib.suppress(OSError, ValueError, AttributeError, RecursionError):
             data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
             edits.extend(Edit(str(field), value) for field, value in data.items())
-        except (OSError, ValueError, AttributeError, RecursionError):
-            refused.append(f"A request to change settings could not be read ({path.name}); it was ignored.")
         path.unlink(missing_ok=True)
     asked: dict[str, int] = {}
     for name in (*COMMANDS, TRACE):
@@ -202,17 +178,12 @@ def take(run: RunDirectory) -> Requests:
             asked[name] = (run.control_path / name).stat().st_mtime_ns
             (run.control_path / name).unlink(missing_ok=True)
     trace = asked.pop(TRACE, None) is not None
-    return Requests(sorted(asked, key=asked.__getitem__), edits, refused, trace)
+    return Requests(sorted(asked, key=asked.__getitem__), edits, trace)
 
 
 class Steering:
-    """In the worker: one run's pause state and live settings.
-
-    Args:
-        change: gets the new configuration and the names of the fields that were set.
-        between: called while waiting; raises to break off, for example when the run is to stop.
-        ahead: changes to repeat, each after so many updates: a resumed run makes them again when their time comes.
-    """
+    """In the worker: one run's pause state and live settings. `change` gets the new configuration and the fields that
+    were set; `between`, called while waiting, raises to stop; `ahead`: changes to repeat after so many updates."""
 
     def __init__(
         self,
@@ -245,8 +216,6 @@ class Steering:
 
     def _take(self) -> None:
         found = take(self._writer.run)
-        for message in found.refused:
-            self._writer.event("warning", message)
         for command in found.commands:
             self._paused = command != "resume"
             self._steps = self._steps + 1 if command == "step" else 0
@@ -285,14 +254,6 @@ def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
         for event in events
         if event.kind == EDIT and {"field", "value"} <= event.data.keys()
     ]
-
-
-def _command(run: RunDirectory, name: str) -> None:
-    _check_steerable(run)
-    for other in COMMANDS:
-        if other != name:
-            (run.control_path / other).unlink(missing_ok=True)  # the last word counts
-    leave_word(run.control_path / name)
 
 
 def _check_steerable(run: RunDirectory) -> None:

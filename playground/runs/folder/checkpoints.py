@@ -1,9 +1,5 @@
-"""The checkpoints of a run: which there are, which are intact, from which one to go on, which may be deleted.
-
-A checkpoint is a folder `update-000040` with a MANIFEST.json, written last, that names every other file with its size
-and SHA-256. Reads and deletes folders; what is inside is the business of `training.models.checkpoint_files`, which
-writes them. Knows no torch: the worker, the page and the command line ask here.
-"""
+"""The checkpoints of a run: which are intact, from which one to go on, which may be deleted. Each is a folder
+`update-000040` with a MANIFEST.json, written last, that names every other file with its size and SHA-256."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """All that was seen on the way to `found`: `problems` in words, `passed_over` the folders that they are about."""
+    """`found`, and on the way to it `problems` in words and `passed_over`, the folders that they are about."""
 
     found: Found | None
     problems: list[str]
@@ -48,32 +44,21 @@ class Search(NamedTuple):
 
 
 def search(run: RunDirectory) -> Search:
-    """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from.
-
-    Raises:
-        InvalidConfig: a damaged configuration.
-    """
+    """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from."""
     problems: dict[Path, str] = {}
-    found = None
-    config = run.config()
+    found, own = None, requests.of(run).key
     folders = [path for path in run.checkpoints_path.glob("*update-*") if NAME.fullmatch(path.name) and path.is_dir()]
     for folder in sorted(folders, key=update_of, reverse=True):
         problem = problem_of(folder)
         if not problem and not (folder / OPTIMIZER).is_file():
             problem = "it holds weights, but not the state of the optimizer"
-        if not problem and is_foreign(folder, run):
-            problem = _problem_of_foreign(folder, config)
+        if not problem and own and facts_of(folder).get(RUN_KEY, own) not in (own, ""):
+            problem = "it comes from another run"
         if not problem:
             found = Found(folder, update_of(folder))
             break
         problems[folder] = f"The checkpoint {folder.name} cannot be used: {problem}."
     return Search(found, [*problems.values()], [*problems])
-
-
-def is_foreign(folder: Path, run: RunDirectory) -> bool:
-    """True for a checkpoint that another run has written, as far as both say whose they are."""
-    theirs, own = facts_of(folder).get(RUN_KEY), requests.of(run).key
-    return bool(theirs and own and theirs != own)
 
 
 def digest(config: RunConfig) -> str:
@@ -87,14 +72,6 @@ def digest_of_objective(config: RunConfig) -> str:
     rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
     models = [part.model_dump_json(exclude_defaults=True) for part in (config.model, config.reference)]
     return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
-
-
-def _problem_of_foreign(folder: Path, config: RunConfig) -> str:
-    if facts_of(folder).get(OBJECTIVE) != digest_of_objective(config):
-        return "it comes from another run, with another model or other rewards"
-    if update_of(folder) >= config.ppo.num_updates:
-        return f"it comes from another run and leaves nothing to do (this run has {config.ppo.num_updates} updates)"
-    return ""
 
 
 def can_go_on(folder: Path) -> bool:
@@ -114,11 +91,8 @@ def update_of(folder: Path) -> int:
 
 
 def problem_of(folder: Path, *, just_read: bool = False) -> str:
-    """What is wrong with a checkpoint, in words; empty if every byte is as it was written.
-
-    Args:
-        just_read: True where its manifest was made a moment ago of what was read back: then sizes are enough.
-    """
+    """What is wrong with a checkpoint, in words; empty if every byte is as written. `just_read`: its manifest was made
+    a moment ago of what was read back, so sizes are enough."""
     if folder.is_symlink():
         return "it is a link"
     if not (folder / MANIFEST).is_file():
@@ -148,11 +122,7 @@ def listed(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check(folder: Path) -> Path:
-    """The folder, if it is no checkpoint or an intact one. Asked before its weights are used.
-
-    Raises:
-        ModelNotFound: if it is a checkpoint that has changed since it was written.
-    """
+    """The folder, if it is no checkpoint or an intact one; asked before its weights are used. Raises: ModelNotFound."""
     if (folder / MANIFEST).exists() and (problem := problem_of(folder)):
         raise ModelNotFound(
             f"The checkpoint {folder.parent.parent.name}/{folder.name} is damaged: {problem}. Use another one."
@@ -171,16 +141,13 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 def best(folders: Iterable[Path]) -> Path | None:
     """The checkpoint with the highest penalised reward, as its trainer.json says it; the newest of equals."""
-    known = [(_number(facts_of(folder).get(BEST_BY)), update_of(folder), folder) for folder in folders]
-    ranked = [(value, update, folder) for value, update, folder in known if value is not None]
-    return max(ranked)[2] if ranked else None
+    known = [(facts_of(folder).get(BEST_BY), update_of(folder), folder) for folder in folders]
+    return max([found for found in known if isinstance(found[0], (int, float))], default=(0, 0, None))[2]
 
 
 def prune(folder: Path, keep_last: int) -> None:
-    """Delete all checkpoints but the newest `keep_last` and the best, and whatever a crash or a damage left behind.
-
-    Only after the newest has been verified: then the final one, being the newest, stays too.
-    """
+    """Delete all checkpoints but the newest `keep_last` and the best, and what crashes and damages left. Only after the
+    newest has been verified."""
     complete = sorted((path for path in folder.glob("update-*") if NAME.fullmatch(path.name)), key=update_of)
     kept = {*complete[-keep_last:], best(complete)}
     for path in complete:
@@ -206,13 +173,8 @@ def set_aside(folders: Iterable[Path]) -> None:
 
 
 def settle(run: RunDirectory, seen: Search) -> Found | None:
-    """Bring order into the folder before an attempt goes on: only the worker, which holds the run's lock, may do so.
-
-    What was passed over gets another name, also where it is whole and only the optimizer's state is missing: the
-    attempt makes its updates again, and as the newest by number it would be kept, and shown, in the place of what the
-    attempt saves. What was never finished goes, and a checkpoint that was being replaced when the worker died gets its
-    name back.
-    """
+    """Bring order into the folder before an attempt goes on; for the holder of the run's lock. What was passed over
+    gets another name, or as the newest by number it would be kept in the place of what the attempt saves."""
     set_aside(seen.passed_over)
     clear(run.checkpoints_path, (".tmp-*",))
     if seen.found is None:
@@ -226,11 +188,9 @@ def settle(run: RunDirectory, seen: Search) -> Found | None:
 def check_engine(config: RunConfig) -> None:
     """Raises: RunNotResumable for a run whose trainer cannot go on from a checkpoint."""
     if config.by_trl:
-        by_engine = config.engine == "trl"
-        which, other = ("engine: trl", ", or with engine=playground") if by_engine else (f"method: {config.method}", "")
-        raise RunNotResumable(
-            f"{which}: TRL's trainer cannot go on from a checkpoint. Start the run again from its config.yaml{other}."
-        )
+        which = "engine: trl" if config.engine == "trl" else f"method: {config.method}"
+        again = "Start the run again from its config.yaml."
+        raise RunNotResumable(f"{which}: TRL's trainer cannot go on from a checkpoint. {again}")
 
 
 def _manifest(path: Path) -> dict[str, dict[str, Any]]:
@@ -256,10 +216,6 @@ def sha256(path: Path) -> str:
     """Of a file's content."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _delete(path: Path) -> None:

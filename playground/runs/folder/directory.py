@@ -1,9 +1,5 @@
-"""One run on disk: make it, open it, say whether it lives, read its files.
-
-Who lives is decided by one thing only: the kernel lock (flock) on worker.lock, held by the worker for as long as its
-process exists. Knows the records and the configuration; starts no process (see launcher.py) and writes nothing that
-the worker writes (see writer.py).
-"""
+"""One run on disk: make it, open it, say whether it lives, read its files. Who lives is decided by the kernel lock
+(flock) on worker.lock, held by the worker for as long as its process exists. What the worker writes: writer.py."""
 
 from __future__ import annotations
 
@@ -18,33 +14,11 @@ from typing import TypeVar
 
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, OutputsNotWritable, Problem, RunExists, RunNotFound
-from playground.runs.folder import exit_reasons, placed
-from playground.runs.folder.files import (
-    JsonlTail,
-    field_is,
-    is_locked,
-    leave_word,
-    make_outputs,
-    private,
-    read_record,
-    read_records,
-    refuse_links,
-    write_atomically,
-)
+from playground.runs.folder import exit_reasons, files, placed
+from playground.runs.folder.attempts import Resumption, events_in_force, in_force, resumptions
+from playground.runs.folder.files import read_record, read_records, write_atomically
 from playground.runs.folder.logs import attempt_line, log_tail
-from playground.runs.folder.records import (
-    LABEL_CHARACTERS,
-    Evaluation,
-    Event,
-    Label,
-    Resumption,
-    Sample,
-    Status,
-    UpdateMetrics,
-    events_in_force,
-    in_force,
-    resumptions,
-)
+from playground.runs.folder.records import LABEL_CHARACTERS, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.folder.token_records import TokenFigures
 from playground.setup import describe
 
@@ -89,19 +63,12 @@ class RunDirectory:
 
     @classmethod
     def reserve(cls, outputs: Path, config: RunConfig, run_id: str | None = None) -> RunDirectory:
-        """Make the folder of a new run, which is none before `publish`.
-
-        Raises:
-            OutputsNotWritable, RunExists, InvalidConfig (for a run id that cannot be a folder name, and for settings
-            that could not be read back).
-        """
-        if (length := len(config.to_yaml())) > yaml_io.MAX_CONFIG_BYTES:
-            message = (
-                f"These settings have {length:,} characters as text (YAML), of which at most "
-                f"{yaml_io.MAX_CONFIG_BYTES:,} are read. Put the prompts into a file, or shorten the rewards."
-            )
-            raise InvalidConfig([Problem("", message)])
-        outputs = make_outputs(outputs)
+        """Make the folder of a new run, which is none before `publish`. Raises: OutputsNotWritable, RunExists,
+        InvalidConfig (an id that is no folder name, settings too long to be read)."""
+        if (length := len(config.to_yaml())) > (most := yaml_io.MAX_CONFIG_BYTES):
+            much = f"These settings have {length:,} characters as text (YAML), of which at most {most:,} are read."
+            raise InvalidConfig([Problem("", f"{much} Put the prompts into a file, or shorten the rewards.")])
+        outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
         for name in [run_id] if run_id else _fresh_ids(config.name):
@@ -116,10 +83,8 @@ class RunDirectory:
                 raise OutputsNotWritable(f"Cannot write to {outputs}: {error.strerror}.") from None
             run.control_path.mkdir()
             now = time.time()
-            write_atomically(
-                run.status_path,
-                Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates).model_dump_json(),
-            )
+            status = Status(started_at=now, updated_at=now, num_updates=config.ppo.num_updates)
+            write_atomically(run.status_path, status.model_dump_json())
             return run
         raise RunExists(f"There is already a run `{run_id}` in {outputs}. Choose another id or delete that run.")
 
@@ -128,10 +93,8 @@ class RunDirectory:
         write_atomically(self.config_path, config.to_yaml())
 
     def queue_again(self, before: Status, num_updates: int) -> None:
-        """Enter the state `queued` as the next attempt. Only for who holds the lock of a run that has ended.
-
-        Its log says so first: if the attempt dies without a word, no earlier one's last words are taken for its own.
-        """
+        """Enter the state `queued` as the next attempt; for the holder of the lock of a run that has ended. Its log
+        says so first, so that no earlier attempt's last words are taken for its own."""
         status = Status(
             attempt=self.next_attempt(before),
             update=before.update,
@@ -140,7 +103,7 @@ class RunDirectory:
             updated_at=time.time(),
             worked_seconds=before.seconds_at_work(),
         )
-        with open(self.log_path, "a", encoding="utf-8", opener=private) as log:
+        with open(self.log_path, "a", encoding="utf-8", opener=files.private) as log:
             log.write(f"\n{attempt_line(status.attempt, 'asked for ')}\n")  # the last line may be torn
         write_atomically(self.status_path, status.model_dump_json())
 
@@ -150,24 +113,16 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path | str) -> RunDirectory:
-        """An existing run.
-
-        Raises:
-            RunNotFound: if the folder is not a run directory.
-        """
+        """An existing run. Raises: RunNotFound."""
         run = cls(path)
-        refuse_links(run.path)
+        files.refuse_links(run.path)
         if not run.config_path.is_file():
             name = run.path.name or path
             raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
         return run
 
     def config(self) -> RunConfig:
-        """The configuration as run.
-
-        Raises:
-            InvalidConfig: if the file was damaged or is of another format.
-        """
+        """The configuration as run. Raises: InvalidConfig, for a damaged one or one of another format."""
         return yaml_io.load(self.config_path, links=False)
 
     def label(self) -> Label:
@@ -175,11 +130,7 @@ class RunDirectory:
         return read_record(self.label_path, Label) or Label()
 
     def write_label(self, name: str, note: str) -> Label:
-        """Give it a name and a note, each one line; an empty name is that which it was started with.
-
-        Raises:
-            InvalidConfig: for one that is too long. OSError.
-        """
+        """Give it a name (empty: the one of its settings) and a note. Raises: InvalidConfig if too long, OSError."""
         texts = {"name": " ".join(name.split()), "note": " ".join(note.split())}
         refuse_too_long(texts, LABEL_CHARACTERS)
         label = Label(**texts)
@@ -193,7 +144,7 @@ class RunDirectory:
     def is_alive(self) -> bool:
         """True while a worker process holds the lock, which the kernel frees on any death, or a job elsewhere has
         the run."""
-        return is_locked(self.lock_path) or self.is_elsewhere()
+        return files.is_locked(self.lock_path) or self.is_elsewhere()
 
     def is_elsewhere(self) -> bool:
         """True while it has a job on another machine, which works or waits."""
@@ -201,8 +152,7 @@ class RunDirectory:
         return elsewhere is not None and elsewhere.holds(self.path, self.status_on_disk())
 
     def is_at_work(self) -> bool:
-        """True while a worker lives and has not written its end. One that has takes a moment to leave, which
-        need not be waited for."""
+        """True while a worker lives and has not written its end."""
         status = self.status_on_disk()
         return self.is_alive() and (not status.ended or status.reason == "damaged")
 
@@ -216,8 +166,7 @@ class RunDirectory:
         return status.state == "queued" and self.queue_path.exists()
 
     def is_expected(self, status: Status) -> bool:
-        """True if it was made a moment ago, was given no worker, and one may still come. The launcher leaves no such
-        gap; who makes a folder by hand does, and who is about to hand a run to another machine."""
+        """True if it was made a moment ago, by hand or for another machine, and a worker may still come."""
         if status.state != "queued" or status.pid:
             return False
         try:
@@ -238,7 +187,7 @@ class RunDirectory:
         return status.model_copy(update={"state": state, "reason": reason, "message": message})
 
     def metrics(self) -> list[UpdateMetrics]:
-        """All updates so far; those that a later attempt made again are given as that attempt made them."""
+        """All updates so far, as the last attempt that made them did."""
         return in_force(read_records(self.metrics_path, UpdateMetrics), self.resumptions())
 
     def samples(self, prompt_id: int | None = None) -> list[Sample]:
@@ -270,8 +219,7 @@ class RunDirectory:
         return log_tail(self.log_path, max_bytes)
 
     def latest_checkpoint(self) -> Path | None:
-        """The newest complete checkpoint folder (one with a manifest), or None. For who wants its weights; what is
-        intact and can be gone on from, `runs.folder.checkpoints` says."""
+        """The newest complete checkpoint folder, or None; what is intact `runs.folder.checkpoints` says."""
         found = self.checkpoints()
         return found[-1] if found else None
 
@@ -285,7 +233,7 @@ class RunDirectory:
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""
-        leave_word(self.control_path / "stop")
+        (self.control_path / "stop").touch(0o600)  # an empty file, so also on a full disk
 
     @property
     def stop_requested(self) -> bool:
@@ -293,26 +241,9 @@ class RunDirectory:
         return (self.control_path / "stop").exists()
 
     def status_on_disk(self) -> Status:
-        """What status.json says, also of a worker that has died; one that cannot be read is an end as `damaged`."""
+        """What status.json says; one that cannot be read is an end as `damaged`."""
         damaged = Status(state="interrupted", reason="damaged", message="Its status.json is missing or damaged.")
         return read_record(self.status_path, Status) or damaged
-
-    def recovered_status(self) -> Status:
-        """What can be known of a run without its status.json, from what else it has written."""
-        metrics, events = self.metrics(), self.all_events()
-        try:
-            num_updates = self.config().ppo.num_updates
-        except (InvalidConfig, AttributeError):  # damaged too; or the training of a reward model, without updates
-            num_updates = 0
-        times = [event.time for event in events]
-        return Status(
-            attempt=max([1, *(item.attempt for item in metrics), *(event.attempt for event in events)]),
-            update=metrics[-1].update if metrics else 0,
-            num_updates=num_updates,
-            started_at=min(times, default=0.0),
-            updated_at=max(times, default=0.0),
-            worked_seconds=metrics[-1].seconds if metrics else None,
-        )
 
     def _with_requests(self, status: Status) -> Status:
         """What was asked for shows at once, also while the worker is in the middle of an update."""
@@ -335,8 +266,8 @@ def refuse_too_long(texts: Mapping[str, str], most: Mapping[str, int]) -> None:
 
 
 def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:
-    where = None if prompt_id is None else field_is("prompt_id", prompt_id)
-    for record in JsonlTail(path).records(kind, where):
+    where = None if prompt_id is None else files.field_is("prompt_id", prompt_id)
+    for record in files.JsonlTail(path).records(kind, where):
         if prompt_id in (None, record.prompt_id):
             yield record
 

@@ -1,13 +1,8 @@
-"""Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself.
-
-The first is for the page, the command line and docs/ends.md. The second makes a reason and a sentence of exit code,
-last traceback and memory, and claims no more than is known: what is only likely is called likely. Called by what finds
-a run without a living worker; reads, and writes nothing.
-"""
+"""Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself, from exit
+code, last traceback and memory. It claims no more than is known: what is only likely is called likely."""
 
 from __future__ import annotations
 
-import re
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -24,23 +19,20 @@ Found = tuple[str, str]  # a key of `EXIT_REASONS`, and a sentence
 NEARLY_ALL = 0.8  # of the memory that was free; it may have grown since the last heartbeat
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGTRAP"}  # what a program does to itself
 TRACEBACK = "Traceback (most recent call last):"
-FATAL = re.compile(r"^Fatal Python error: (.{1,200})$", re.MULTILINE)
 # Of Python, and of libraries in other languages, which name the machine's refusals in words only.
 DISK_WORDS = (
     *("No space left on device", "Disk quota exceeded", "File too large"),
     *("[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)"),
 )
-ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "moved", "damaged", placed.LOST)
+ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "damaged", placed.LOST)
 LOG = "worker.log"
-LOG_BYTES = 64_000  # the dump of all threads, and the names of all libraries, stand below a fatal error
+LOG_BYTES = 64_000
 GB = 1e9
 KEPT = "Resume it: what it did up to its last checkpoint is kept."
-HELPERS = f"If that happens again, memory may be short: take fewer processes (ranks). {LESS_MEMORY}"
 
 
 class ExitReason(NamedTuple):
-    """One reason. `remedy` is a sentence that says what to do; empty where there is nothing to mend.
-    `resumable`: going on from the last checkpoint makes sense as it is."""
+    """One reason. `remedy`: what to do, or ""; `resumable`: going on from the last checkpoint makes sense as it is."""
 
     title: str
     remedy: str
@@ -52,32 +44,16 @@ TITLES_AND_REMEDIES = {
     "stopped": ("Stopped", "Resume it to make the updates that are left."),
     "time_limit": ("Time is up", "Resume it, or give it more minutes (max_minutes)."),
     "invalid": ("Settings cannot be run", "Mend the settings that the message names, and start again."),
-    "model": (
-        "The model cannot be loaded",
-        "Choose another model, or mend its folder as the message says, and start again.",
-    ),
+    "model": ("The model cannot be loaded", "Choose another model, or mend its folder, and start again."),
     "out_of_gpu_memory": ("The GPU ran out of memory", LESS_MEMORY),
     "out_of_memory": ("The machine ran out of memory", f"Close other programs. {LESS_MEMORY}"),
-    "diverged": (
-        "Training diverged",
-        "Lower ppo.learning_rate or raise kl.coef, and start again from the settings of this run.",
-    ),
+    "diverged": ("Training diverged", "Lower ppo.learning_rate or raise kl.coef, and start again."),
     "disk_full": ("The disk is full", "Free some space, then resume: the last checkpoint is whole."),
     "killed": ("The worker was killed", KEPT),
     "stalled": ("The worker did not answer", "Resume it; if it stalls again, restart the machine."),
-    "server_lost": (
-        "The server ended, and the run with it",
-        "Resume it, or start the server with the policy `survive`.",
-    ),
-    "helper_lost": ("A process of the run was lost", f"{KEPT} {HELPERS}"),
-    "place_lost": (
-        "The place where it was computed was lost",
-        "Resume it, here or with its sweep: what came here up to its newest checkpoint is kept.",
-    ),
-    "moved": (
-        "Its folder was moved while it trained",
-        f"{KEPT.replace('it:', 'it where it is now:')} Rename a run after it has ended.",
-    ),
+    "server_lost": ("The server ended, and the run with it", "Resume it, or start the server with policy `survive`."),
+    "helper_lost": ("A process of the run was lost", f"{KEPT} If it happens again, take fewer processes (ranks)."),
+    "place_lost": ("The place where it was computed was lost", "Resume it: its newest checkpoint here is kept."),
     "damaged": ("The record of this run is damaged", "Resume it, or start again from its settings."),
     "bug": ("Something unexpected went wrong", "Read the end of the log; then resume, or start again."),
 }
@@ -100,14 +76,9 @@ def state_after(reason: str) -> State:
 
 
 def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
-    """Why a worker died that left no exit reason of its own.
-
-    Args:
-        exit_code: as `subprocess` gives it (negative: a signal); None where it was not seen, for example because the
-            server that started it was restarted.
-        status: the last one on disk.
-    """
-    number, when = signal_of(exit_code), _when(status)
+    """Why a worker died that left no exit reason of its own. `exit_code`: as `subprocess` gives it (negative: a
+    signal); None where it was not seen. `status`: the last one on disk."""
+    number, when = _signal_of(exit_code), _when(status)
     beat = heartbeat.read(folder)
     if beat and beat.attempt != status.attempt:  # it died before it wrote any: this is of the attempt before
         beat = None
@@ -122,8 +93,6 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
             return "killed", f"The machine was restarted {when}, and the worker ended with it."
     if not number and (said := _last_words(folder)):
         return said
-    if exit_code is None and status.state == "queued":  # no worker of this attempt has ever spoken
-        return "killed", "It was to be started, and has no worker: its folder was moved, or the worker died at once."
     if exit_code is None and beat and beat.on_server_death == "die":
         return "server_lost", f"The worker ended {when}, as it does when its server ends (policy `die`)."
     if unclear and beat and (short := _out_of_memory(status, beat)):
@@ -131,17 +100,11 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     return _by_exit_code(exit_code, when)
 
 
-def signal_of(exit_code: int | None) -> int:
-    """The signal that ended a process: -9, or 137 where a shell stood between; 0 for none."""
-    if exit_code is None:
-        return 0
-    if exit_code < 0:
-        return -exit_code
-    return exit_code - 128 if 128 < exit_code < 128 + signal.NSIG else 0
+def _signal_of(exit_code: int | None) -> int:
+    return max(0, -(exit_code or 0))
 
 
 def _asked_for(status: Status, folder: Path) -> Found | None:
-    """The worker was asked to stop, or was ended by us: that is no accident."""
     note = read_record(heartbeat.killed_path(folder), heartbeat.Killed)
     if note and note.attempt == status.attempt:
         return note.reason or "stopped", note.message or f"Stopped {_when(status)}."
@@ -149,11 +112,9 @@ def _asked_for(status: Status, folder: Path) -> Found | None:
 
 
 def _last_words(folder: Path) -> Found | None:
-    """A fatal error, or a traceback at the very end, of what this attempt has printed."""
+    """A traceback at the very end of what this attempt has printed."""
     text = log_tail(folder / LOG, LOG_BYTES)
     text = text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
-    if crashes := FATAL.findall(text):
-        return "bug", f"The worker crashed: {crashes[-1].strip()}. The whole story is in {LOG}."
     _, traceback, said = text.rpartition(TRACEBACK)
     errors = [line.rstrip() for line in said.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
     if not traceback or len(errors) != 1:  # something was printed after it
@@ -165,8 +126,7 @@ def _last_words(folder: Path) -> Found | None:
 
 
 def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
-    """The kernel ends a process with signal 9 when memory runs out, and so may anybody. That it held nearly all the
-    memory there was makes the first likely."""
+    """The kernel ends a process with signal 9 when memory runs out; so may anybody, but this held nearly all."""
     same = beat.boot_id == boot_id() and status.pid in (0, beat.pid)
     if not same or not beat.limit_bytes or beat.resident_bytes < NEARLY_ALL * beat.limit_bytes:
         return None
@@ -178,7 +138,7 @@ def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
 
 
 def _by_exit_code(exit_code: int | None, when: str) -> Found:
-    number, see = signal_of(exit_code), f"Its last words are in {LOG}."
+    number, see = _signal_of(exit_code), f"Its last words are in {LOG}."
     if exit_code is None:
         return "killed", f"The worker ended without saying why {when}, and nobody saw how. {see}"
     if not number:

@@ -1,7 +1,4 @@
-"""Reading and writing the small files of a run so that no reader sees a part of one, and none of them stops a reader.
-
-Knows records and JSON; nothing of what the files mean.
-"""
+"""Reading and writing the small files of a run: no reader sees a part of one, and none of them stops a reader."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ import os
 import re
 import tempfile
 import threading
-import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,34 +33,25 @@ SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}  # of the machine: no run
 
 
 class JsonlTail:
-    """Reads what was appended to a JSON-lines file since the last read, a line at a time. A torn last line waits for
-    its rest. Of a run that is kept packed, the whole of `<file>.gz` comes at the first read.
-
-    Lines that are no records are left out, and behind MOST_DAMAGED of them the file is not read on: each costs time.
-    """
+    """Reads what was appended to a JSON-lines file since the last read, without lines that are no records. A torn last
+    line waits for its rest. Of a run that is kept packed, the whole of `<file>.gz` comes at the first read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._offset = 0
-        self._damaged = 0
+        self._offset = self._damaged = 0
 
     def read_records(self, kind: type[R]) -> list[R]:
         """New records of a kind."""
         return list(self.records(kind))
 
     def records(self, kind: type[R], where: re.Pattern[bytes] | None = None) -> Iterator[R]:
-        """New records of a kind, each read when it is asked for.
-
-        Args:
-            where: a line without it is passed over before it is parsed.
-        """
+        """New records of a kind, each read when it is asked for; lines without `where` are not even parsed."""
         for line in self._lines():
             if self._damaged >= MOST_DAMAGED:
                 return
             if where is not None and not where.search(line):
                 continue
-            record = _record(line, kind)
-            if record is None:
+            if (record := _record(line, kind)) is None:
                 self._damaged += 1
             else:
                 yield record
@@ -95,16 +82,11 @@ class JsonlTail:
 
 def is_kept(path: Path) -> bool:
     """True where something was written to this file, or it is kept packed as `<path>.gz`."""
-    for name in (path, f"{path}.gz"):
-        with contextlib.suppress(OSError):
-            if os.stat(name).st_size > 0:
-                return True
-    return False
+    return any(os.path.exists(name) and os.path.getsize(name) for name in (path, f"{path}.gz"))
 
 
 def stamps(*paths: Path | str) -> tuple[int, ...]:
-    """Changes when one of these files does: time of its last change, bytes and inode of each; zeros for one that is not
-    there."""
+    """Changes when one of these files does: mtime in ns, bytes and inode of each, zeros for one that is not there."""
     found: list[int] = []
     for path in paths:
         try:
@@ -140,10 +122,7 @@ def is_locked(path: Path | str) -> bool:
 
 
 def folders(parent: Path | str) -> list[str]:
-    """The paths of the folders in a folder, sorted; no links, no names with a leading dot, none where it is not there.
-
-    Plain text, because some look at hundreds of them every second.
-    """
+    """The paths of the folders in a folder, sorted, without links and hidden ones; none where it is not there."""
     try:
         with os.scandir(parent) as found:
             names = [entry.path for entry in found if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)]
@@ -153,11 +132,8 @@ def folders(parent: Path | str) -> list[str]:
 
 
 def read_record(path: Path, kind: type[R]) -> R | None:
-    """The one record that a small file holds; None where there is none that can be read.
-
-    Raises:
-        OSError: the machine is too short of files or memory to look, which says nothing about the record.
-    """
+    """The one record that a small file holds; None where there is none that can be read. Raises: OSError, if the
+    machine is too short of files or memory to look."""
     try:
         return _record(read_bytes(path, MAX_RECORD_BYTES), kind)
     except OSError as error:
@@ -177,8 +153,8 @@ def field_is(name: str, value: int) -> re.Pattern[bytes]:
 
 
 def refuse_links(folder: Path) -> None:
-    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: who can put one there
-    could have other files shown, or written, as a part of the run."""
+    """Raises: RunNotFound if a run's folder, or anything directly in it, is a symbolic link: other files would be
+    shown, or written, as a part of the run."""
     try:
         names = [folder.name] if folder.is_symlink() else []
         with os.scandir(folder) as entries:
@@ -190,11 +166,7 @@ def refuse_links(folder: Path) -> None:
 
 
 def make_outputs(outputs: Path | str) -> Path:
-    """The outputs folder, made if needed.
-
-    Raises:
-        OutputsNotWritable: if it cannot be made or written.
-    """
+    """The outputs folder, made if needed. Raises: OutputsNotWritable."""
     outputs = Path(outputs)
     try:
         outputs.mkdir(mode=0o700, parents=True, exist_ok=True)  # what runs hold is for who started them
@@ -216,15 +188,6 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
         raise
-
-
-def leave_word(path: Path) -> None:
-    """Ask a worker for something by a file whose name says all. On a full disk it is an empty one, which needs no room:
-    there above all it must be possible to stop a run. Raises: OSError."""
-    try:
-        write_atomically(path, json.dumps({"time": time.time()}))
-    except OSError:
-        os.close(private(str(path), os.O_WRONLY | os.O_CREAT))
 
 
 def private(path: str, flags: int) -> int:

@@ -1,9 +1,5 @@
-"""vitals.json: the heartbeat of a worker and the memory it held then; and control/killed, why it was ended by force.
-
-The worker's watch writes the first about once a second; `processes` (does the run still answer?) and `exit_reasons`
-(what did it die of?) read it. Moments are seconds of the machine's own clock since boot, which steps of the wall clock
-do not move.
-"""
+"""vitals.json: the heartbeat of a worker, written about once a second, and the memory it held then; and control/killed,
+why it was ended by force. Moments are seconds since boot, which steps of the wall clock do not move."""
 
 from __future__ import annotations
 
@@ -17,11 +13,8 @@ FILE = "vitals.json"
 
 
 class Heartbeat(Record):
-    """`beat` is when the main thread last came by, `longest_gap` the longest it has stayed away while it trained.
-
-    `resident_bytes` is the memory that the worker held, `limit_bytes` that and what was free beside it. `patient` while
-    it does what takes long by nature, such as loading.
-    """
+    """`beat`: when the main thread last came by; `longest_gap`: the longest it has stayed away while it trained;
+    `limit_bytes`: the memory held and what was free; `patient`: while it does what takes long, such as loading."""
 
     boot_id: str = ""
     pid: Count = 0

@@ -1,28 +1,23 @@
-"""A worker's log: the line that begins an attempt, its end, and how it is kept small.
-
-The log is a plain file to which the worker, its libraries and its children append. One thread of the worker calls
-`cap` every now and then: the beginning and the end stay, the middle goes, and a line says how much went.
-"""
+"""A worker's log, to which its libraries and children append too: the line that begins an attempt, its end, and `cap`,
+which a thread of the worker calls every now and then: the beginning and the end stay, the middle goes."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from pathlib import Path
 
 from playground.plain_files import open_plain
 
-MOST_BYTES = 20_000_000  # no log grows larger, unless the disk stands still during a burst
-CUT_AT_BYTES = 8_000_000  # cut here already: between two looks a burst goes on
+CUT_AT_BYTES = 8_000_000  # between two looks a burst goes on, to less than 20 MB
 BEGINNING_BYTES = 1_000_000
 END_BYTES = 3_000_000
 ATTEMPT_LINE = "--- attempt "  # so begins the line before what an attempt has printed
-MARK = re.compile(rb"\[\.\.\. (\d+) bytes were cut here to keep this file small \.\.\.\]\n")
+MARK = b"[... cut here to keep this file small ...]\n"
 
 
 def attempt_line(attempt: int, event: str = "") -> str:
-    """The line that begins an attempt; `event`, what has happened then, where it is not yet the start."""
+    """The line that begins an attempt; `event`: what happens then, where it is not the start."""
     return f"{ATTEMPT_LINE}{attempt}, {event}{time.strftime('%Y-%m-%d %H:%M:%S')} ---"
 
 
@@ -37,25 +32,17 @@ def log_tail(path: Path, max_bytes: int) -> str:
 
 
 def cap(path: Path, cut_at: int = CUT_AT_BYTES, beginning: int = BEGINNING_BYTES, end: int = END_BYTES) -> int:
-    """Cut the middle out of the file, in place, once it is larger than `cut_at`; returns how many bytes went.
-
-    Lines that are appended in the very milliseconds of the cut may be lost. Raises: OSError.
-    """
+    """Cut the middle out of the file, in place, once it is larger than `cut_at`; returns how many bytes went. Lines
+    that are appended in these milliseconds may be lost. Raises: OSError."""
     size = path.stat().st_size if path.exists() else 0
     if size <= max(cut_at, beginning + end):
         return 0
     with open(path, "r+b") as file:
         head = file.read(beginning)
         keep = head.rfind(b"\n") + 1 or len(head)
-        file.seek(keep)
-        earlier = MARK.match(file.read(200))
         file.seek(size - end)
         tail = file.read()
-        kept = tail[tail.find(b"\n") + 1 :]
-        gone = size - end + len(tail) - len(kept) - keep
-        if earlier:  # cut before: one mark for all
-            gone += int(earlier[1]) - len(earlier[0])
         file.seek(keep)
-        file.write(b"[... %d bytes were cut here to keep this file small ...]\n" % gone + kept)
+        file.write(MARK + tail[tail.find(b"\n") + 1 :])
         file.truncate()
         return size - file.tell()

@@ -1,8 +1,5 @@
 """Signals to workers, and to no other process: only where the lock is held, and pid, start and boot name its holder.
-
-The page, the command line and the server's loop end runs with this. Stopping is a request first, and what takes
-requests is the worker itself; force comes after a grace, and goes to the worker's whole process group.
-"""
+Stopping is a request first; force comes after a grace, and goes to the worker's whole process group."""
 
 from __future__ import annotations
 
@@ -63,10 +60,7 @@ def worker_of(run: RunDirectory) -> psutil.Process | None:
 
 
 def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
-    """Ask the run to stop; after the grace, end its worker and all it has started by force.
-
-    Returns at once for a run that has no living worker. A worker that cannot be told for certain gets no signal.
-    """
+    """Ask the run to stop; after the grace, end its worker and all it has started by force."""
     attempt = run.status_on_disk().attempt
     if not run.is_alive():
         return Ended(False)
@@ -102,8 +96,7 @@ def end_own_family() -> None:
 
 
 def stalled(run: RunDirectory) -> float:
-    """Seconds for which a living run has been silent, if that is longer than it ever takes; else 0. It may go on yet,
-    so it is not ended for that."""
+    """Seconds for which a living run has been silent, if that is longer than it ever takes; else 0."""
     status, found = run.status_on_disk(), heartbeat.read(run.path)
     if not run.is_alive():
         return 0.0
@@ -119,8 +112,7 @@ def stalled(run: RunDirectory) -> float:
 
 
 def _send_to_all(worker: psutil.Process, signal: signals.Signals) -> None:
-    """Signal a worker and what it has started: its process group, and descendants that have left that. psutil compares
-    start times first, so that no number that has passed to another process is signalled."""
+    """Signal a worker's process group and descendants that have left it; psutil compares start times first."""
     with contextlib.suppress(psutil.Error, OSError):
         family = worker.children(recursive=True)
         if os.getpgid(worker.pid) == worker.pid and worker.is_running():

@@ -1,15 +1,11 @@
-"""The records of a run directory, typed: one class per line format, and strict JSON in and out.
-
-A file of a run may be damaged, or another person's. So what is no figure (not finite, absurdly large) is nothing, and a
-record that then lacks a figure is left out by `parsed`; what reads records need not ask again. Knows nothing of
-files or processes. The worker writes these; the page, the command line and `insight` read them.
-"""
+"""The records of a run directory, typed: one class per line format, and strict JSON in and out. A file may be damaged:
+what is no figure (not finite, absurdly large) is nothing, and a record that then lacks a figure is left out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar, get_args
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -57,13 +53,8 @@ class Record(BaseModel):
 
 
 class Status(Record):
-    """Where a run is. `phase` is what it is doing now, in words; `reason` is one word for why it ended
-    (`runs.folder.exit_reasons`).
-
-    `pid`, `pid_started_at` and `boot_id` together name one process (`pid_ticks` is its start as Linux counts it, which
-    no step of the clock moves; 0 elsewhere); `attempt` counts up when a run is resumed. `worked_seconds`: see
-    `seconds_at_work`, which is what to ask.
-    """
+    """Where a run is. `phase`: what it is doing now, in words; `reason`: one word for why it ended (`exit_reasons`);
+    `pid` to `boot_id` name one process (`process_identity`); `attempt` counts up when a run is resumed."""
 
     state: State = "queued"
     phase: str = ""
@@ -81,12 +72,8 @@ class Status(Record):
     attempt: Count = 1
 
     def seconds_at_work(self, now: float = 0.0) -> float:
-        """How long it has worked, over all attempts: without its pauses, its time in the queue and what lies between
-        two attempts. A run that was written before this was recorded knows it of its last attempt, pauses included.
-
-        Args:
-            now: the present time; without it, until the status was written.
-        """
+        """How long it has worked, over all attempts, pauses and the queue left out: until `now`, or until the status
+        was written."""
         before = self.worked_seconds
         if before is None:
             before = max(0.0, self.updated_at - self.started_at)
@@ -100,8 +87,7 @@ class Status(Record):
 
     @property
     def resumable(self) -> bool:
-        """True for an end after which going on as it is makes sense. With settings that it has run with before, that is
-        any end: a file of prompts that is not there, a GPU that others use, may be mended without changing the run."""
+        """True for an end after which going on as it is makes sense: any, with settings that it has run with before."""
         ran_before = self.attempt > 1 and self.update > 0
         return self.ended and self.state != "finished" and (ran_before or self.reason not in NOT_RESUMABLE)
 
@@ -114,11 +100,8 @@ class Label(Record):
 
 
 class FigureDoc(NamedTuple):
-    """What a figure of an update is, declared once beside its field (CONTRIBUTING.md says who reads it).
-
-    Attributes:
-        live: whether the page's charts get it. steps: how those of the optimizer steps become one, where it is of them.
-    """
+    """What a figure of an update is (CONTRIBUTING.md says who reads it). `live`: the page's charts get it; `steps`: how
+    those of the optimizer steps become one."""
 
     unit: str
     words: str
@@ -150,34 +133,22 @@ class UpdateMetrics(Record):
     kl_to_reference: Annotated[Maybe, FigureDoc("nats per completion", "log-ratio of policy to reference", live=True)]
     kl_per_token: Annotated[Maybe, FigureDoc("nats per token", "the same, as a mean over tokens", live=True)]
     kl_estimates: Annotated[Figures, FigureDoc("nats per completion", "the same KL by other estimators, by name")] = {}
-    kl_spreads: Annotated[
-        Figures, FigureDoc("nats per completion", "standard deviation of each of these between the completions")
-    ] = {}
+    kl_spreads: Annotated[Figures, FigureDoc("nats per completion", "their standard deviations over completions")] = {}
     penalised_reward: Annotated[Maybe, FigureDoc("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
-    reward_paid: Annotated[
-        Maybe, FigureDoc("sd", "what a completion's tokens were paid, summed: the same, if the books balance")
-    ] = None
+    reward_paid: Annotated[Maybe, FigureDoc("sd", "what a completion's tokens were paid: the same, if all is well")] = (
+        None
+    )
     kl_coef: Annotated[Figure, FigureDoc("sd per nat", "beta, as used in this update", live=True)]
     entropy: Annotated[Maybe, FigureDoc("nats per token", "of the policy's full distribution", live=True)]
-    surprisal: Annotated[
-        Maybe, FigureDoc("nats per token", "minus the log-prob of what was sampled: the entropy, on average")
-    ] = None
-    update_kl: Annotated[
-        Maybe,
-        FigureDoc("nats per token", "from the policy that sampled; of one step, after it", live=True, steps="mean"),
-    ]
-    clip_fraction: Annotated[
-        Maybe,
-        FigureDoc("0 to 1", "share of clipped tokens in the loss; of one step, after it", live=True, steps="mean"),
-    ]
-    ratio_mean: Annotated[Maybe, FigureDoc("", "probability ratio, new to old; of one step, after it", steps="mean")]
+    surprisal: Annotated[Maybe, FigureDoc("nats per token", "minus the log-prob of what was sampled")] = None
+    update_kl: Annotated[Maybe, FigureDoc("nats per token", "from the policy that sampled", live=True, steps="mean")]
+    clip_fraction: Annotated[Maybe, FigureDoc("0 to 1", "share of clipped tokens in the loss", live=True, steps="mean")]
+    ratio_mean: Annotated[Maybe, FigureDoc("", "probability ratio, new to old", steps="mean")]
     ratio_max: Annotated[Maybe, FigureDoc("", "the largest of these ratios", steps="max")]
     policy_loss: Annotated[Maybe, FigureDoc("", "mean over tokens and optimizer steps", live=True, steps="mean")]
     value_loss: Annotated[Maybe, FigureDoc("", "mean over tokens and optimizer steps", live=True, steps="mean")]
     explained_variance: Annotated[Maybe, FigureDoc("at most 1", "of the returns by the value head", live=True)]
-    grad_norm: Annotated[
-        Maybe, FigureDoc("", "of the policy, before clipping, mean over optimizer steps", live=True, steps="mean")
-    ]
+    grad_norm: Annotated[Maybe, FigureDoc("", "of the policy, before clipping, mean of steps", live=True, steps="mean")]
     value_grad_norm: Annotated[Maybe, FigureDoc("", "the same of the critic alone", steps="mean")] = None
     pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
@@ -199,14 +170,18 @@ class UpdateMetrics(Record):
         }
 
 
-class Sample(Record):
-    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each reward that only watches; `behaviours` yes or no of each that is counted (null: not asked of
-    such a prompt; empty in a run from before they were counted); `kl` is the exact KL of policy to reference at each
-    position of the completion, summed, in nats (0 while they are the same)."""
+class OfAnUpdate(Record):
+    """A line that an attempt wrote of an update."""
 
     attempt: Count = 1
     update: Count
+
+
+class Sample(OfAnUpdate):
+    """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
+    `judges` that of each reward that only watches, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
+    the exact KL of policy to reference, summed over the positions of the completion, in nats."""
+
     stage: Stage
     prompt_id: Count
     prompt: str
@@ -221,15 +196,9 @@ class Sample(Record):
     ended: bool | None = None
 
 
-class Evaluation(Record):
-    """What is measured at each evaluation of the fixed prompts beside its samples.
+class Evaluation(OfAnUpdate):
+    """What each evaluation measures beside its samples. `perplexity_text`: the policy's own, on held-out text."""
 
-    `perplexity_text` is the policy's own on held-out text: it rises when the model forgets. (How strange its own texts
-    have become to the reference is `perplexity_reference` of each update.)
-    """
-
-    attempt: Count = 1
-    update: Count
     stage: Stage
     perplexity_text: Perplexity = None
     text_documents: Count = 0
@@ -268,21 +237,6 @@ class ScoreScale(Record):
         return next(filter(None, found), None)
 
 
-class OfAnUpdate(Protocol):
-    """A line that an attempt wrote of an update."""
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt."""
-        ...
-
-    @property
-    def update(self) -> int:
-        """Which update."""
-        ...
-
-
-M = TypeVar("M", bound=OfAnUpdate)
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised
 FORK = "fork"  # kind of the event with which a run begins that goes on from another one's checkpoint
 REFERENCE = "reference"  # kind of the event that holds a fingerprint of the reference's weights
@@ -292,50 +246,6 @@ STEERING_VECTOR = "steering_vector"  # kind of the event that describes the vect
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 TRACE = "trace"  # kind of the event that says an update was recorded in slow motion: see `runs.folder.traces`
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
-
-
-class Resumption(NamedTuple):
-    """An attempt that went on after an update, which the one before it had written down."""
-
-    attempt: int
-    update: int
-
-
-def resumptions(events: Iterable[Event]) -> list[Resumption]:
-    """Where attempts after the first one took the run up again."""
-    return [Resumption(event.attempt, event.update) for event in events if event.kind == RESUMED]
-
-
-def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M]:
-    """The records that still count, in order; nothing is ever deleted from the files.
-
-    A resumed run makes the updates after its checkpoint again. So what an earlier attempt wrote of them is superseded
-    from the moment at which the later one went on (`resumed`), and a line of a later attempt supersedes what earlier
-    ones wrote of the same and later updates.
-    """
-    kept: list[M] = []
-    for record in records:
-        if any(again.attempt > record.attempt and again.update < record.update for again in resumed):
-            continue
-        while kept and kept[-1].attempt < record.attempt and kept[-1].update >= record.update:
-            kept.pop()
-        kept.append(record)
-    return kept
-
-
-def events_in_force(events: Iterable[Event]) -> list[Event]:
-    """The events without those that a later attempt makes again: warnings, checkpoints and traces of updates that are
-    repeated, and changes of settings that it applies again (and records then) at the update at which they were made."""
-    events = list(events)
-    resumed = resumptions(events)
-
-    def superseded(event: Event) -> bool:
-        later = [again.update for again in resumed if again.attempt > event.attempt]
-        if event.kind == EDIT:  # after update n is before update n + 1, which is repeated
-            return any(event.update >= update for update in later)
-        return event.kind in ("warning", "checkpoint", TRACE) and any(event.update > update for update in later)
-
-    return [event for event in events if not superseded(event)]
 
 
 def to_json_line(record: Record) -> str:
@@ -352,8 +262,8 @@ def parsed(data: Any, kind: type[R]) -> R | None:
 
 
 def finite_or_null(value: Any) -> Any:
-    """Plain data that strict JSON can hold: without NaN, infinities and absurdly large numbers, which become None, and
-    without halves of characters. Raises: RecursionError, for data that is nested too deep."""
+    """Plain data that strict JSON can hold: NaN, infinities and huge numbers become None, halves of characters "?".
+    Raises: RecursionError."""
     if isinstance(value, (float, int)):
         return value if -LARGEST <= value <= LARGEST else None
     if isinstance(value, str):

@@ -1,9 +1,5 @@
-"""Who asked for a run, and by which click: a start that is repeated with the same id gives the same run.
-
-Kept as `request.json` in the run's folder, so that the answer is the same for every process, after a restart, and while
-the run lies in the bin. An id is hashed before it touches a disk. Knows files only; the launcher calls it while it
-holds the folder's lock for starting.
-"""
+"""request.json: who asked for a run, and by which click: a start that is repeated with the same id gives the same run.
+The launcher calls this while it holds the folder's lock for starting."""
 
 from __future__ import annotations
 
@@ -23,8 +19,7 @@ MOST_CHARACTERS = {"request.id": 200, "request.visitor": 200, "request.mode": 40
 
 
 class Request(NamedTuple):
-    """One wish to start a run. `id` is made by who asks, once for each click; empty: every start is a new one.
-    `visitor` names a person without being a secret, `mode` is that of the server."""
+    """One wish to start a run. `id` names a click; empty: every start is a new one. `visitor` names a person."""
 
     id: str = ""
     visitor: str = ""
@@ -32,8 +27,8 @@ class Request(NamedTuple):
 
 
 class Asked(Record):
-    """request.json: the digest of the id, who asked, when, the device that the run computes on, and a random word that
-    its checkpoints carry: by it they are known as its own, also in a copy of its folder."""
+    """request.json: `id` as a digest, `slot` the device that the run computes on, and `key`, a random word that its
+    checkpoints carry: by it they are known as its own, also in a copy of its folder."""
 
     key: str = ""
     id: str = ""
@@ -54,11 +49,7 @@ def digest(request_id: str) -> str:
 
 
 def find(outputs: Path, request: Request) -> RunDirectory | None:
-    """The run that this request has started before, in whatever state it is now.
-
-    Raises:
-        RunNotFound: if it lies in the bin.
-    """
+    """The run that this request has started before, in whatever state. Raises: RunNotFound, if it lies in the bin."""
     if not request.id:
         return None
     wanted = digest(request.id)

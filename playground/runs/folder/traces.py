@@ -1,26 +1,21 @@
-"""One update in slow motion, as a file of a run: `traces/update-000012.json`, a few episodes with every figure on the
-way from their tokens to the loss, and what is needed of the rest of the batch to compute them again.
-
-Lists of figures have one entry for each completion token of an episode, or of episodes one behind the other. Knows the
-other records and files; nothing of how the figures come about. The worker writes traces, `insight.slow_motion` and the
-page read them.
-"""
+"""One update in slow motion, `traces/update-000012.json`: a few episodes with every figure on the way from their tokens
+to the loss. Lists have one entry for each completion token of an episode, or of episodes one behind the other."""
 
 from __future__ import annotations
 
 import json
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from playground.config import RunConfig, methods
 from playground.plain_files import read_bytes
+from playground.runs.folder.attempts import events_in_force
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import packed, write_atomically
-from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, events_in_force, finite_or_null, parsed
+from playground.runs.folder.records import TRACE, Count, Figure, Maybe, Record, finite_or_null, parsed
 
 MAX_TRACE_BYTES = 8_000_000
-ASIDE = ("prompt_pieces", "passes")  # lists of an episode that are not of its tokens
 Row = list[Figure]
 
 
@@ -46,9 +41,7 @@ class TracedSettings(Record):
 
 class TracedBatch(Record):
     """All `episodes` of the update, with `tokens` completion tokens; the lists hold the first `len(lengths)` of them.
-
-    `mean` and `sd` are those of the advantages of all tokens, by which they were whitened.
-    """
+    `mean` and `sd` are of the advantages of all tokens."""
 
     episodes: Count
     tokens: Count
@@ -79,10 +72,7 @@ class TracedPass(Record):
 
 class TracedStep(Record):
     """One optimizer step: `tokens` of its minibatch, so many of them `clipped`; means over them, as in the metrics.
-
-    `rows` and `log_ratios` (log pi - log pi_old) are there for the last minibatch of each epoch, of episodes that the
-    batch's lists hold. `after`: clip fraction, ratios and these were measured after the step, on a few episodes.
-    """
+    `rows`, `log_ratios` (log pi - log pi_old): of an epoch's last minibatch. `after`: measured after the step."""
 
     epoch: Count
     minibatch: Count
@@ -103,10 +93,7 @@ class TracedStep(Record):
 
 class TracedEpisode(Record):
     """One episode: `row` of the batch. Without a critic `deltas` and `values` are empty, and `returns` what the whole
-    episode was paid.
-
-    `rewards` are the tokens' own, score and leash together; `leash` is the part of it that the KL costs.
-    """
+    episode was paid. `rewards` are the tokens' own; `leash` is the part of it that the KL costs."""
 
     row: Count
     why: str
@@ -140,30 +127,6 @@ class Trace(Record):
     steps: Annotated[list[TracedStep], Field(min_length=1)]
     episodes: Annotated[list[TracedEpisode], Field(min_length=1)]
 
-    @model_validator(mode="after")
-    def _fits_together(self) -> Trace:
-        """Who reads it need not ask whether a list is as long as the tokens are many."""
-        lengths, batch = self.batch.lengths, self.batch
-        fits = len(lengths) % max(self.settings.samples_per_prompt, 1) == 0 and len(batch.scores) == len(lengths)
-        fits &= all(len(flat) == sum(lengths) for flat in (batch.token_kl, batch.values, batch.whitened))
-        rows = {row for step in self.steps for row in step.rows} | {item.row for item in self.episodes}
-        fits &= all(row < len(lengths) for row in rows) and self.settings.samples_per_prompt > 0
-        if not fits or not all(len(s.log_ratios) == sum(lengths[row] for row in s.rows) for s in self.steps):
-            raise ValueError("the lists of the batch do not fit together")
-        for item in self.episodes:
-            _check_lengths(item, lengths[item.row], len(self.steps), has_critic=self.settings.baseline == "value")
-        return self
-
-
-def _check_lengths(episode: TracedEpisode, length: int, num_steps: int, *, has_critic: bool) -> None:
-    """Raises: ValueError."""
-    maybe = ("values", "deltas")
-    rows = [value for name, value in episode if isinstance(value, list) and name not in (*ASIDE, *maybe)]
-    rows += [value for item in episode.passes for _, value in item if isinstance(value, list)]
-    right = all(len(row) == length for row in rows) and all(item.step < num_steps for item in episode.passes)
-    if not right or any(len(getattr(episode, name)) != (length if has_critic else 0) for name in maybe):
-        raise ValueError("the lists of an episode do not fit its tokens")
-
 
 def why_none(config: RunConfig) -> str:
     """Why an update of such a run cannot be recorded, as a sentence; "" where it can."""
@@ -176,7 +139,7 @@ def why_none(config: RunConfig) -> str:
 
 
 def write(run: RunDirectory, trace: Trace) -> str:
-    """Put a trace into the run's folder, in place of an earlier attempt's; returns the file's name. Raises: OSError."""
+    """Put a trace into the run's folder; returns the file's name. Raises: OSError."""
     run.traces_path.mkdir(mode=0o700, exist_ok=True)
     path = run.traces_path / name_of(trace.update)
     write_atomically(path, json.dumps(finite_or_null(trace.model_dump()), allow_nan=False, separators=(",", ":")))
@@ -184,7 +147,7 @@ def write(run: RunDirectory, trace: Trace) -> str:
 
 
 def read(run: RunDirectory, update: int) -> Trace | None:
-    """The trace of an update; None where there is none that can be read. That of a kept run may be packed."""
+    """The trace of an update, which may be packed; None where there is none that can be read."""
     path = run.traces_path / name_of(update)
     try:
         data = read_bytes(path, MAX_TRACE_BYTES) if path.exists() else packed(path, MAX_TRACE_BYTES)

@@ -1,9 +1,5 @@
 """The one writer of status, metrics, samples and events: the worker's side of a run directory, and the end of a run
-whose worker cannot write it.
-
-Append-only files get one `write` per record, so that a reader sees whole lines or a torn last one. A later attempt
-cuts off a torn last line before it appends: no reader has used it. Knows no torch.
-"""
+whose worker cannot write it. A reader sees whole lines or a torn last one, which a later attempt cuts off."""
 
 from __future__ import annotations
 
@@ -27,12 +23,8 @@ LOCK_SECONDS = 1.0
 
 
 class RunWriter:
-    """Writes one run's records. Made once, by the process that holds the run's lock.
-
-    Its lines carry its attempt; who writes for a later attempt than the first repairs the files first. Two threads may
-    use it: the one that trains, and the watch that ends a run that does not end by itself. The first end that is
-    written stands.
-    """
+    """Writes one run's records, each with its attempt. Made once, by the process that holds the run's lock. Two threads
+    may use it: the one that trains, and the watch. The first end that is written stands."""
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
@@ -66,16 +58,11 @@ class RunWriter:
 
     def reserve(self) -> None:
         """Keep some of the disk, so that the end can be written however full it is then. Raises: OSError."""
-        with open(self.run.reserve_path, "wb") as file:
-            try:
-                os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
-            except (AttributeError, OSError):
-                file.write(os.urandom(RESERVE_BYTES))  # which no file system can store in less
+        self.run.reserve_path.write_bytes(os.urandom(RESERVE_BYTES))  # which no file system can store in less
 
     def finish(self, state: State, reason: str = "", message: str = "") -> None:
         """Enter a terminal state, also on a full disk. Raises: OSError, if even the reserve did not help."""
         with self._alone():
-            self._follow()
             with contextlib.suppress(OSError):
                 self.run.reserve_path.unlink(missing_ok=True)
             try:
@@ -113,18 +100,6 @@ class RunWriter:
         self._seq += 1
         _append(self.run.events_path, _event(self.status, self._seq - 1, kind, shareable(message), data))
 
-    def _follow(self) -> None:
-        """Where the run's folder was renamed or moved, its end is written there. Linux knows its place by the lock file
-        that this process holds open."""
-        if self.run.path.is_dir():
-            return
-        with contextlib.suppress(OSError):
-            for descriptor in Path("/proc/self/fd").iterdir():
-                with contextlib.suppress(OSError):
-                    lock = Path(os.readlink(descriptor))
-                    if lock.name == self.run.lock_path.name and lock.is_file():
-                        self.run = RunDirectory(lock.parent)
-
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """One thread at a time; but an end is not kept from being written by a thread that hangs in here."""
@@ -147,12 +122,8 @@ class RunWriter:
 
 
 def write_end(run: RunDirectory, status: Status, state: State, reason: str, message: str) -> None:
-    """Enter a terminal state in the place of a worker that died, or was never started.
-
-    Only for who holds the run's lock, or knows under the folder's lock for starting that the run is in the queue; so
-    there is never a second writer. `updated_at` stays what the worker wrote last: the run lasted until then, not until
-    this was noticed.
-    """
+    """Enter a terminal state in the place of a worker that died, or was never started. Only for the holder of the run's
+    lock, or of the folder's lock for starting. `updated_at` stays what the worker wrote last."""
     ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
     run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
     write_atomically(run.status_path, ended.model_dump_json())

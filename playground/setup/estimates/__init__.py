@@ -1,7 +1,6 @@
 """What a run will need before it starts: memory by role against what the device has, time, and what would make it fit.
 
-Reads the configuration and the shapes of its models (from their folder, the catalog's suggestions or the hub); loads no
-model and no torch. memory.py and timing.py do the arithmetic, remedies.py has the advice.
+Reads the configuration and the shapes of its models (from their folder, the suggestions or the hub); loads no model.
 """
 
 from __future__ import annotations
@@ -16,14 +15,13 @@ from typing import Any, Literal, NamedTuple
 from playground import plain_files
 from playground.config import RunConfig
 from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.models import curated, hub
-from playground.models.architectures import SEVEN_BILLION, Architecture
+from playground.models import hub
+from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
 from playground.setup.describe import two_digits
 from playground.setup.devices import Device
 from playground.setup.estimates import memory, timing
-from playground.setup.estimates.memory import Needs, RewardShape
-from playground.setup.estimates.remedies import GB, UNSURE, mildest
+from playground.setup.estimates.memory import GB, UNSURE, Needs, RewardShape, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.setup.limits import Limits
 
@@ -60,12 +58,10 @@ class Measures(NamedTuple):
 class Estimate:
     """What a run needs on a device, in bytes and seconds.
 
-    Where several processes compute it: `places` are their devices by rank, `device` is the one of them with the least
-    room, `needs` and `larger` are of one process, and `total` of all on that device.
-
     Attributes:
-        larger: the same settings with a model of seven billion weights. measured: the total is what a trial of the same
-            settings held. advice, better: what would help, as a sentence and as a configuration; empty where it fits.
+        places: devices of its processes, by rank; `device` is the one with the least room, `total` of all on that one.
+        needs, larger: of one process; with a model of seven billion weights. measured: the total is of a trial.
+        advice, better: what would help, as a sentence and as a configuration; empty where it fits.
         seconds_per_update, seconds: a range each; None before there was a run or a trial of this kind here.
     """
 
@@ -127,8 +123,7 @@ def estimate(
 
     Args:
         device: instead of the one that the configuration names. room: bytes, instead of what is free there.
-        prompt_tokens: of the longest prompt, where known. ask_hub: may the hub be asked for a model that is neither
-            here nor among the suggestions?
+        prompt_tokens: of the longest prompt, where known. ask_hub: for a model that is neither here nor suggested.
         finished: runs and trials of this machine, the newest first; of those like this one comes the time.
 
     Raises:
@@ -170,7 +165,7 @@ def estimate(
 
 def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConfig | None]:
     """What to change after a run has run out of memory, in a sentence and as a configuration (None where no setting
-    helps). What it needed by the estimate has just been too little, so no more than that is taken for free."""
+    helps). No more than the estimate is taken to be free, for that was too little."""
     try:
         found = estimate(config, outputs)
         found = estimate(config, outputs, room=min(found.device.free_bytes, found.total))
@@ -180,11 +175,7 @@ def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConf
 
 
 def require_fit(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
-    """Another run may hold the device now, and this one would wait for it: what counts is what the device has.
-
-    Raises:
-        InvalidConfig: the limits want a run to fit, and it does not, or nothing is known of its model.
-    """
+    """Does a run fit what its device has, where the limits want that? Raises: InvalidConfig."""
     if not limits.must_fit:
         return
     device = devices.chosen(config.device)
@@ -201,10 +192,9 @@ def require_fit(config: RunConfig, limits: Limits, outputs: Path | None = None) 
 
 def share_of(config: RunConfig, ranks: int) -> RunConfig:
     """What one of several processes does of every batch, as a configuration of its own."""
-    ppo = config.ppo
-    batch, minibatch = (-(-size // ranks) for size in (ppo.batch_size, ppo.minibatch_size))
-    sizes = {"batch_size": batch, "minibatch_size": minibatch, "micro_batch_size": min(ppo.micro_batch_size, minibatch)}
-    return config.model_copy(update={"ppo": ppo.model_copy(update=sizes)})
+    sizes = {name: -(-getattr(config.ppo, name) // ranks) for name in ("batch_size", "minibatch_size")}
+    sizes["micro_batch_size"] = min(config.ppo.micro_batch_size, sizes["minibatch_size"])
+    return config.model_copy(update={"ppo": config.ppo.model_copy(update=sizes)})
 
 
 def measures(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = False) -> Measures:
@@ -250,16 +240,11 @@ def longest_prompt(config: RunConfig, found: Measures) -> int:
 def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
     """A model of the hub that is not here: from the suggestions, or from the hub itself."""
     name = hub.repository(need.source) or need.source
-    known = curated.BY_NAME.get(name)
+    known = BY_NAME.get(name)
     if known is not None and need.revision is None:
         return known.architecture, known.chat_template, Download(name, known.download_mb, known.licence, gated=False)
     if not ask_hub:
         raise ModelNotHere(f"{name} is not on this machine, so nothing is known of it yet.")
     facts = hub.facts_kept(need.source, need.revision, need.use)
-    if facts.architecture is None:
-        raise ModelNotFound(f"The hub does not say how large {name} is.")
-    return (
-        facts.architecture,
-        facts.chat_template,
-        Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated),
-    )
+    fetched = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
+    return facts.architecture, facts.chat_template, fetched

@@ -20,13 +20,7 @@ WEIGHT_BYTES = 12  # a weight that is trained, in fp32, and the optimizer's two 
 BESIDE_BYTES, LOG_BYTES = 1_000_000, 20_000_000  # tokenizer and so on; what `runs.folder.logs` lets a log grow to
 UPDATE_BYTES, ANSWER_BYTES = 2_000, 800  # a line of metrics.jsonl; one of samples.jsonl without its completion
 TOKEN_BYTES, TRACE_BYTES = 5, 60  # of a completion; of a token of a batch that is recorded in slow motion
-MARGIN = 1.1
-MB = 1e6
-
-
-def checkpoint_bytes(config: RunConfig, policy: Architecture) -> int:
-    """One checkpoint of which training can go on; of a model with an adapter only the adapter is written."""
-    return (1 + config.separate_critic) * trained_parameters(config, policy) * WEIGHT_BYTES + BESIDE_BYTES
+MARGIN, MB = 1.1, 1e6
 
 
 def records_bytes(config: RunConfig) -> int:
@@ -38,10 +32,11 @@ def records_bytes(config: RunConfig) -> int:
 
 
 def needed_bytes(config: RunConfig, policy: Architecture) -> int:
-    """All that a run may have on the disk at once: the checkpoints that it keeps and the best one beside them, the one
-    that is being written, the log, and what it writes down."""
-    most = config.checkpoint.keep + 2 if config.checkpoint.every else 1
-    return int(MARGIN * (most * checkpoint_bytes(config, policy) + LOG_BYTES + records_bytes(config)))
+    """All that a run may have on the disk at once: the checkpoints that it keeps (of a model with an adapter only the
+    adapter), the best one and the one that is being written, the log, and what it writes down."""
+    count = config.checkpoint.keep + 2 if config.checkpoint.every else 1
+    weights = (1 + config.separate_critic) * trained_parameters(config, policy)
+    return int(MARGIN * (count * (weights * WEIGHT_BYTES + BESIDE_BYTES) + LOG_BYTES + records_bytes(config)))
 
 
 def free_bytes(outputs: Path) -> int:
@@ -51,15 +46,8 @@ def free_bytes(outputs: Path) -> int:
 
 
 def check(configs: Sequence[RunConfig], outputs: Path, held_bytes: int = 0) -> None:
-    """Is there room for these runs in this outputs folder? A model of which nothing is known yet is not asked
-    about; the worker asks again when it has fetched it.
-
-    Args:
-        held_bytes: what they have on the disk already, where they are resumed.
-
-    Raises:
-        NoRoom: if there is not, with what to do.
-    """
+    """Is there room for these runs in this outputs folder, where resumed ones hold `held_bytes` already? A model of
+    which nothing is known yet is asked about when the worker has fetched it. Raises: NoRoom."""
     needed, free = 0, free_bytes(outputs) + held_bytes
     for config in configs:
         with contextlib.suppress(ModelNotFound):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,8 +15,8 @@ Range = tuple[float, float]
 
 
 class Finished(NamedTuple):
-    """What a finished run of this machine took, in seconds: a typical update, and all of its training (None of a trial,
-    which ends before that). `memory`: the bytes that a trial held at its fullest; of runs it is not asked."""
+    """What a run of this machine took, in seconds: a typical update, and all of it (None of a trial, which ends early);
+    and the bytes that a trial held at its fullest."""
 
     config: RunConfig
     update: float
@@ -28,17 +27,13 @@ class Finished(NamedTuple):
 def seconds(
     config: RunConfig, finished: Sequence[Finished], prompt_tokens: Callable[[RunConfig], int]
 ) -> tuple[Range, Range] | None:
-    """Of an update and of the run, each from the likely least to the likely most: scaled from the run of the same model
-    and method whose work was most like this one's. None where there is none.
-
-    Args:
-        finished: the newest first. prompt_tokens: of the longest prompt of a configuration.
-    """
-    update, run = work(config, prompt_tokens(config))
-    like = [(one, *work(one.config, prompt_tokens(one.config))) for one in finished if kind(one.config) == kind(config)]
-    if not like:
+    """Of an update and of the run, each from the likely least to the likely most: scaled by the work from the newest
+    run of the same model and method; None where there is none. `prompt_tokens`: of a configuration's longest prompt."""
+    took = next((one for one in finished if kind(one.config) == kind(config)), None)
+    if took is None:
         return None
-    took, its_update, its_run = min(like, key=lambda item: abs(math.log(item[1] / update)))
+    update, run = work(config, prompt_tokens(config))
+    its_update, its_run = work(took.config, prompt_tokens(took.config))
     one = took.update * update / its_update
     whole = one * run / update if took.run is None else took.run * run / its_run
     return (FASTEST * one, SLOWEST * one), (FASTEST * whole, SLOWEST * whole)

@@ -1,16 +1,10 @@
-"""Rows of a dataset of the Hugging Face hub, or of a local folder that is laid out as one.
-
-Read as a stream, so that only the first rows of a large dataset are fetched and nothing of it is kept on the disk. Both
-kinds of source go through the same call. Whatever can be wrong with one is a single sentence.
+"""Rows of a dataset of the Hugging Face hub, or of a local folder that is laid out as one, read as a stream: only the
+first rows of a large dataset are fetched, and nothing is kept on the disk. What can be wrong is a single sentence.
 """
 
 from __future__ import annotations
 
 import contextlib
-import re
-import socket
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,31 +18,19 @@ ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar", ".pkl", ".pickle", ".pt", ".p
 MAX_FILES = 10_000
 BATCH = 100
 SENTENCES = {  # kinds of error, or what they say -> the field, and what to do
-    ("Bad split", "Unknown split"): "split: {name} has no such split.{there}",
-    ("BuilderConfig",): "subset: {name} has no such subset.{there}",
-    ("Config name is missing",): "subset: {name} has several subsets; name one.{there}",
+    ("Bad split", "Unknown split"): "split: {name} has no such split ({words}).",
+    ("BuilderConfig", "Config name is missing"): "subset: {name} has no such subset, or several ({words}).",
     ("gated",): "source: {name} is gated. Accept its terms on its page, then log in with `hf auth login`.",
     ("DatasetNotFoundError",): "source: there is no dataset {name} on the hub, or it is private. Check the spelling.",
     ("OfflineModeIsEnabled",): "source: {name} is not on this machine, and the hub is switched off (HF_HUB_OFFLINE).",
     ("ConnectionError", "TimeoutError", "ConnectError", "HTTPError"): "source: the hub cannot be reached for {name}. "
     "Check the network, or use a local folder.",
-    ("EmptyDatasetError", "DataFilesNotFoundError"): "source: {name} has no data files such as .parquet, .jsonl or "
-    ".csv.",
-    ("scripts are no longer supported",): "source: {name} is a program that would have to run here, which is not "
-    "supported.",
 }
-_AVAILABLE = re.compile(r"[Aa]vailable(?: splits| configs)?:? *(\[[^\]]*\])")
 
 
 class Rows:
-    """The first rows of one split.
-
-    Args:
-        source: `owner/name`, or a local folder. subset: a configuration, or the folder of the files inside it.
-
-    Raises:
-        PromptsUnusable: if there is no such dataset, subset or split, or it cannot be reached or read.
-    """
+    """The first rows of one split. `source`: `owner/name`, or a local folder. `subset`: a configuration, or a folder
+    inside it. Raises: PromptsUnusable, if it is not there, or cannot be reached or read."""
 
     def __init__(self, source: str, subset: str | None, split: str) -> None:
         self.source = source
@@ -84,8 +66,6 @@ class Rows:
         if folder.is_dir():
             _refuse_archives(folder)
             path = str(folder.resolve())
-        elif not _hub_answers():
-            raise ConnectionError("the name of the hub is not known here")
         found = self._loaded(path, subset, split)
         form = str(getattr(found.info, "builder_name", None) or "unknown")
         if form not in FORMS:
@@ -98,19 +78,16 @@ class Rows:
     def _loaded(self, path: str, subset: str | None, split: str) -> Any:
         import datasets
 
-        if subset is None:
-            return datasets.load_dataset(path, split=split, streaming=True)
-        if Path(subset).is_absolute() or ".." in Path(subset).parts:
+        if subset and (Path(subset).is_absolute() or ".." in Path(subset).parts):
             raise PromptsUnusable(f"prompts.subset: `{subset[:80]}` is not a folder inside {self._name}.")
         try:
             return datasets.load_dataset(path, subset, split=split, streaming=True)
         except ValueError as no_configuration:
-            if "BuilderConfig" not in str(no_configuration):
+            if not subset or "BuilderConfig" not in str(no_configuration):
                 raise
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 return datasets.load_dataset(path, data_dir=subset, split=split, streaming=True)
-            except FileNotFoundError:
-                raise no_configuration from None
+            raise
 
     @contextlib.contextmanager
     def _as_refusal(self) -> Iterator[None]:
@@ -126,13 +103,11 @@ class Rows:
 
     def _sentence(self, error: Exception) -> str:
         text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
-        offered = _AVAILABLE.search(text)
-        there = f" It has {offered.group(1).strip('[]').replace(chr(39), '')}." if offered else ""
+        words = " ".join(text.split())[:200] or type(error).__name__
         for signs, sentence in SENTENCES.items():
             if kinds & {*signs} or any(sign in text for sign in signs):
-                return f"prompts.{sentence.format(name=self._name, there=there)}"
-        lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
-        return f"prompts.source: {self._name} cannot be read: {lines[0][:200].rstrip('.')}."
+                return f"prompts.{sentence.format(name=self._name, words=words)}"
+        return f"prompts.source: {self._name} cannot be read: {words.rstrip('.')}."
 
 
 def _refuse_archives(folder: Path) -> None:
@@ -146,14 +121,3 @@ def _refuse_archives(folder: Path) -> None:
                 f"prompts.source: the folder {folder} holds {path.name[:80]}, which is not read here: unpack it, and "
                 "use .parquet, .jsonl, .csv or .txt files."
             )
-
-
-def _hub_answers() -> bool:
-    """False if there is no network at all; the hub's own client would try for half a minute to find out."""
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE or urllib.request.getproxies():
-        return True  # the client has its own words for the first, and a proxy looks names up itself
-    with contextlib.suppress(OSError):
-        return bool(socket.getaddrinfo(urllib.parse.urlsplit(constants.ENDPOINT).hostname, 443))
-    return False

@@ -1,5 +1,4 @@
 """What a run would read as its prompts: how many, how long, what is left out and why, and what the model really sees.
-
 Loads a tokenizer and no model. The model service answers with it the question `prompts`.
 """
 
@@ -20,6 +19,7 @@ from playground.train.data import prompts
 from playground.train.models import loading, time_limit
 from playground.train.models.chat import PromptForm
 from playground.train.models.language_model import Tokens
+from playground.train.models.token_pieces import Pieces
 
 NUM_ROWS = 20
 NUM_SEEN = 3
@@ -29,10 +29,7 @@ BINS = 24
 
 
 def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
-    """Everything that the page and the command line show of the prompts of a configuration, as plain data.
-
-    Raises: ModelNotFound, for without its tokenizer no length is known; PromptsUnusable, see `prompts.load`.
-    """
+    """Everything that is shown of the prompts of a configuration. Raises: ModelNotFound, PromptsUnusable."""
     tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
     wanted = config.evaluation.num_prompts
@@ -90,39 +87,24 @@ def lengths(counts: Sequence[int]) -> dict[str, Any]:
 
 def seen(tokens: Tokens, ids: Sequence[int]) -> list[dict[str, Any]]:
     """What the model reads, as pieces of text with their tokens; special tokens are pieces of their own, by name."""
-    tokenizer = tokens.tokenizer
-    special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
+    special = {*tokens.tokenizer.all_special_ids, *tokens.tokenizer.added_tokens_decoder}
     pieces: list[dict[str, Any]] = []
     with tokens.limited():
+        text_of = Pieces(tokens)
         for named, run in itertools.groupby(ids[:MAX_SEEN_TOKENS], special.__contains__):
             if named:
-                names = tokenizer.convert_ids_to_tokens(list(run))
+                names = tokens.tokenizer.convert_ids_to_tokens(list(run))
                 pieces += [{"text": str(name), "special": True} for name in names]
             else:
-                parts = _texts_of(tokenizer, list(run))
+                parts = [text_of(token) for token in run]
                 pieces.append({"text": "".join(parts), "special": False, "tokens": parts})
     if len(ids) > MAX_SEEN_TOKENS:
         pieces.append({"text": f"{len(ids) - MAX_SEEN_TOKENS:,} more tokens", "special": True, "more": True})
     return pieces
 
 
-def _texts_of(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """The text of each token; one that holds only a part of a character stays together with the next."""
-    texts: list[str] = []
-    done = ""
-    for end in range(1, len(ids) + 1):
-        whole = tokenizer.decode(ids[:end], skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        if end == len(ids) or not whole.endswith("\ufffd"):
-            texts.append(whole[len(done) :])
-            done = whole
-    return texts
-
-
 def tokens_of(folder: Path) -> tuple[Tokens, int]:
-    """A model folder -> its tokenizer, and most tokens of prompt and completion together. No weights are read.
-
-    Raises: ModelNotFound, if the folder's tokenizer or configuration cannot be loaded.
-    """
+    """A model folder -> its tokenizer, and most tokens of prompt and completion together. Raises: ModelNotFound."""
     from transformers import AutoConfig
 
     catalog.files(folder)

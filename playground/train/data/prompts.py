@@ -1,7 +1,5 @@
 """Prompts: from a pocket set, typed texts, a file or a dataset to token lists, split into those trained on and those
 evaluated on. What cannot be used is left out and counted, with the reason.
-
-The session, the model service (for the preview) and exported scripts call it.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 
 from playground.config import PromptsConfig
-from playground.data import claim_files, prompt_texts, row_files
+from playground.data import claim_files, dialogues, row_files
 from playground.errors import PromptsUnusable
 from playground.pocket import prompt_sets as pocket_prompts
 from playground.rewards import claims
@@ -29,7 +27,6 @@ MAX_PROMPT_CHARACTERS = 100_000  # longer ones are too long for any model here, 
 LEAST = 2
 NUM_UNSEEN = 400  # kept from every run
 MAX_EXAMPLES = 3
-LEFT_OUT = "; these are left out."
 EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
 
 
@@ -47,12 +44,6 @@ class LeftOut:
     reason: str
     count: int
     rows: list[dict[str, Any]]
-
-    def in_words(self) -> str:
-        """For example "3 are empty"."""
-        one = self.count == 1
-        verb = ("holds " if one else "hold ") if self.reason == NO_DIALOGUE else ("is " if one else "are ")
-        return f"{self.count:,} {verb}{self.reason}"
 
 
 class Source(NamedTuple):
@@ -79,10 +70,8 @@ class Selection(NamedTuple):
 
     def in_words(self) -> str:
         """What was left out, as one sentence; empty if nothing was."""
-        if not self.left_out:
-            return ""
-        rows = f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'} of prompts"
-        return f"Of {rows}, {', '.join(item.in_words() for item in self.left_out)}{LEFT_OUT}"
+        counted = ", ".join(f"{item.count:,} {item.reason}" for item in self.left_out)
+        return f"Left out of {self.num_rows:,} rows of prompts: {counted}." if counted else ""
 
 
 class PromptSplit(NamedTuple):
@@ -101,14 +90,8 @@ class PromptSplit(NamedTuple):
 
 
 def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
-    """Read, tokenize and split the prompts of a run.
-
-    Args:
-        num_evaluation: how many fixed prompts to keep aside. room: most tokens a prompt may have.
-
-    Raises:
-        PromptsUnusable: unreadable source, unusable chat template, or fewer than two prompts left.
-    """
+    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones to keep aside. `room`: most
+    tokens that a prompt may have. Raises: PromptsUnusable."""
     form = PromptForm(tokens, config)
     selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
     return split(selection, num_evaluation)
@@ -122,10 +105,8 @@ def split(selection: Selection, num_evaluation: int) -> PromptSplit:
 
 
 def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
-    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn.
-
-    Raises: PromptsUnusable, if it is not there, cannot be read, or has not the column.
-    """
+    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn. Raises:
+    PromptsUnusable."""
     name = config.source
     if name in pocket_prompts.PROMPT_SETS:
         used, _ = _of_pocket(config, num_evaluation, seed)
@@ -140,13 +121,13 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
         if row_files.kind_of(name):
             path = Path(name).expanduser()
             shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
-            column = prompt_texts.column_of(shape.columns, None if lines else config.column, path.name)
+            column = dialogues.column_of(shape.columns, None if lines else config.column, path.name)
             values = row_files.values(path, column)
             return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
     except row_files.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
     rows = hub_data.Rows(name, config.subset, config.split)
-    column = prompt_texts.column_of(rows.columns, config.column, name)
+    column = dialogues.column_of(rows.columns, config.column, name)
     found, goes_on = rows.rows([column])
     return Source("prompts.source", name, [row[column] for row in found], column, rows.columns, goes_on=goes_on)
 
@@ -160,14 +141,8 @@ def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
 def select(
     source: Source, config: PromptsConfig, num_evaluation: int, room: int, encode: Callable[[str], list[int]], seed: int
 ) -> Selection:
-    """As many prompts as a run needs, in an order that depends on the seed only.
-
-    Args:
-        room: most tokens a prompt may have. encode: the text of a prompt -> its token ids.
-
-    Raises:
-        PromptsUnusable: if fewer than two can be used.
-    """
+    """As many prompts as a run needs, in an order that depends on the seed only. `encode`: text -> token ids. Raises:
+    PromptsUnusable, if fewer than two can be used."""
     if room < 1:
         raise PromptsUnusable(
             "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
@@ -179,9 +154,9 @@ def select(
         order = torch.randperm(len(texts), generator=generator(seed, "prompts")).tolist()
         texts = [texts[position] for position in order]
     prompts: list[Prompt] = []
-    wanted, num_read = config.limit + num_evaluation, 0
+    num_read = 0
     for text in texts:
-        if len(prompts) == wanted:
+        if len(prompts) == config.limit + num_evaluation:
             break
         num_read += 1
         too_long = len(text) > MAX_PROMPT_CHARACTERS
@@ -201,10 +176,7 @@ def select(
 
 
 def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> list[Prompt]:
-    """The prompts of one update: the set in a new order each time it has been used up, however small it is.
-
-    Depends on (seed, update) only, so a resumed run sees the same prompts.
-    """
+    """The prompts of one update: the set in a new order each time it has been used up, by (seed, update) only."""
     batch: list[Prompt] = []
     for position in range(update * size, (update + 1) * size):
         epoch, offset = divmod(position, len(prompts))
@@ -228,8 +200,8 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
     found: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):
         try:
-            text = prompt_texts.prompt_of(value, source.column)
-        except prompt_texts.NoDialogue:
+            text = dialogues.prompt_of(value, source.column)
+        except dialogues.NoDialogue:
             left_out[NO_DIALOGUE].append((row, str(value)))
             continue
         if text and text not in found:
@@ -240,12 +212,7 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
 
 
 def _too_few(source: Source, selection: Selection, room: int) -> str:
-    found = "no prompt" if not selection.prompts else "only one prompt"
-    why = f" {selection.in_words().removesuffix(LEFT_OUT)}." if selection.left_out else ""
-    reasons = [item.reason for item in selection.left_out]
-    hint = f" The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
-    have = "have" if source.field == "prompts.typed" else "has"
-    return (
-        f"{source.field}: {source.name} {have} {found} that can be used, and a run needs at least {LEAST}.{why}"
-        f"{hint if TOO_LONG in reasons else ''}"
-    )
+    few = f"{source.field}: {source.name}: {len(selection.prompts)} can be used; a run needs at least {LEAST} prompts."
+    hint = f"The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
+    too_long = any(item.reason == TOO_LONG for item in selection.left_out)
+    return " ".join(filter(None, [few, selection.in_words(), hint if too_long else ""]))

@@ -1,8 +1,6 @@
-"""The fixed prompts, answered with the same random numbers before, during and after training.
-
-With a small vocabulary these are a number for each token at each position, so that a model that has moved a little
-mostly keeps its tokens; with a large one, where so many would cost too much, one for each position (see docs/ppo.md).
-"""
+"""The fixed prompts, answered with the same random numbers before, during and after training: with a small vocabulary
+one for each token at each position, so that a model that has moved a little mostly keeps its tokens; with a large one,
+where so many would cost too much, one for each position (see docs/ppo.md)."""
 
 from __future__ import annotations
 
@@ -31,12 +29,11 @@ MOST_NOISE = 8192  # tokens of a vocabulary that each get a random number; the s
 
 
 class Evaluated(NamedTuple):
-    """One evaluation: the samples, the score of every answer that was written for them, and the first of the samples
-    token by token."""
+    """One evaluation."""
 
     samples: list[Sample]
-    scores: list[float]
-    figures: list[TokenFigures]
+    scores: list[float]  # of every answer that was written for them
+    figures: list[TokenFigures]  # the first of the samples token by token
 
 
 Judge = Callable[[Sequence[str], Sequence[str]], Mapping[str, Sequence[float | None]]]
@@ -60,15 +57,11 @@ def answer(
     how: Generation,
     close: CloseLook | None = None,
 ) -> tuple[Episodes, list[float]]:
-    """One completion for each prompt and seed, which depends on its own seed only, and its KL to the reference.
+    """One completion for each prompt and seed, which depends on its own seed only.
 
-    Args:
-        reference: None when the policy is the reference; then the KL is 0. close: sees each token of some of them.
-
-    Returns:
-        the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was drawn
-        from (see top k and top p) to the whole reference. Its mean over episodes is the KL of whole completions, as
-        that of k1 is; it is never negative and varies far less.
+    Returns the episodes, and for each the exact KL of every position, summed, in nats: of the distribution that was
+    drawn from (see top k and top p) to the whole `reference`; 0 with None, where the policy is the reference. Its mean
+    is that of k1; it is never negative and varies far less. `close` sees each token of some of them.
     """
     sampling, longest = how.sampling, how.sampling.max_new_tokens
     draws = TokenNoise(seeds, longest) if policy.vocabulary <= MOST_NOISE else uniforms(seeds, longest)
@@ -91,7 +84,7 @@ def answer(
 
 
 def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[list[Prompt], list[int]]:
-    """Prompts and seeds of the samples that stand for the reference: they fix the scale of a run's score."""
+    """Prompts and seeds of the samples that fix the scale of a run's score."""
     asked = [training[number % len(training)] for number in range(count)]
     return asked, [derived_seed(seed, "scale", number) for number in range(count)]
 
@@ -105,12 +98,7 @@ class _Answer(NamedTuple):
 
 @dataclass
 class FixedPrompts:
-    """The fixed prompts of a run, and what is asked about their answers; of several ranks each answers some.
-
-    Attributes:
-        judge: texts -> values by judge, for what only watches. watch: texts, and whether they ended by themselves ->
-            yes or no by behaviour.
-    """
+    """The fixed prompts of a run, and what is asked about their answers; of several ranks each answers some."""
 
     config: RunConfig
     tokens: Tokens
@@ -118,8 +106,8 @@ class FixedPrompts:
     scorer: Scorer
     between: Callable[[], None] = lambda: None
     ranks: Ranks = ALONE
-    judge: Judge = lambda prompts, completions: {}
-    watch: Watch = lambda prompts, completions, ended: {}
+    judge: Judge = lambda prompts, completions: {}  # values by judge that only watches
+    watch: Watch = lambda prompts, completions, ended: {}  # yes or no by behaviour
 
     def evaluate(
         self,
@@ -130,13 +118,8 @@ class FixedPrompts:
         tries: int = 1,
         pays: Pays | None = None,
     ) -> Evaluated:
-        """Answer all of them and score the answers.
-
-        Args:
-            reference: see `answer`. tries: how many answers are written for each that is given, which is the one with
-                the best score; the first of them is the one that would be given without. pays: how training pays the
-                tokens of a text, where it does.
-        """
+        """Answer all of them and score the answers. `tries`: how many are written for each that is given, which is the
+        best-scored one. `pays`: how training pays the tokens of a text, where it does."""
         each = self.config.evaluation.samples_per_prompt
         pairs = [(number, sample_number) for number in range(len(self.prompts)) for sample_number in range(each)]
         asked = [(number, self.prompts[number]) for number, _ in pairs]

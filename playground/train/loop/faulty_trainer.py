@@ -1,7 +1,5 @@
 """PPO with mistakes in it, planted on purpose (`faults` of a configuration): what others have got wrong, to be found.
-
-Each is a few lines over `PPOTrainer`, which knows nothing of them. `config/training_settings.py` says what each does.
-"""
+`PPOTrainer` knows nothing of them; `config/training_settings.py` says what each does."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ class ChapterKL(ZieglerKL):
     steps: int = 0
 
     def observe(self, sampled: float, exact: float, num_episodes: int) -> None:
-        """Adjust beta. Args: see `ZieglerKL`."""
+        """See `ZieglerKL`."""
         self.steps += 1
         error = sampled / self.target - 1
         coef = self.coef * (1 + error * self.steps * num_episodes / self.horizon)

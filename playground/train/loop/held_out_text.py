@@ -52,10 +52,7 @@ def read(config: EvaluationConfig) -> list[str]:
 
 def encode(documents: list[str], tokens: Tokens, context_length: int) -> list[list[int]]:
     """Token ids of each document, cut to what is read of it, without those of a single token, which predict nothing.
-
-    Raises:
-        PromptsUnusable: if nothing is left.
-    """
+    Raises: PromptsUnusable, if nothing is left."""
     longest = min(MOST_TOKENS, context_length)
     rows = [row for document in documents if len(row := tokens.encode(document)[:longest]) > 1]
     if documents and not rows:
@@ -71,8 +68,7 @@ def perplexity(
     batch_size: int,
     between: Callable[[], None] = lambda: None,
 ) -> TextPerplexity:
-    """Of encoded documents, in batches of similar length. A token is predicted from those before it, so the first one
-    of a document (bos, where there is one) is not counted."""
+    """Of encoded documents, in batches of similar length. The first token of each is predicted by nothing."""
     negative, count = 0.0, 0
     ordered = sorted(rows, key=len)
     for start in range(0, len(ordered), batch_size):

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
+from torch import nn
 
 from playground.pocket.wording import distinct_n
-from playground.rewards.mixture import mean_known as mean_known
+from playground.rewards.mixture import mean_known
 from playground.runs.folder.records import UpdateMetrics
 from playground.train.loop.scoring import Scores
+from playground.train.models.language_model import LanguageModel
 
 
 def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -51,3 +53,28 @@ def memory_gb(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 1e9
     return psutil.Process().memory_info().rss / 1e9
+
+
+def sizes(model: nn.Module) -> dict[str, int]:
+    """How many weights there are: in all, trained, those that tokens are multiplied with (not embeddings, but a tied LM
+    head), and of these the LM head, through which only completion tokens go."""
+    every = {id(parameter): _numel(parameter) for parameter in model.parameters()}
+    trained = {id(parameter): parameter.numel() for parameter in model.parameters() if parameter.requires_grad}
+    matrices = {
+        id(parameter): _numel(parameter)
+        for module in model.modules()
+        if not isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    }
+    return {
+        "parameters": sum(every.values()),
+        "trained_parameters": sum(trained.values()),
+        "matrix_parameters": sum(matrices.values()),
+        "head_parameters": _numel(model.lm_head.weight) if isinstance(model, LanguageModel) else 0,
+    }
+
+
+def _numel(parameter: nn.Parameter) -> int:
+    """Numbers in a weight, also where bitsandbytes packs two into a byte (nf4)."""
+    state = getattr(parameter, "quant_state", None)
+    return math.prod(state.shape) if state is not None and hasattr(state, "shape") else parameter.numel()

@@ -1,7 +1,4 @@
-"""The state of an optimizer by the names of what it trains: for a checkpoint, or to undo a part of an update.
-
-Knows torch; nothing of PPO, files or runs. The trainer calls it.
-"""
+"""The state of an optimizer by the names of what it trains: for a checkpoint, or to undo a part of an update."""
 
 from __future__ import annotations
 
@@ -48,11 +45,8 @@ def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors:
 
 @contextmanager
 def whole_or_nothing(optimizer: torch.optim.Optimizer, weights: Weights, cannot: Callable[[], None]) -> Iterator[None]:
-    """Put weights and optimizer back to where they were if what is done inside is broken off.
-
-    Args:
-        cannot: called instead where there are too many weights to keep a copy of.
-    """
+    """Put weights and optimizer back to where they were if what is done inside is broken off. `cannot` is called where
+    there are too many weights to keep a copy of."""
     small = sum(weight.numel() for weight in weights.values()) <= MOST_WEIGHTS_TO_UNDO
     before = {name: weight.detach().clone() for name, weight in weights.items()} if small else {}
     moments = {name: value.clone() for name, value in state_dict(optimizer, weights).items()} if small else {}

@@ -17,21 +17,15 @@ from playground.train.models.language_model import LanguageModel
 
 
 class Compared(NamedTuple):
-    """What policy and reference would say at the N real tokens of some episodes.
+    """What policy and reference would say at the N real tokens of some episodes."""
 
-    Attributes:
-        rows: which episodes. mask [n, C]: their real tokens. ids [n, T], predicts [n, T]: see `sampling.Packed`.
-        hidden [N, H]: the policy's features. own, theirs [N, V]: log-probs of policy and reference, the policy's among
-            the tokens that it was allowed to draw.
-    """
-
-    rows: Tensor
-    mask: Tensor
-    ids: Tensor
+    rows: Tensor  # [n]: which episodes
+    mask: Tensor  # [n, C]: their real tokens
+    ids: Tensor  # [n, T], see `sampling.Packed`
     predicts: Tensor
-    hidden: Tensor
-    own: Tensor
-    theirs: Tensor
+    hidden: Tensor  # [N, H], the policy's features
+    own: Tensor  # [N, V], log-probs of the policy among the tokens that it was allowed to draw
+    theirs: Tensor  # [N, V], of the reference
 
 
 @torch.no_grad()
@@ -46,9 +40,8 @@ def compared(
 ) -> Iterator[Compared]:
     """Whole distributions of policy and reference over sampled tokens, micro-batch by micro-batch.
 
-    The policy's come from the features that the sampler kept, for the price of an LM head. In low precision the
-    sampler's numbers are not those of a training pass, and a ratio must begin at 1; so there the policy makes a pass of
-    its own.
+    The policy's come from the features that the sampler kept. In low precision the sampler's numbers are not those of a
+    training pass, and a ratio must begin at 1; so there the policy makes a pass of its own.
     """
     assert episodes.hidden is not None, "the sampler keeps them for this"
     everything = torch.arange(len(episodes))
@@ -67,10 +60,7 @@ def compared(
 def whole_log_probs(
     model: LanguageModel, episodes: Episodes, temperature: float, micro_batch_size: int
 ) -> NDArray[np.float64]:
-    """Log-probs of whole completions [B], at the sampling temperature: the sum over their tokens, end-of-text included.
-
-    A completion cut at the limit has no such token: cut where it is, it is a completion of its own.
-    """
+    """Log-probs of whole completions [B], at the sampling temperature: sums over tokens, end-of-text included."""
     packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
     everything = torch.arange(len(episodes))
     for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
@@ -102,18 +92,12 @@ def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
 
 
 def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: float = math.inf) -> Iterator[Tensor]:
-    """Cut episodes into groups of similar length, so that little is padding.
-
-    Of all ways to cut the episodes, ordered by length, into groups of at most `size`, the one with the least padded
-    tokens plus `overhead_tokens` for each group; with infinite overhead the fewest groups.
-    """
+    """Cut episodes, ordered by length, into groups of at most `size`, with the least padded tokens plus
+    `overhead_tokens` for each group; with infinite overhead the fewest groups."""
     order = torch.argsort(lengths[rows].cpu(), stable=True)
     count = len(rows)
     widths = lengths[rows].cpu()[order].numpy()
     overhead = min(overhead_tokens, 2.0 * float(widths[-1]) * count)  # more than all tokens is as good as infinite
-    if count <= size and overhead > widths[-1] * count:  # a second group would cost more than all padding
-        yield rows[order]
-        return
     cost, first = np.zeros(count + 1), np.zeros(count + 1, dtype=int)  # of the best cut of the first n episodes
     for end in range(1, count + 1):
         starts = np.arange(max(0, end - size), end)

@@ -1,12 +1,8 @@
 """What a process of a run shares with the others that compute it, over torch.distributed; one alone shares nothing.
 
-Trainer, evaluation and scoring are written for any number of ranks: each does its part of the rows, and what they have
-found is put together. Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are
-added, so that N ranks learn what one would have learned, whichever got the longer texts. All meet on the CPU (gloo),
-where an exchange may wait for days (a paused run does) and fails at once where a rank has gone; so nothing waits inside
-NCCL.
-
-Knows torch; nothing of PPO, runs or files. `family.connected` makes one of several.
+Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are added, so that N ranks
+learn what one would have learned. All meet on the CPU (gloo), where an exchange may wait for days (a paused run does)
+and fails at once where a rank has gone; so nothing waits inside NCCL. `family.connected` makes one of several.
 """
 
 from __future__ import annotations
@@ -25,13 +21,8 @@ class OtherLost(Exception):
 
 
 class Ranks:
-    """One of the processes. Every method is called by all ranks, in the same order, and may raise OtherLost.
-
-    Args:
-        rank: the number of this process; rank 0 holds the run's folder. count: how many there are. device: where this
-            one computes; None where the configuration says it. store: what they met by; one that fails leaves its
-            reason there.
-    """
+    """One of the processes; rank 0 holds the run's folder. Every method is called by all ranks, in the same order, and
+    may raise OtherLost. `store`: what they met by; one that fails leaves its reason there."""
 
     def __init__(
         self, rank: int = 0, count: int = 1, device: torch.device | None = None, store: dist.Store | None = None
@@ -44,8 +35,7 @@ class Ranks:
         return slice(self.rank, None, self.count)
 
     def deal(self, total: int, first: Sequence[int] = ()) -> list[int]:
-        """Which of `total` questions this rank answers: those in `first` are all rank 0's, and of the rest all get
-        about as many."""
+        """Which of `total` questions this rank answers; those in `first` are all rank 0's."""
         if self.count == 1:
             return list(range(total))
         others = [row for row in range(total) if row not in set(first)]

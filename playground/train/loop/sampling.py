@@ -1,15 +1,12 @@
-"""Sampling completions in large batches with a KV cache.
-
-Tokens are drawn with given random numbers: one for each position (inverse of the cumulative distribution), or one for
-each token at each position (exponential race), which keeps the texts of two similar models alike for longer. Log-probs,
-values and entropies come from the forward pass that drew the token.
-"""
+"""Sampling completions in large batches with a KV cache, with given random numbers: one for each position (inverse of
+the cumulative distribution), or one for each token at each position (exponential race), which keeps the texts of two
+similar models alike for longer. Log-probs, values and entropies come from the forward pass that drew the token."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,8 +15,7 @@ from playground.config import SamplingConfig
 from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.train.data.random_streams import TokenNoise
 from playground.train.loop.ranks import Ranks
-from playground.train.models.kv_cache import GrowingCache, cache_for
-from playground.train.models.language_model import LanguageModel, Tokens, ValueHead
+from playground.train.models.language_model import LanguageModel, Tokens, ValueHead, positions
 
 NEVER = -1e9  # a logit whose softmax is 0
 OF_EPISODES = ("completion_ids", "mask", "log_probs", "values", "entropies", "ended")  # what ranks pass on
@@ -28,28 +24,23 @@ SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is lef
 
 @dataclass
 class Episodes:
-    """B prompts and their completions. P prompt tokens (left-padded), C completion tokens (right-padded).
+    """B prompts of P tokens (left-padded) and their completions of C (right-padded, end-of-sequence included).
 
-    Attributes:
-        prompt_ids [B, P], prompt_mask [B, P]: True = a real prompt token.
-        completion_ids [B, C], mask [B, C]: True = a sampled token, the end-of-sequence token included.
-        log_probs, values, entropies [B, C]: of the distribution that was drawn from, at the sampling temperature; 0
-            where masked.
-        hidden [B, C, H]: features from which each token was predicted; None unless asked for.
-        allowed [B, C, V]: the tokens that top k and top p let be drawn; None without such a cut, or unless asked for.
-        ended [B]: True where the completion ended by itself.
+    log_probs, values, entropies: of the distribution that was drawn from, at the sampling temperature; 0 where masked.
+    ended: by itself. hidden: features from which each token was predicted; allowed: the tokens that top k and top p let
+    be drawn; both None unless asked for, and `allowed` without such a cut.
     """
 
-    prompt_ids: Tensor
+    prompt_ids: Tensor  # [B, P]
     prompt_mask: Tensor
-    completion_ids: Tensor
+    completion_ids: Tensor  # [B, C]
     mask: Tensor
     log_probs: Tensor
     values: Tensor
     entropies: Tensor
-    ended: Tensor
-    hidden: Tensor | None = None
-    allowed: Tensor | None = None
+    ended: Tensor  # [B]
+    hidden: Tensor | None = None  # [B, C, H]
+    allowed: Tensor | None = None  # [B, C, V]
 
     def __len__(self) -> int:
         return self.prompt_ids.shape[0]
@@ -80,15 +71,11 @@ class Episodes:
 
 @dataclass
 class Packed:
-    """Prompt and completion of each episode in one row, padding behind.
+    """Prompt and completion of each episode in one row, padding behind."""
 
-    Attributes:
-        ids [B, T]. predicts [B, T]: True where the next token is a completion token. totals [B]: real tokens of a row.
-    """
-
-    ids: Tensor
-    predicts: Tensor
-    totals: Tensor
+    ids: Tensor  # [B, T]
+    predicts: Tensor  # [B, T]: True where the next token is a completion token
+    totals: Tensor  # [B]: real tokens of a row
 
     def rows(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """ids [n, T'] and predicts [n, T'] of some episodes, cut to the longest; its last token predicts none."""
@@ -108,12 +95,8 @@ def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tup
 def whole_batch(
     ranks: Ranks, prompts: list[list[int]], pad_id: int, mine: Episodes, of_mine: dict[str, Tensor]
 ) -> tuple[Episodes, dict[str, Tensor]]:
-    """All B episodes that several ranks have written, and what else is known of them, [B, C] each.
-
-    Args:
-        prompts: B token lists. mine: this rank's share of the episodes, whose features are not passed on. of_mine:
-            further figures of that share.
-    """
+    """All B episodes that several ranks have written, and further figures of them, [B, C] each; features are left out.
+    `mine`, `of_mine`: this rank's share."""
     tensors = {name: getattr(mine, name) for name in OF_EPISODES} | of_mine
     if mine.allowed is not None:
         tensors["allowed"] = mine.allowed
@@ -149,10 +132,8 @@ def sample(
 ) -> Episodes:
     """Complete each prompt until its end-of-sequence token or until the random numbers run out.
 
-    Args:
-        prompts: B token lists. draws: [B, C] uniform numbers in [0, 1), or such a number for each token of the
-            vocabulary at each of these places; C is the longest completion, whatever `sampling` says.
-        between_tokens: called before every token; may raise to break off.
+    `draws`: uniform numbers [B, C], or one for each token of the vocabulary at each place; C is the longest completion,
+    whatever `sampling` says. `between_tokens` is called before every token; it may raise to break off.
     """
     device = model.device
     ends = torch.tensor(tokens.ends, device=device)
@@ -166,7 +147,7 @@ def sample(
     choices: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
-    cache, step_ids = cache_for(model, prompt_mask, longest), ids
+    cache, step_ids = KVCache(model, prompt_mask), ids
     for t in range(longest):
         between_tokens()
         hidden = cache.next_hidden(step_ids)
@@ -186,7 +167,7 @@ def sample(
         if remaining == 0:
             break
         step_ids = chosen.unsqueeze(1)
-        if isinstance(cache, GrowingCache) and remaining <= SHRINK_AT * len(rows):
+        if remaining <= SHRINK_AT * len(rows):
             left = going.nonzero().squeeze(1)
             cache.keep(left)
             rows, going, step_ids = rows[left], going[left], step_ids[left]
@@ -196,6 +177,27 @@ def sample(
     ended = (torch.isin(completion, ends) & mask).any(1)
     kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
     return Episodes(ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, *kept)
+
+
+class KVCache:
+    """The keys and values of all tokens so far: one column more with each token. Rows can leave it."""
+
+    def __init__(self, model: LanguageModel, prompt_mask: Tensor) -> None:
+        self._model, self._mask, self._position = model, prompt_mask, positions(prompt_mask)
+        self._cache: Any = None
+
+    def next_hidden(self, ids: Tensor) -> Tensor:
+        """The last hidden state [B, H] after these tokens: first the prompts [B, P], then one more of each, [B, 1]."""
+        if self._cache is not None:
+            self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
+            self._position = self._position[:, -1:] + 1
+        hidden, self._cache = self._model.next_hidden(ids, self._mask, self._position, self._cache)
+        return hidden
+
+    def keep(self, rows: Tensor) -> None:
+        """From now on only these rows."""
+        self._cache.batch_select_indices(rows)
+        self._mask, self._position = self._mask[rows], self._position[rows]
 
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:
@@ -218,12 +220,8 @@ def drawn_from(log_probs: Tensor, top_k: int | None, top_p: float | None) -> tup
 
 
 def likeliest(log_probs: Tensor, top_k: int | None, top_p: float | None) -> Tensor:
-    """Which tokens of each distribution [B, V] may be drawn, [B, V] booleans; the likeliest one always may.
-
-    Args:
-        top_k: this many, and those as likely as the last of them. top_p: the fewest that together have at least this
-            probability, among what top k has left (nucleus sampling, Holtzman et al. 2020).
-    """
+    """Which tokens of each distribution [B, V] may be drawn: the `top_k` likeliest and those as likely as the last of
+    them; of these the fewest that together have the probability `top_p` (nucleus sampling, Holtzman et al. 2020)."""
     allowed = torch.ones_like(log_probs, dtype=torch.bool)
     if top_k is not None and top_k < log_probs.shape[1]:
         allowed = log_probs >= log_probs.topk(top_k, dim=-1).values[:, -1:]
@@ -257,9 +255,6 @@ def _inverse_cdf(probabilities: Tensor, uniform: Tensor) -> Tensor:
 
 
 def _race(probabilities: Tensor, uniform: Tensor) -> Tensor:
-    """The token that is first when each arrives after -log(uniform) / probability: [B, V] both -> [B].
-
-    An exponential time of rate p, so a token is first with its probability p; the same as Gumbel noise on log p. While
-    the probabilities move a little, the first one mostly stays the first.
-    """
+    """The token that is first when each arrives after -log(uniform) / probability, an exponential time: [B, V] -> [B].
+    The same as Gumbel noise on log p. While probabilities move a little, the first mostly stays the first."""
     return uniform.log_().div_(probabilities).argmax(-1)

@@ -9,22 +9,18 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelReward, RewardConfig, RunConfig
 from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
-from playground.rewards import kinds, rules
+from playground.rewards import mixture, rules
 from playground.rewards.mixture import Mixture, Scale, term_names
 from playground.train.loop.ranks import ALONE, Ranks
 
 
 class Scores(NamedTuple):
-    """Of one batch: what PPO sees, the raw weighted sums, and each unweighted term. None = no opinion.
+    """Of one batch. None = no opinion."""
 
-    `contributions`: how much each term lifts the score of a completion above the reference's average, in the units of
-    the score, before it is clipped; over the terms they add up to the score (less that average).
-    """
-
-    scores: list[float]
-    raw: list[float | None]
-    terms: dict[str, list[float | None]]
-    contributions: dict[str, list[float]]
+    scores: list[float]  # what PPO sees
+    raw: list[float | None]  # the weighted sums
+    terms: dict[str, list[float | None]]  # unweighted
+    contributions: dict[str, list[float]]  # how much each term lifts a score above the reference's average, unclipped
 
     def of_rows(self, rows: Sequence[int]) -> Scores:
         """Some rows of them."""
@@ -40,8 +36,8 @@ FEW = 0.05  # of the reference's texts
 
 
 class SharedMixture(Mixture):
-    """A mixture that several ranks measure together: of the texts each rank gives its share to the learned rewards; the
-    other ones, which may be anybody's code, are rank 0's. All ranks get all values, or the same error."""
+    """A mixture that several ranks measure together: each gives its share of the texts to the learned rewards; the
+    others, which may be anybody's code, are rank 0's. All ranks get all values, or the same error."""
 
     ranks: Ranks = ALONE
     learned: frozenset[str] = frozenset()
@@ -73,12 +69,9 @@ class SharedMixture(Mixture):
         if first := next((problem for problem, _ in reports if problem), None):
             raise failed or (RewardNotFinite if first[0] else RewardFailed)(first[1])
         found: dict[str, list[float | None]] = {name: [None] * len(completions) for name in self._terms}
-        for name, values in found.items():
-            for rank, (_, part) in enumerate(reports):
-                if name in self.learned:
-                    values[rank :: self.ranks.count] = part[name]
-                elif rank == 0:
-                    values[:] = part[name]
+        for rank, (_, part) in enumerate(reports):
+            for name, values in part.items():
+                found[name][slice(rank, None, self.ranks.count) if name in self.learned else slice(None)] = values
         return found
 
 
@@ -87,18 +80,15 @@ def _not_here(prompts: Sequence[str], completions: Sequence[str], **columns: Any
 
 
 class Scorer:
-    """Scores completions as one run does. The scales are set once, from samples of the reference.
-
-    Args:
-        build: what makes a function of a reward entry; a run passes one that can load models.
-    """
+    """Scores completions as one run does. The scales are set once, from samples of the reference. `build` makes a
+    function of a reward entry; a run passes one that can load models."""
 
     def __init__(
         self,
         config: RunConfig,
         mixture: Mixture | None = None,
         scale: Scale | None = None,
-        build: Callable[[RewardConfig], rules.Reward] = kinds.build,
+        build: Callable[[RewardConfig], rules.Reward] = mixture.build,
     ) -> None:
         self.mixture = mixture or Mixture.from_config(config.rewards, build)
         self._normalise = config.score.normalise == "reference"
@@ -132,14 +122,12 @@ class Scorer:
         raw, terms, parts = self.mixture(prompts, completions)
         scores = self.scale(raw)
         scores = [score - self._missing_eos_penalty * (not end) for score, end in zip(scores, ended, strict=True)]
-        return Scores(scores, raw, terms, self._above_reference(parts))
-
-    def _above_reference(self, parts: Mapping[str, Sequence[float | None]]) -> dict[str, list[float]]:
         averages = {name: scale.contribution for name, scale in self.mixture.scales.items()}
-        return {
+        contributions = {
             name: [0.0 if part is None else (part - averages[name]) / self.scale.sd for part in values]
             for name, values in parts.items()
         }
+        return Scores(scores, raw, terms, contributions)
 
 
 def made_by_few(totals: Sequence[float | None]) -> str:
@@ -149,13 +137,8 @@ def made_by_few(totals: Sequence[float | None]) -> str:
     if others > FEW * len(totals):
         return ""
     earn = "get no opinion" if usual is None else f"earn {usual:g}"
-    if not others:
-        return (
-            f"All {count} texts of the reference {earn}: there is no spread to scale by, so the score is the raw "
-            "reward less that, and PPO has nothing to prefer until a text earns something else."
-        )
     return (
         f"Of {len(totals)} texts of the reference {count} {earn} and {others} something else. Those few make the "
-        "standard deviation in which the score is counted, so a gain of many sd may be small. Reward something that "
-        "the model does more often, or set score.normalise to none and choose beta for the raw reward."
+        "standard deviation in which the score is counted (none: it is the raw reward), so a gain of many sd may be "
+        "small. Reward something that the model does more often, or set score.normalise to none."
     )

@@ -1,8 +1,7 @@
 """Writes down one update of `PPOTrainer` in slow motion: a trace hook that keeps every figure of some episodes' tokens.
 
-What the trainer has computed is taken as it is; what it does not keep by token is computed again by the same functions
-of `playground.ppo`. Changes nothing: no weight, no random number. The session puts a recorder where the trainer's
-`trace_hook` is, and writes the trace; runs/folder/traces.py says what a trace holds.
+What the trainer does not keep by token is computed again by the same functions of `playground.ppo`. Changes nothing: no
+weight, no random number. runs/folder/traces.py says what a trace holds.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ MEASURED_AFTER = ("clip_fraction", "ratio_mean", "ratio_max", "update_kl")
 
 
 def record_if_due(trainer: object, *, asked: bool) -> None:
-    """Have the next update recorded, if it is `asked` for or the configuration says so; a trainer without trace hooks
-    goes on as it is."""
+    """Have the next update recorded, if it is `asked` for or the configuration says so, and the trainer has hooks."""
     if isinstance(trainer, PPOTrainer) and not traces.why_none(trainer.config):
         config, coming = trainer.config, trainer.updates_done + 1
         due = asked or config.evaluation.is_traced(coming, config.ppo.num_updates)

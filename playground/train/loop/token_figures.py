@@ -1,8 +1,5 @@
-"""A few completions token by token: what policy and reference would have said, and what training would pay for it.
-
-The figures come from the passes that compare the two models anyway, by the functions of `playground.ppo`. Evaluation
-and the model service call it.
-"""
+"""A few completions token by token: what policy and reference would have said, and what training would pay for it, from
+the passes that compare the two models anyway."""
 
 from __future__ import annotations
 
@@ -96,11 +93,8 @@ class CloseLook:
 
 
 def choices_of(own: Tensor, theirs: Tensor, drawn: Tensor) -> list[list[tuple[int, float, float]]]:
-    """For each of N places the drawn token and the likeliest of both models: id, reference's and policy's probability.
-
-    Args:
-        own, theirs: [N, V] log-probs. drawn: [N].
-    """
+    """For each of N places the drawn token [N] and the likeliest of both models: id, reference's and policy's
+    probability, from log-probs [N, V]."""
     most = min(LIKELIEST, own.shape[1])
     likeliest = [side.topk(most, dim=1).indices for side in (own, theirs)]
     union = torch.cat([drawn.unsqueeze(1), *likeliest], dim=1)

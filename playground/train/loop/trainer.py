@@ -1,8 +1,6 @@
 """PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
-
-Reads from top to bottom: collect -> score (`Collector`) -> advantages -> optimise (`PPOTrainer`). The maths is in
-`playground.ppo`, the models in `train/models/`, sampling in sampling.py. Knows nothing of run directories or pages.
-"""
+Reads from top to bottom: collect -> score (`Trainer`) -> advantages -> optimise (`PPOTrainer`). The maths is in
+`playground.ppo`, the models in `train/models/`, sampling in sampling.py. Knows nothing of run directories or pages."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,10 +45,7 @@ MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once 
 
 @dataclass
 class Rollout:
-    """One batch of episodes with everything that PPO needs to know about it. All tensors [B, C].
-
-    `log_ratio` is log pi - log pi_ref of the sampled tokens, `full_kl` the exact KL of each position.
-    """
+    """One batch of episodes beside the reference. All tensors [B, C]; `full_kl`: the exact KL of each position."""
 
     prompts: list[Prompt]
     completions: list[str]
@@ -61,7 +56,7 @@ class Rollout:
 
     @property
     def log_ratio(self) -> Tensor:
-        """What k1 is the mean of, [B, C]."""
+        """log pi - log pi_ref of the sampled tokens, [B, C]."""
         return self.episodes.log_probs - self.reference_log_probs
 
     def token_kl(self, estimator: str) -> Tensor:
@@ -89,8 +84,7 @@ class Credit(NamedTuple):
 
 
 class TraceHook:
-    """Is shown what an update computes, and changes nothing of it. This one ignores it; slow_motion.py has one that
-    writes it down."""
+    """Is shown what an update computes and ignores it; slow_motion.py has one that writes it down."""
 
     def credit(self, credit: Credit) -> None:
         """Before the first optimizer step."""
@@ -102,59 +96,11 @@ class TraceHook:
         """The micro-batches so far were one step on these episodes; or, `after` it, a look back at some of them."""
 
 
-class Trainer(Protocol):
-    """What a worker asks of a method, whether it is ours or TRL's.
+class Trainer:
+    """What a worker asks of a method, ours or TRL's. This one writes batches of completions and scores them, and learns
+    nothing. Of several `ranks` each writes its part of a batch; of everything between every one has the whole."""
 
-    Attributes:
-        critic: what a checkpoint keeps beside the policy. warnings: of the latest update, for the worker to record.
-        skipped: whether anything of it was, because something was not finite. between: called between micro-batches and
-            tokens; it may raise to break off.
-    """
-
-    config: RunConfig
-    critic: Any
-    kl_controller: FixedKL
-    updates_done: int
-    warnings: list[str]
-    skipped: bool
-    between: Callable[[], None]
-
-    def train(self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None]) -> None:
-        """All updates that are left."""
-
-    def rested(self, seconds: float) -> None:
-        """Of the time since the start, so much was a pause: no part of the seconds of training."""
-
-    def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """Go on with other live settings from the next update.
-
-        Args:
-            fields: what was set, for example `kl.coef`: beta is set even where the controller has moved it meanwhile.
-        """
-
-    def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
-        """All that the next update depends on beside weights, scales and configuration: tensors by name (None where
-        training cannot go on from a checkpoint), and plain numbers. Prompts and random numbers follow from the seed
-        and the number of the update."""
-
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Go on where `state` was taken; the weights are there already.
-
-        Raises:
-            RunNotResumable. KeyError, ValueError, TypeError: if it is the state of something else.
-        """
-
-
-class Collector:
-    """Writes batches of completions and scores them; learns nothing. What every method has that writes as PPO does.
-
-    Args:
-        prompts: what to train on.
-        ranks: the processes that compute this run together. Each writes its part of a batch and learns from its part of
-            a minibatch; of everything between every one has the whole.
-    """
-
-    critic: Any = None  # a `Critic`, of a method that has one; TRL's PPO has a model of its own
+    critic: Any = None  # what a checkpoint keeps beside the policy
 
     def __init__(
         self,
@@ -169,12 +115,12 @@ class Collector:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
         self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
-        self.between: Callable[[], None] = lambda: None
+        self.between: Callable[[], None] = lambda: None  # called between micro-batches and tokens; may raise
         self.kl_controller = kl_controller(config.kl)
         self.updates_done = 0
         self.tokens_done = 0
-        self.warnings: list[str] = []
-        self.skipped = False
+        self.warnings: list[str] = []  # of the latest update
+        self.skipped = False  # whether anything of it was, because something was not finite
         self.spent = {"rollout": 0.0, "score": 0.0, "update": 0.0}  # seconds of the latest update
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
@@ -192,11 +138,12 @@ class Collector:
         raise NotImplementedError
 
     def rested(self, seconds: float) -> None:
-        """See `Trainer`."""
+        """Of the time since the start, so much was a pause: no part of the seconds of training."""
         self._started += seconds
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
-        """See `Trainer`."""
+        """Go on with other live settings from the next update. `fields`: what was set; with `kl.coef` beta is set even
+        where the controller has moved it meanwhile."""
         self.config = config
         if "kl.coef" in fields:
             self.kl_controller.coef = config.kl.coef
@@ -204,7 +151,8 @@ class Collector:
             self.kl_controller.target = config.kl.target
 
     def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
-        """See `Trainer`."""
+        """All that the next update depends on beside weights, scales, configuration and the number of the update:
+        tensors by name (None where training cannot go on from a checkpoint), and plain numbers."""
         return {}, {
             **self.kl_controller.state(),
             "tokens": self.tokens_done,
@@ -213,7 +161,8 @@ class Collector:
         }
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """See `Trainer`."""
+        """Go on where `state` was taken; the weights are there already. Raises: RunNotResumable; KeyError, ValueError,
+        TypeError for the state of something else."""
         self.kl_controller.restore(facts)
         self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
         self._skipped_in_a_row = int(facts["skipped_in_a_row"])
@@ -242,10 +191,7 @@ class Collector:
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
-
-        Returns:
-            all prompts, and this rank's share of the episodes.
-        """
+        Returns all prompts, and this rank's share of the episodes."""
         sampling = self.config.sampling.in_training
         critic = self.critic if writer is self.policy else None
         head = critic.value_head if critic is not None and not critic.separate else None
@@ -259,13 +205,8 @@ class Collector:
 
     @torch.no_grad()
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
-        """One pass of the reference (and of a separate critic, whose values it fills in) over the sampled tokens.
-
-        Where the policy makes a pass of its own (in low precision), its log-probs and values are taken from that.
-
-        Returns:
-            log-probs of the reference [B, C]; the exact KL(pi || pi_ref) of each position [B, C]; 0 where masked.
-        """
+        """Log-probs of the reference and the exact KL(pi || pi_ref) of each position, [B, C] both, 0 where masked.
+        Fills in the values of a separate critic, and in low precision what the policy's own pass says."""
         log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
         temperature, size = self.config.sampling.temperature, self.config.ppo.micro_batch_size
         passes = compared(self.policy, self.reference, episodes, packed, temperature, size, self.between)
@@ -355,8 +296,8 @@ class Collector:
         }
 
 
-class PPOTrainer(Collector):
-    """Policy, value head, reference and optimizer of one run. Args: see `Collector`."""
+class PPOTrainer(Trainer):
+    """Policy, critic, reference and optimizer of one run."""
 
     critic: Critic
 
@@ -378,12 +319,8 @@ class PPOTrainer(Collector):
         self._paid: float | None = None  # in the latest update, to a completion on average
 
     def update(self) -> UpdateMetrics:
-        """One PPO update: collect, score, advantages, optimise.
-
-        Raises:
-            TrainingDiverged: after three updates in a row with a reward, loss or gradient that was not finite.
-            RewardFailed: if a reward function misbehaves. Whatever `between` raises.
-        """
+        """One PPO update: collect, score, advantages, optimise. Raises: TrainingDiverged after three updates in a row
+        that were not finite, RewardFailed, whatever `between` raises."""
         self.warnings, self.skipped = [], False
         rollout = self.collect()
         scores = self.score(rollout)
@@ -438,11 +375,8 @@ class PPOTrainer(Collector):
     # -- advantages ----------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
-        """Token rewards -> whitened advantages and value targets, both [B, C].
-
-        Without a critic every token of an episode has the advantage of the whole episode over the others of its prompt;
-        the targets are then 0, as the values are.
-        """
+        """Token rewards -> whitened advantages and value targets, both [B, C]. Without a critic every token has the
+        advantage of its whole episode over the others of its prompt; the targets are then 0, as the values are."""
         episodes, ppo = rollout.episodes, self.config.ppo
         token_kl = rollout.token_kl(self.config.kl.estimator)
         score = torch.tensor(scores.scores, device=token_kl.device)
@@ -478,15 +412,8 @@ class PPOTrainer(Collector):
     def optimise(
         self, rollout: Rollout, advantages: Tensor, returns: Tensor, learning_rate: float
     ) -> dict[str, list[float]]:
-        """The epochs of one update: exactly num_epochs x minibatches optimizer steps.
-
-        Fewer if the update KL stops them, or if something is not finite: then the weights stay as they are, and the
-        rest of the update is skipped.
-
-        Returns:
-            For each statistic its value in every optimizer step; `update_kl` of the last epoch only. With a single step
-            an update what says how far the policy moved is measured after it (see `look_back`).
-        """
+        """The epochs of one update: num_epochs x minibatches optimizer steps, fewer if the update KL stops them or
+        something is not finite. Returns each statistic of every step; `update_kl` of the last epoch only."""
         ppo = self.config.ppo
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate * group["factor"]
@@ -510,10 +437,8 @@ class PPOTrainer(Collector):
         return steps
 
     def step(self, rollout: Rollout, rows: Tensor, advantages: Tensor, returns: Tensor) -> dict[str, float]:
-        """One optimizer step on one minibatch, cut into micro-batches of similar length.
-
-        The loss is the mean over the minibatch's tokens, so the cut changes memory and speed but not the gradient.
-        """
+        """One optimizer step on one minibatch, cut into micro-batches of similar length. The loss is the mean over the
+        minibatch's tokens, so the cut changes memory and speed but not the gradient."""
         ppo, episodes = self.config.ppo, rollout.episodes
         num_tokens = episodes.mask[rows].sum()
         self.optimizer.zero_grad(set_to_none=True)
@@ -549,14 +474,8 @@ class PPOTrainer(Collector):
 
     @torch.no_grad()
     def look_back(self, rollout: Rollout, rows: Tensor, advantages: Tensor) -> dict[str, float]:
-        """How far a step has moved the policy from what it sampled, on one micro-batch of a few completions.
-
-        In all other figures a step is measured by the pass that it learns from, which is before it moves: with a single
-        step an update, ratios of 1 and a KL of 0 whatever happens.
-
-        Args:
-            rows: of the batch, in the order of its shuffle.
-        """
+        """How far the only step of an update has moved the policy, on a few of its completions. Other figures are of
+        the pass that a step learns from, where a first one has ratios of 1 and a KL of 0 whatever happens."""
         few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
         log_ratio, values, _ = self.forward(rollout, few)
         clipped = clipped_tokens(log_ratio, advantages[few][rollout.episodes.mask[few]], self.config.ppo.clip_range)
@@ -573,10 +492,7 @@ class PPOTrainer(Collector):
 
     def forward(self, rollout: Rollout, rows: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         """log pi - log pi_old, values and (only if there is a bonus on it) entropies of the N completion tokens of some
-        episodes, among those that were allowed to be drawn.
-
-        Only positions that predict a completion token go through the LM head.
-        """
+        episodes, among those allowed to be drawn. Only positions that predict one go through the LM head."""
         episodes, mask, temperature = rollout.episodes, rollout.episodes.mask[rows], self.config.sampling.temperature
         ids, predicts = rollout.packed.rows(rows)
         hidden = self.policy.hidden(ids, predicts)[predicts]
@@ -587,11 +503,8 @@ class PPOTrainer(Collector):
         return log_probs - episodes.log_probs[rows][mask], self.critic(ids, predicts, hidden), entropies
 
     def apply_gradient(self, loss: Tensor) -> dict[str, float]:
-        """Clip the gradients and step, unless loss or gradient is not finite. Returns the norms before clipping.
-
-        Policy and critic are clipped each by itself: the value loss reaches no weight of the policy, so its size may
-        not shorten the policy's steps, nor the other way round.
-        """
+        """Clip the gradients of policy and critic, each by itself (neither's size may shorten the other's steps), and
+        step, unless loss or gradient is not finite. Returns the norms before clipping."""
         policy, *critic = [group["params"] for group in self.optimizer.param_groups]
         norms = {
             name: torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)

@@ -35,13 +35,11 @@ def save(
     facts: Mapping[str, Any],
     optimizer: Mapping[str, Tensor] | None = None,
 ) -> Path:
-    """Write `folder/update-000040` and return it. An existing one of the same update is replaced, and set aside under
-    a name that `runs.folder.checkpoints` knows until the new one is in its place.
+    """Write `folder/update-000040` and return it. An existing one of the same update is set aside under a name that
+    `runs.folder.checkpoints` knows until the new one is in its place.
 
-    Args:
-        critic: None for a method that has none. facts: what else belongs to this moment (score scale, beta), into
-            trainer.json.
-        optimizer: its state by name; without it training cannot go on from this checkpoint.
+    `facts`: what else belongs to this moment (score scale, beta), into trainer.json. `optimizer`: its state by name;
+    without it training cannot go on from this checkpoint.
     """
     target = folder / name_of(update)
     work = folder / f".tmp-{target.name}-{os.getpid()}"
@@ -75,14 +73,8 @@ def save(
 
 
 def restore(folder: Path, policy: LanguageModel, critic: nn.Module | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Put the weights of a checkpoint into models made from the same configuration, bit by bit.
-
-    Returns:
-        the state of the optimizer by name, and what trainer.json says.
-
-    Raises:
-        KeyError, ValueError, RuntimeError: if they do not fit.
-    """
+    """Put the weights of a checkpoint into models made from the same configuration, bit by bit. Returns the state of
+    the optimizer by name, and trainer.json. Raises: KeyError, ValueError, RuntimeError, if they do not fit."""
     if critic is not None:
         _copy(load_file(folder / CRITIC), dict(trained(critic)))
     _restore_policy(folder, policy)

@@ -1,8 +1,5 @@
-"""The policy of a run as a folder for use elsewhere: a merged model, or the adapter alone.
-
-What is written here loads in plain `transformers` and `peft`: weights as safetensors, tokenizer with its chat template,
-generation settings. `playground.exports` adds the card and the pictures. Runs in the model service.
-"""
+"""The policy of a run as a folder that plain `transformers` and `peft` load: a merged model, or the adapter alone.
+`playground.exports` adds the card and the pictures. Runs in the model service."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file
-from torch import Tensor
 
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
@@ -25,19 +21,11 @@ from playground.train.models import loading, steering_vector
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-PROBE_TOKENS = 32
 
 
 def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The model service's question "save".
-
-    Args:
-        question: run (folder), checkpoint (its name), as (merged or adapter), to (an empty folder), precision (or
-            None for that of the base model).
-
-    Raises:
-        PlaygroundError: with a sentence for the person.
-    """
+    """The model service's question "save": run (folder), checkpoint (its name), as (merged or adapter), to (an empty
+    folder), precision (None for that of the base model). Raises: PlaygroundError."""
     run = RunDirectory(Path(question["run"]))
     config, checkpoint, target = run.config(), run.checkpoints_path / question["checkpoint"], Path(question["to"])
     target.mkdir(parents=True, exist_ok=True)
@@ -52,36 +40,26 @@ def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def save_merged(config: RunConfig, checkpoint: Path, target: Path, precision: str | None = None) -> dict[str, Any]:
-    """Write the whole model. An adapter is added to the base model's full-precision weights, in float32.
-
-    Returns:
-        parameters, precision, and for an adapter `max_difference`: the largest difference between a log-probability
-        of the model with its adapter beside it and one of what was written, on a probe.
-
-    Raises:
-        ModelNotFound: if base or checkpoint cannot be loaded.
-    """
+    """Write the whole model; an adapter is added to the base model's weights in float32. Raises: ModelNotFound."""
     base = loading.adapter_base(checkpoint)
     precision = precision or _stored_precision(base or catalog.model_folder(config.model.source, config.model.revision))
     loaded, _ = loading.load(checkpoint, torch.device("cpu"))
-    model, difference = loaded.model, None
-    if loaded.has_adapter:
-        before = _probe(model)
-        model = model.merge_and_unload(safe_merge=True).to(DTYPES[precision])
-        difference = float((_probe(model) - before).abs().max())
-    else:
-        model = model.to(DTYPES[precision])
-    _set_generation(model, config)
+    model = loaded.model.merge_and_unload(safe_merge=True) if loaded.has_adapter else loaded.model
+    model, sampling = model.to(DTYPES[precision]), config.sampling
+    model.generation_config.update(  # as the run sampled, so that `generate` gives the texts that were rewarded
+        do_sample=True,
+        temperature=sampling.temperature,
+        top_k=sampling.top_k or 0,
+        top_p=sampling.top_p or 1.0,
+        max_new_tokens=sampling.max_new_tokens,
+    )
     model.save_pretrained(target, safe_serialization=True)
-    return {"parameters": model.num_parameters(), "precision": precision, "max_difference": difference}
+    return {"parameters": model.num_parameters(), "precision": precision}
 
 
 def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str, Any]:
-    """Copy the adapter, which names its base: the hub id, or the folder.
-
-    Raises:
-        ModelNotFound: if the base is an adapter itself, which peft alone could not load.
-    """
+    """Copy the adapter, which names its base: the hub id, or the folder. Raises: ModelNotFound, if the base is an
+    adapter itself, which peft alone could not load."""
     base = loading.adapter_base(checkpoint)
     if base is None or loading.adapter_base(base) is not None:
         raise ModelNotFound(
@@ -97,7 +75,7 @@ def save_adapter(config: RunConfig, checkpoint: Path, target: Path) -> dict[str,
     adapter["revision"] = config.model.revision if on_hub else None
     path.write_text(json.dumps(adapter, indent=2), encoding="utf-8")
     parameters = sum(weight.numel() for weight in load_file(target / ADAPTER_FILES[1]).values())
-    return {"parameters": parameters, "precision": "fp32", "max_difference": None}
+    return {"parameters": parameters, "precision": "fp32"}
 
 
 def _stored_precision(base: Path) -> str:
@@ -105,23 +83,3 @@ def _stored_precision(base: Path) -> str:
     config = base / "config.json"
     stored = read_json(config) if config.is_file() else {}
     return "bf16" if "bfloat16" in str(stored.get("dtype") or stored.get("torch_dtype")) else "fp32"
-
-
-@torch.no_grad()
-def _probe(model: Any) -> Tensor:
-    """Log-probabilities of one row of tokens spread over the vocabulary."""
-    rows = model.get_input_embeddings().num_embeddings
-    ids = torch.linspace(0, rows - 1, PROBE_TOKENS).long().unsqueeze(0)
-    return model(input_ids=ids).logits.float().log_softmax(-1)
-
-
-def _set_generation(model: Any, config: RunConfig) -> None:
-    """As the run sampled, so that `generate` gives the texts that were rewarded."""
-    sampling = config.sampling
-    model.generation_config.update(
-        do_sample=True,
-        temperature=sampling.temperature,
-        top_k=sampling.top_k or 0,
-        top_p=sampling.top_p or 1.0,
-        max_new_tokens=sampling.max_new_tokens,
-    )

@@ -1,7 +1,4 @@
-"""A causal language model taken apart into trunk and LM head, and the value head on top. loading.py makes them.
-
-Knows torch, peft's adapters and steering vectors; nothing of PPO, rewards or runs.
-"""
+"""A causal language model taken apart into trunk and LM head, and the value head on top. loading.py makes them."""
 
 from __future__ import annotations
 
@@ -30,15 +27,12 @@ TOKENIZER_FAILS = "The tokenizer of this model cannot be used"
 
 @dataclass(frozen=True)
 class Tokens:
-    """The tokenizer and the special ids that sampling needs.
-
-    `stop_ids` are further tokens that end a completion, such as the end of a turn in a chat model.
-    """
+    """The tokenizer and the special ids that sampling needs."""
 
     tokenizer: Any
     pad_id: int
     eos_id: int
-    stop_ids: tuple[int, ...] = ()
+    stop_ids: tuple[int, ...] = ()  # further tokens that end a completion, such as the end of a turn in a chat model
 
     @property
     def ends(self) -> tuple[int, ...]:
@@ -52,12 +46,8 @@ class Tokens:
             return ids[:-1] if self._adds_end and ids else ids
 
     def decode(self, ids: list[int], after: list[int] | None = None) -> str:
-        """The text of token ids, without special tokens.
-
-        Args:
-            after: the tokens in front of them. A tokenizer of the sentencepiece kind keeps the space at the beginning
-                of a word only where something stands before it.
-        """
+        """The text of token ids, without special tokens. `after`: the tokens in front of them; a tokenizer of the
+        sentencepiece kind keeps the space at the beginning of a word only where something stands before it."""
         if after and self._drops_first_space:
             anchor = after[-1:]
             return self._text(anchor + ids)[len(self._text(anchor)) :]
@@ -82,16 +72,12 @@ class Tokens:
 
 
 class LanguageModel(nn.Module):
-    """A causal language model as trunk and LM head, so that logits are computed only where they are needed.
+    """A causal language model of transformers or peft as trunk and LM head, so that logits are computed only where they
+    are needed.
 
     Args:
-        model: of transformers, or peft's model around one. exact: False where the same tokens get slightly different
-            numbers in another batch (bf16, 8 and 4 bits), so that what the sampler saw is not what training sees.
-        autocast: the type to compute in where it is not that of the weights. adapter_off: the model as it is without
-            its adapter.
-
-    Attributes:
-        steering: a vector that every pass adds to the residual stream; None for the model as it is.
+        exact: False where the same tokens get slightly different numbers in another batch (bf16, 8 and 4 bits).
+        autocast: the type to compute in where it is not that of the weights. adapter_off: without its adapter.
     """
 
     def __init__(
@@ -100,7 +86,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.model = model
         self.exact, self.autocast, self.adapter_off = exact, autocast, adapter_off
-        self.steering: SteeringVector | None = None
+        self.steering: SteeringVector | None = None  # what every pass adds to the residual stream
         causal = model.get_base_model() if hasattr(model, "peft_config") else model
         self.trunk = causal.base_model
         self.lm_head = causal.get_output_embeddings()
@@ -138,8 +124,8 @@ class LanguageModel(nn.Module):
 
     @functools.cached_property
     def call_overhead_tokens(self) -> float:
-        """How many tokens of work cost as much time as the fixed cost of one more call (on a CPU core about 0.01 s a
-        forward and backward pass against 10^11 operations a second); infinite on a GPU."""
+        """How many tokens of work cost as much time as one more call (on a CPU core about 0.01 s a forward and backward
+        pass against 10^11 operations a second); infinite on a GPU."""
         if self.device.type != "cpu":
             return math.inf
         return CALL_OVERHEAD_OPERATIONS / (6 * sum(parameter.numel() for parameter in self.parameters()))
@@ -193,24 +179,14 @@ class LanguageModel(nn.Module):
         return found[0]
 
     def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
-        """Last hidden states [B, T, H] of right-padded token ids [B, T].
-
-        A causal model never looks ahead, so padding behind needs no mask, and positions are simply 0, 1, 2, ...
-
-        Args:
-            writes [B, T]: True where the next token is the model's own, which is where it is steered; None for
-                everywhere.
-        """
+        """Last hidden states [B, T, H] of right-padded token ids [B, T]; a causal model needs no mask for these.
+        `writes` [B, T]: where the next token is the model's own, which is where it is steered; None for everywhere."""
         with self.mode(), self.steered(writes):
             return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
 
     def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
-        """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it.
-
-        Args:
-            ids [B, t]: the tokens that are not in the cache yet. mask [B, T]: True = real, of all tokens so far.
-            position_ids [B, t]. cache: of the step before; None at the first.
-        """
+        """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it; None at first.
+        `ids`, `position_ids` [B, t]: of the tokens that are not in it yet. `mask` [B, T]: the real of all so far."""
         writes = None  # the only position, or of a prompt the last
         if ids.shape[1] > 1:
             writes = torch.zeros_like(ids, dtype=torch.bool)
@@ -227,7 +203,7 @@ class LanguageModel(nn.Module):
 
     def frozen_copy(self) -> LanguageModel:
         """The reference: the model as it is now, never to be trained. Where an adapter is trained it is this very model
-        with the adapter off, which costs no memory and takes an adapter that begins at zero, as LoRA's do."""
+        with the adapter off, which begins at zero."""
         if self.has_adapter:
             return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
         return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
@@ -253,12 +229,8 @@ class LanguageModel(nn.Module):
 
 
 class Critic(nn.Module):
-    """What estimates the return of each token: a linear value head, 0 at the start.
-
-    Shared: on the policy's features, without sending a gradient back; with a stiff KL penalty the returns are mostly
-    noise, and a value loss that reaches the policy's trunk wrecks it. Separate: on the features of a trunk of its own,
-    a copy of the policy's, which learns with it.
-    """
+    """What estimates the return of each token: a linear value head on the policy's features, without sending a gradient
+    back (a value loss that reaches the policy's trunk wrecks it), or on those of a trunk of its own."""
 
     def __init__(self, policy: LanguageModel, *, separate: bool = False) -> None:
         super().__init__()
@@ -275,11 +247,8 @@ class Critic(nn.Module):
         return self.trunk is not None
 
     def forward(self, ids: Tensor, predicts: Tensor, policy_hidden: Tensor) -> Tensor:
-        """Values [N] of the N positions that predict a completion token.
-
-        Args:
-            ids [n, T], predicts [n, T]: see `sampling.Packed`. policy_hidden [N, H]: the policy's features there.
-        """
+        """Values [N] of the N positions that predict a completion token: ids and predicts [n, T] as in
+        `sampling.Packed`, and the policy's features there [N, H]."""
         if self.trunk is None:
             return self.value_head(policy_hidden.detach())
         with self._mode():
@@ -315,32 +284,6 @@ def logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
 def positions(mask: Tensor) -> Tensor:
     """Position of each token among the real ones, [B, T]; padding in front gets 0."""
     return (mask.long().cumsum(1) - 1).clamp(min=0)
-
-
-def sizes(model: nn.Module) -> dict[str, int]:
-    """How many weights there are: `parameters` in all, `trained_parameters`, and `matrix_parameters`, those that tokens
-    are multiplied with (looking a token up in an embedding is no arithmetic; a tied LM head is). `head_parameters`: of
-    those the LM head, through which only completion tokens go."""
-    every = {id(parameter): _numel(parameter) for parameter in model.parameters()}
-    trained = {id(parameter): parameter.numel() for parameter in model.parameters() if parameter.requires_grad}
-    matrices = {
-        id(parameter): _numel(parameter)
-        for module in model.modules()
-        if not isinstance(module, nn.Embedding)
-        for parameter in module.parameters(recurse=False)
-    }
-    return {
-        "parameters": sum(every.values()),
-        "trained_parameters": sum(trained.values()),
-        "matrix_parameters": sum(matrices.values()),
-        "head_parameters": _numel(model.lm_head.weight) if isinstance(model, LanguageModel) else 0,
-    }
-
-
-def _numel(parameter: nn.Parameter) -> int:
-    """Numbers in a weight, also where bitsandbytes packs two into a byte (nf4)."""
-    state = getattr(parameter, "quant_state", None)
-    return math.prod(state.shape) if state is not None and hasattr(state, "shape") else parameter.numel()
 
 
 def switch_dropout_off(model: Any) -> None:

@@ -28,11 +28,7 @@ AS_IT_IS = ModelConfig(precision="fp32")
 
 
 def device_of(name: str) -> torch.device:
-    """The device that a configuration names; of several the first.
-
-    Raises:
-        InvalidConfig: if this machine does not have it.
-    """
+    """The device that a configuration names; of several the first. Raises: InvalidConfig, if it is not there."""
     gpus = torch.cuda.device_count()
     if name in ("auto", "all"):
         return torch.device("cuda:0" if gpus else "cpu")
@@ -55,15 +51,10 @@ def compute_type(precision: str, device: torch.device) -> torch.dtype:
 def load(
     folder: Path, device: torch.device, config: ModelConfig = AS_IT_IS, *, trained: bool = False
 ) -> tuple[LanguageModel, Tokens]:
-    """A model folder -> the model with dropout off, and its tokenizer.
+    """A model folder -> the model with dropout off, and its tokenizer. `trained`: as a policy: weights that are trained
+    stay in fp32 whatever is computed in, and a LoRA adapter is added where the configuration has one.
 
-    Args:
-        config: in which form it is held; the default is plain fp32. trained: True for a policy: weights that are
-            trained stay in fp32 whatever is computed in, and a LoRA adapter is added where the configuration has one.
-
-    Raises:
-        ModelNotFound: if the folder cannot be loaded, with the reason.
-        InvalidConfig: if LoRA's targets are not there, or the form does not fit the folder.
+    Raises: ModelNotFound, if the folder cannot be loaded; InvalidConfig, if LoRA's targets or the form do not fit it.
     """
     hush()
     catalog.files(folder)
@@ -143,11 +134,8 @@ def _skeleton(folder: Path) -> Any:
 
 
 def refuse_oversized(skeleton: nn.Module, folder: Path, use: Use = "policy") -> None:
-    """What the files do not hold would be filled up with random numbers, however much memory that takes.
-
-    Raises:
-        ModelNotFound: the configuration describes far more than the files hold.
-    """
+    """Raises: ModelNotFound, if the configuration describes far more than the files hold: the rest would be filled up
+    with random numbers, however much memory that takes."""
     described = sum(weight.numel() for weight in skeleton.parameters())
     held = catalog.files(folder, use).architecture.parameters
     if described > 2 * held + SLACK_WEIGHTS:
@@ -158,11 +146,8 @@ def refuse_oversized(skeleton: nn.Module, folder: Path, use: Use = "policy") -> 
 
 
 def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, whole: list[str] | None = None) -> Any:
-    """How bitsandbytes is to hold the weights: `int8` (Dettmers et al. 2022) or `nf4` (QLoRA, 2023).
-
-    Args:
-        whole: names of modules that stay as they are; default: the LM head.
-    """
+    """How bitsandbytes is to hold the weights: `int8` (Dettmers et al. 2022) or `nf4` (QLoRA, 2023). `whole`: names of
+    modules that stay as they are; default: the LM head."""
     from transformers import BitsAndBytesConfig
 
     if kind == "int8":
@@ -172,11 +157,7 @@ def quantized(kind: str, computing: torch.dtype, int8_threshold: float = 6.0, wh
 
 
 def read_tokenizer(folder: Path) -> Any:
-    """The tokenizer of a folder that has been checked, tried out once, under a time limit.
-
-    Raises:
-        ModelNotFound: it cannot be read.
-    """
+    """The tokenizer of a folder that has been checked, tried out once, under a time limit. Raises: ModelNotFound."""
     from transformers import AutoTokenizer
 
     what = f"Cannot load the tokenizer in {folder}"
@@ -211,10 +192,7 @@ def _with_saved_adapter(model: Any, folder: Path) -> Any:
 
 
 def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
-    """LoRA beside the model's frozen weights. Its second matrix is 0, so nothing changes before training.
-
-    No dropout in it: the probability of a token must be the same number each time it is asked for.
-    """
+    """LoRA beside the model's frozen weights, without dropout. Its second matrix is 0: nothing changes at first."""
     from peft import LoraConfig, TaskType, get_peft_model
 
     wanted = config.adapter.target_modules

@@ -1,9 +1,5 @@
 """A direction in the residual stream, added behind one decoder layer while a model writes: no weight is changed.
-
-Contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681). The vector lies beside the weights in a
-safetensors file. Imports torch; knows nothing of runs and rewards. `LanguageModel` applies it, `loading` finds the
-file, `loop/steered.py` makes it.
-"""
+`LanguageModel` applies it, `loading` finds its file beside the weights, `loop/untrained.py` makes it."""
 
 from __future__ import annotations
 
@@ -55,11 +51,7 @@ def read(folder: Path) -> SteeringVector | None:
 
 
 def decoder_layers(trunk: nn.Module) -> nn.ModuleList:
-    """The layers of a transformer's trunk, the first first, whatever its family calls them.
-
-    Raises:
-        InvalidConfig: if none can be recognised by their number.
-    """
+    """The layers of a transformer's trunk, whatever its family calls them. Raises: InvalidConfig, if none are found."""
     depth = getattr(getattr(trunk, "config", None), "num_hidden_layers", 0)
     for module in trunk.modules():
         if isinstance(module, nn.ModuleList) and len(module) == depth > 0:

@@ -1,10 +1,8 @@
 """Limits of time and memory on a stranger's programs: a tokenizer's rules, a chat template, a model's configuration.
 
 A loop inside the interpreter can hold off every thread and Python's own handlers of signals, so the kernel keeps the
-time: SIGALRM ends the process, after faulthandler's C code has written into the log where it was. Who reads the exit
-code (`runs.folder.exit_reasons`, `runs.model_service`) says so. Memory is limited as address space: an allocation
-beyond it fails. What ships with the playground is not limited, nor is any process that has not called `begin`. Knows
-no torch.
+time: SIGALRM ends the process, after faulthandler has written where it was; `runs.folder.exit_reasons` and
+`runs.model_service` read the exit code. Memory is limited as address space. No process is limited before `begin`.
 """
 
 from __future__ import annotations
@@ -46,15 +44,8 @@ def end() -> None:
 
 @contextlib.contextmanager
 def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
-    """Around a stranger's program: it may take so long and so much memory, and what it raises becomes one sentence.
-
-    Args:
-        what: the beginning of that sentence, such as "Cannot load the tokenizer in ...". folder: where the program
-            comes from; what ships with the playground is not limited. kind: of error to raise.
-
-    Raises:
-        `kind`: it failed, or took more than MORE_BYTES.
-    """
+    """Around a stranger's program: it may take so long and so much memory, and what it raises becomes one sentence that
+    begins with `what`. `folder`: where it comes from; what ships with the playground is not limited. Raises: `kind`."""
     global _inside
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
     with in_one_sentence(what, kind):
@@ -79,11 +70,8 @@ def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundEr
 
 @contextlib.contextmanager
 def in_one_sentence(what: str, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
-    """Whatever a library makes of a stranger's file -> one sentence that begins with `what`.
-
-    Everything is caught, because they raise bare exceptions too (`tokenizers` always does); except that memory ran out,
-    which has its own end.
-    """
+    """Whatever a library raises over a stranger's file -> one sentence that begins with `what`; bare exceptions too
+    (`tokenizers` raises no others), but not that memory ran out, which has its own end."""
     try:
         yield
     except BaseException as error:

@@ -14,9 +14,8 @@ BYTE_OF_SIGN = {sign: byte for byte, sign in bytes_to_unicode().items()}  # GPT-
 
 
 class Pieces:
-    """The texts of tokens, each found out once. Laid end to end, those of a completion are its text, but for special
-    tokens (which have a name and no text) and for characters that are spread over several tokens: there each token is
-    given as its bytes, such as `\\xe2\\x82`."""
+    """The texts of tokens, each found out once. Special tokens have a name and no text; where a character is spread
+    over several tokens, each is given as its bytes, such as `\\xe2\\x82`."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens

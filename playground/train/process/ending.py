@@ -1,8 +1,5 @@
 """How a run ends: everything that can go wrong -> a reason (`runs.folder.exit_reasons`), and a sentence about what
-happened and what to do.
-
-The one broad `except` of the project is here: the traceback goes to worker.log, one sentence to the person. The workers
-of runs and of reward models use it. Imports no torch: it is there before torch is.
+happened and what to do. The traceback goes to worker.log, the sentence to the person. Imports no torch.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from playground.errors import LESS_MEMORY, PlaygroundError, RunMoved
+from playground.errors import LESS_MEMORY, PlaygroundError
 from playground.runs.folder import logs, processes
 from playground.runs.folder.exit_reasons import DISK_WORDS, state_after
 from playground.runs.folder.writer import RunWriter
@@ -31,17 +28,12 @@ REFUSALS: dict[str, tuple[str, set[int], tuple[str, ...]]] = {
     "out_of_memory": ("MemoryError", {errno.ENOMEM}, MEMORY_WORDS),
     "disk_full": ("", {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}, DISK_WORDS),
 }
-LOADERS = ("playground.train.models.loading", "playground.train.rewards.score_models")
 STOPPED = "Stopped after update {}."
-MOVED = "Its folder was renamed or moved after update {}, so the worker could not go on in it."
 
 
 class StopRequested(Exception):
-    """The run is to end before it is done; raised between two micro-batches.
-
-    `reason` says why: stopped (on request), time_limit, server_lost, helper_lost. `sentence` is what is said
-    of it, with a gap for the update; empty for what `reported` says of a stop.
-    """
+    """The run is to end before it is done; raised between two micro-batches. `sentence`: what is said of it, with a gap
+    for the update; empty for what `reported` says of a stop."""
 
     def __init__(self, reason: str = "stopped", sentence: str = "") -> None:
         super().__init__(reason)
@@ -50,16 +42,10 @@ class StopRequested(Exception):
 
 @contextlib.contextmanager
 def reported(
-    writer: RunWriter,
-    stopped: str = STOPPED,
-    memory_advice: Callable[[], str] = lambda: LESS_MEMORY,
+    writer: RunWriter, stopped: str = STOPPED, memory_advice: Callable[[], str] = lambda: LESS_MEMORY
 ) -> Iterator[None]:
-    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do.
-
-    Args:
-        stopped: what is said of a run that was asked to stop; {} is the update it was at.
-        memory_advice: what to do when memory has run out.
-    """
+    """Every way a run can end -> a terminal state with a reason and a sentence that says what to do. `stopped`: that of
+    a run that was asked to stop; {} is the update it was at."""
     try:
         writer.reserve()
         print(logs.attempt_line(writer.status.attempt), flush=True)
@@ -70,9 +56,7 @@ def reported(
     except (StopRequested, KeyboardInterrupt) as asked:
         stop = asked if isinstance(asked, StopRequested) else StopRequested()
         writer.finish(state_after(stop.reason), stop.reason, (stop.sentence or stopped).format(writer.status.update))
-    except BaseException as caught:  # also the panics of libraries written in Rust, and a library that calls exit
-        moved = not writer.run.path.is_dir()  # then whatever else went wrong, went wrong for that
-        error = RunMoved(MOVED.format(writer.status.update)) if moved else caught
+    except BaseException as error:  # also the panics of libraries written in Rust, and a library that calls exit
         reason, message = diagnosis(error, memory_advice)
         if reason == "disk_full":
             message += clear_half_written(writer)
@@ -89,12 +73,12 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
     if refused == "disk_full":
         return refused, "The disk is full: there was no room for what the run had to write."
     if refused:
-        what = "GPU" if refused == "out_of_gpu_memory" else "machine"
-        return refused, f"The {what} ran out of memory. {_advised(memory_advice)}"
+        what, advice = "GPU" if refused == "out_of_gpu_memory" else "machine", LESS_MEMORY
+        with contextlib.suppress(MemoryError, OSError, RuntimeError):  # there is none left to think with
+            advice = memory_advice()
+        return refused, f"The {what} ran out of memory. {advice}"
     if isinstance(error, PlaygroundError):
         return error.reason, str(error)
-    if _while_loading(error):
-        return "model", f"The model cannot be loaded ({type(error).__name__}: {error}). Choose another one."
     return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
 
 
@@ -108,10 +92,7 @@ def clear_half_written(writer: RunWriter) -> str:
 
 
 def leave(code: int) -> NoReturn:
-    """End this worker's process, with all that it has started, and within `LEAVE_SECONDS` whatever hangs.
-
-    Only for a process of its own, never for one that runs tests or a notebook.
-    """
+    """End this process, with all that it has started, and within `LEAVE_SECONDS` whatever hangs."""
     faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True)  # no thread of Python's has to run for this
     processes.end_own_family()
     for stream in (sys.stdout, sys.stderr):
@@ -136,16 +117,3 @@ def _is_refusal(error: BaseException, kind: str, numbers: set[int], words: tuple
     if kind in (base.__name__ for base in type(error).__mro__) or getattr(error, "errno", None) in numbers:
         return True
     return not isinstance(error, PlaygroundError) and any(word in str(error) for word in words)
-
-
-def _while_loading(error: BaseException) -> bool:
-    """True if it was raised in or below the modules that load models and tokenizers."""
-    frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(frame.f_globals.get("__name__") in LOADERS for frame in frames)
-
-
-def _advised(memory_advice: Callable[[], str]) -> str:
-    try:
-        return memory_advice()
-    except (MemoryError, OSError, RuntimeError):  # there is none left to think with
-        return LESS_MEMORY

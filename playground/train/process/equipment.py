@@ -1,7 +1,5 @@
-"""What every rank of a run has: models, prompts, scorer and trainer; and what all ranks do together with them.
-
-Knows no run directory: rank 0's session is one of these with a folder to write into, and a helper
-(rank_processes.py) is one that follows it.
+"""What every rank of a run has: models, prompts, scorer and trainer; and what all ranks do together with them. Knows no
+run directory: rank 0's session is one of these with a folder to write into, a helper (rank_processes.py) follows it.
 """
 
 from __future__ import annotations
@@ -24,29 +22,26 @@ from playground.runs.folder.records import Stage
 from playground.setup import catalog
 from playground.train.data import prompts
 from playground.train.data.random_streams import derived_seed
-from playground.train.loop import evaluation, slow_motion
-from playground.train.loop.best_of_n import BestOfN
+from playground.train.loop import evaluation, measures, slow_motion
 from playground.train.loop.evaluation import Evaluated, FixedPrompts
 from playground.train.loop.faulty_trainer import FaultyTrainer
 from playground.train.loop.ranks import Ranks
 from playground.train.loop.scoring import Scorer, SharedMixture
-from playground.train.loop.steered import Steered
 from playground.train.loop.token_figures import Pays
 from playground.train.loop.trainer import PPOTrainer, Trainer
+from playground.train.loop.untrained import BestOfN, Steered
 from playground.train.models import language_model, loading
 from playground.train.process import tuning
 from playground.train.rewards import learned_rewards
 
 
 class RunModels:
-    """The policy of a run, the model that it starts from, and its reference: for the worker and the model service.
+    """The policy of a run, the model that it starts from, its reference, and what builds its rewards.
 
     Args:
-        outputs: the folder in which runs lie. checkpoint: whose weights the policy has; None for a policy at its
-            start, which is to be trained.
+        outputs: the folder in which runs lie. checkpoint: whose weights the policy has; None for one to be trained.
 
-    Raises:
-        ModelNotFound.
+    Raises: ModelNotFound.
     """
 
     def __init__(self, config: RunConfig, device: torch.device, outputs: Path, checkpoint: Path | None = None) -> None:
@@ -59,6 +54,7 @@ class RunModels:
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
                 self.policy, self.tokens = loading.load(self._folder, device, config.model, trained=True)
         self._is_at_start = checkpoint is None
+        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
 
     @functools.cached_property
     def start(self) -> language_model.LanguageModel:
@@ -70,8 +66,7 @@ class RunModels:
     def reference(self) -> language_model.LanguageModel:
         """What the KL is measured from: the model before training, or the one that the configuration names.
 
-        Raises:
-            ModelNotFound: it is not there, or its tokenizer is another.
+        Raises: ModelNotFound: it is not there, or its tokenizer is another.
         """
         source = self._config.reference.source
         if source == catalog.START:
@@ -87,33 +82,22 @@ class RunModels:
 
 
 class Equipment:
-    """Everything loaded and ready to train.
+    """Everything loaded and ready to train. `outputs`: the folder in which runs and reward models trained here lie.
+    `between`: called between micro-batches and tokens; may raise. Raises: ModelNotFound, PromptsUnusable."""
 
-    Args:
-        outputs: the folder in which runs and reward models trained here lie. between: called between micro-batches and
-            tokens; may raise to break off.
-
-    Raises:
-        ModelNotFound, PromptsUnusable.
-    """
-
-    def __init__(
-        self,
-        config: RunConfig,
-        outputs: Path,
-        ranks: Ranks,
-        between: Callable[[], None],
-    ) -> None:
+    def __init__(self, config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> None:
         self.config, self.ranks, self.between = config, ranks, between
         device = ranks.device or loading.device_of(config.device)
         models = RunModels(config, device, outputs)
         self.policy, self.tokens = models.policy, models.tokens
-        tuning.tune(self.policy)
+        tuning.limit_threads(self.policy)
+        tuning.give_memory_back(self.policy)
         self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
-        self.split = self._load_prompts()
+        room = self.policy.context_length - config.sampling.max_new_tokens
+        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
-        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
+        self.build = models.build
         self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
         self.fixed_prompts = FixedPrompts(config, self.tokens, self.split.evaluation, self.scorer, between, ranks)
         self.trainer: Trainer = trainer_of(config)(
@@ -130,69 +114,30 @@ class Equipment:
     def _counted(self, spec: RewardConfig) -> rules.Reward:
         reward = self.build(spec)
         if isinstance(reward, learned_rewards.RewardModel):
-            self.reward_parameters += language_model.sizes(reward.network.model)["matrix_parameters"]
+            self.reward_parameters += measures.sizes(reward.network.model)["matrix_parameters"]
             misread = learned_rewards.misreading(reward)
             self.reward_models.append({"source": reward.network.name, "misreading": misread})
         return reward
 
-    def _load_prompts(self) -> prompts.PromptSplit:
-        """Rank 0 reads them, and gives the others what it has read."""
-        config = self.config
-        if self.ranks.rank == 0:
-            room = self.policy.context_length - config.sampling.max_new_tokens
-            split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
-            self.ranks.first(split._asdict())
-            return split
-        found = self.ranks.first()
-        listed = {name: [prompts.Prompt(*prompt) for prompt in found[name]] for name in ("training", "evaluation")}
-        return prompts.PromptSplit(**{**found, **listed})
-
     def share_state(self) -> None:
-        """Give every rank rank 0's weights, optimizer, scales and counts, wherever those have come from.
-
-        Raises:
-            ModelNotFound: a rank has loaded another model.
-        """
+        """Give every rank rank 0's weights, optimizer, scales and counts, wherever those have come from."""
         if self.ranks.count == 1:
             return
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
+        self.ranks.broadcast([*self.trainer.trained().values()])
         given = self.ranks.first(
             {
+                "optimizer": {name: value.cpu() for name, value in tensors.items()},
                 "facts": {**facts, "update": self.trainer.updates_done},
                 "scale": self.scorer.facts(),
                 "config": self.trainer.config.model_dump(mode="json"),
-                "optimizer": [[name, [*value.shape], str(value.dtype)] for name, value in tensors.items()],
             }
         )
         if self.ranks.rank:
-            tensors = {
-                name: torch.zeros(shape, dtype=getattr(torch, dtype.removeprefix("torch.")))
-                for name, shape, dtype in given["optimizer"]
-            }
-        self.ranks.broadcast([*self.trainer.trained().values(), *tensors.values()])
-        if self.ranks.rank:
             self.trainer.config = RunConfig.model_validate(given["config"])
-            self.trainer.restore(tensors, given["facts"])
+            self.trainer.restore(given["optimizer"], given["facts"])
             self.scorer.restore(given["scale"])
-        self.compare_ranks()
-
-    def compare_ranks(self) -> None:
-        """See that all ranks have the same weights, of the policy and of the reference.
-
-        Raises:
-            ModelNotFound.
-        """
-        if self.ranks.count == 1:
-            return
-        found = self.ranks.exchange([self.policy.fingerprint(), self.reference.fingerprint()])
-        other = next((rank for rank, prints in enumerate(found) if prints != found[0]), None)
-        if other is not None:
-            which = "policy" if found[other][0] != found[0][0] else "reference"
-            raise ModelNotFound(
-                f"Rank {other} of this run has other weights of the {which} than rank 0. All machines need the same "
-                f"files of {self.config.model.source}: name its revision."
-            )
 
     def update(self, changes: list[tuple[dict[str, Any], list[str]]], trace: bool) -> None:
         """One update on a rank that follows; see `Session.train`."""
@@ -202,18 +147,10 @@ class Equipment:
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         self.trainer.update()
 
-    @property
-    def scale_rows(self) -> int:
-        """How many samples of the reference are written at once for the scale: what the run has memory for."""
-        return self.config.scale_rows(self.policy.is_small)
-
     def fit_scale(self, samples: int = SCALE_SAMPLES, progress: Callable[[float], None] = lambda share: None) -> Scale:
-        """Fix the scale of the score on samples of the reference.
-
-        Args:
-            progress: called often, with the share of them that is written.
-        """
-        config, at_once, steps = self.config, self.scale_rows, 0
+        """Fix the scale of the score on samples of the reference. `progress`: called often, with the share of them that
+        is written."""
+        config, at_once, steps = self.config, self.config.scale_rows(self.policy.is_small), 0
         asked, seeds = evaluation.reference_questions(self.split.training, config.seed, samples)
         completions: list[str] = []
 

@@ -1,150 +1,113 @@
 """The processes of a run that several compute: the worker is rank 0 and starts the others, which end with it.
 
-Where a launcher (torchrun, accelerate) has started them, over machines perhaps, RANK and WORLD_SIZE say so, and none
-is started here. torchrun does not start those of one machine too: it ends all when one is lost, and rank 0 still has
-to save a checkpoint and to say why.
-
-The other ranks, the helpers, are workers too (`playground.worker`, with RANK in the environment). One holds models,
-scorer and trainer as rank 0 does, and no run directory: rank 0 sends the configuration, then what to do, step by step.
+The other ranks, the helpers, hold models, scorer and trainer as rank 0 does, and no run directory: rank 0 sends the
+configuration, then what to do, step by step.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import json
+import multiprocessing
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from playground import redaction
 from playground.config import RunConfig
-from playground.errors import LESS_MEMORY, HelperFailed
-from playground.runs.children import PROJECT
-from playground.runs.launcher import WORKER_MODULE
 from playground.setup import devices
-from playground.train.process.ending import StopRequested, diagnosis
+from playground.train.process.ending import StopRequested
 
 if TYPE_CHECKING:
-    import torch
-
     from playground.train.loop.ranks import Ranks
     from playground.train.process.equipment import Equipment
 
-STORE_VARIABLE = "PLAYGROUND_RANKS_STORE"
-DEVICE_VARIABLE = "PLAYGROUND_RANK_DEVICE"
 LONGEST_WAIT = datetime.timedelta(days=365)  # of an exchange: a paused run waits as long as it is paused
 POLL_SECONDS = 0.05
 DYING_SECONDS = 1.0  # the connections of a process close a moment before it has an exit code
 LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 LOST = "helper_lost"
-FAILURE = "failure"  # the key in the store under which a helper says why it failed
 FAILED = 1  # the exit code of a helper that could not go on
 
 
 class Place(NamedTuple):
-    """Which of the ranks a process is. `store`: the file by which they find each other; empty under a launcher."""
+    """Which of the ranks a process is. `store`: the file by which they find each other."""
 
     rank: int
     total: int
     device: str
-    store: str = ""
-
-
-def launched() -> Place | None:
-    """What a launcher says of this process: torchrun and accelerate set these variables, and so do we for a helper."""
-    if "RANK" not in os.environ or int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
-    rank, total = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    return Place(rank, total, os.environ.get(DEVICE_VARIABLE, ""), os.environ.get(STORE_VARIABLE, ""))
+    store: str
 
 
 class Helpers:
-    """The helpers that this process has started. Each ends when its stdin closes, as it does when this process ends."""
+    """The helpers that this process has started. Each ends when this process does."""
 
     def __init__(self, named: list[str], store: str) -> None:
         self._count = len(named)
-        self._processes: list[subprocess.Popen[bytes]] = []
-        for rank, device in enumerate(named[1:], 1):
-            mine = {"RANK": str(rank), "WORLD_SIZE": str(len(named)), DEVICE_VARIABLE: device, STORE_VARIABLE: store}
-            command, environment = [sys.executable, "-m", WORKER_MODULE], {**os.environ, **mine}
-            self._processes.append(subprocess.Popen(command, stdin=subprocess.PIPE, cwd=PROJECT, env=environment))
+        spawn = multiprocessing.get_context("spawn")
+        places = [Place(rank, len(named), device, store) for rank, device in enumerate(named)]
+        self._processes = [spawn.Process(target=help_rank_0, args=(place,), daemon=True) for place in places[1:]]
+        for process in self._processes:
+            process.start()
 
     def lost(self) -> str:
         """A sentence about one that has ended by itself; empty while all are there."""
         for rank, process in enumerate(self._processes, 1):
-            if code := process.poll():
-                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+            if code := process.exitcode:
+                how = f"was ended by {signal.Signals(-code).name}" if code < 0 else "failed, see worker.log"
                 return f"Process {rank} of the {self._count} that compute this run {how}."
         return ""
 
     def end(self) -> None:
         """End all by force: they have nothing to save."""
-        processes, self._processes = self._processes, []
-        for process in processes:
+        for process in self._processes:
             process.kill()
-            process.communicate()
+            process.join()
+        self._processes = []
 
 
 @contextlib.contextmanager
 def joined(
     config: RunConfig, between: Callable[[], None], watched: Callable[[Callable[[], str]], None]
 ) -> Iterator[Ranks]:
-    """The ranks of a run, of which this process is rank 0. At the end the others hear that this was all.
-
-    Args:
-        between: may raise to break off. watched: gets what reports a helper that was lost.
-
-    Raises:
-        InvalidConfig: there are not so many devices. HelperFailed: another rank could not go on; StopRequested: it is
-            gone.
-    """
+    """The ranks of a run, of which this process is rank 0. `watched`: gets what reports a helper that was lost. Raises:
+    InvalidConfig: there are not so many devices. StopRequested: another rank has ended."""
     from playground.train.loop.ranks import ALONE, OtherLost
 
-    place, helpers = launched(), Helpers([], "")
-    devices.check_launched(config.ranks)
-    named = devices.members(config.device, config.ranks) if config.may_be_shared and not place else []
-    if not place and len(named) < 2:
+    named = devices.members(config.device, config.ranks) if config.may_be_shared else []
+    if len(named) < 2:
         yield ALONE
         return
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # nothing beyond this machine is listened to
     with tempfile.TemporaryDirectory(prefix="playground-ranks-", ignore_cleanup_errors=True) as folder:
+        store = f"{folder}/store"
+        helpers = Helpers(named, store)
+        watched(helpers.lost)
         try:
-            if not place:
-                os.environ.setdefault("GLOO_SOCKET_IFNAME", LOOPBACK)  # nothing beyond this machine is listened to
-                place = Place(0, len(named), named[0], f"{folder}/store")
-                helpers = Helpers(named, place.store)
-                watched(helpers.lost)
-            ranks = connected(place, between)
+            ranks = connected(Place(0, len(named), named[0], store), between)
             try:
                 yield ranks
                 ranks.first()
             except (OtherLost, StopRequested) as error:
                 if isinstance(error, StopRequested) and error.reason != LOST:
                     raise
-                raise _why(ranks, helpers, error) from error
+                raise StopRequested(LOST, f"{_why(helpers, error)} Stopped after update {{}}.") from error
         finally:
             helpers.end()
 
 
-def _why(ranks: Ranks, helpers: Helpers, error: Exception) -> Exception:
+def _why(helpers: Helpers, error: Exception) -> str:
     """What is known of a rank that has gone."""
     deadline = time.monotonic() + DYING_SECONDS
     while not (sentence := helpers.lost()) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    with contextlib.suppress(RuntimeError):  # the store is gone too
-        if ranks.store and ranks.store.check([FAILURE]):
-            rank, reason, message = json.loads(ranks.store.get(FAILURE))
-            return HelperFailed(reason, f"Process {rank} of this run: {message}")
-    sentence = sentence or f"Another process of this run does not answer ({error})."
-    return StopRequested(LOST, f"{sentence} Stopped after update {{}}.")
+    return sentence or f"Another process of this run does not answer ({error})."
 
 
 def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks:
@@ -154,14 +117,13 @@ def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks
 
     from playground.train.loop.ranks import Ranks
 
-    device = _device(place)
+    device = torch.device(place.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     else:
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", place.total))
-        torch.set_num_threads(max(1, devices.available_cores() // here))
-    where = f"file://{place.store}" if place.store else "env://"
-    store, _, _ = next(dist.rendezvous(where, place.rank, place.total, timeout=LONGEST_WAIT))
+        torch.set_num_threads(max(1, devices.available_cores() // place.total))
+    store = dist.FileStore(place.store, place.total)
+    store.set_timeout(LONGEST_WAIT)
     store.set(f"here/{place.rank}", "1")
     while not store.check([f"here/{rank}" for rank in range(place.total)]):
         between()
@@ -170,45 +132,25 @@ def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks
     dist.init_process_group(
         backend, store=dist.PrefixStore("ranks", store), rank=place.rank, world_size=place.total, timeout=LONGEST_WAIT
     )
-    return Ranks(place.rank, place.total, device, store)
-
-
-def _device(place: Place) -> torch.device:
-    import torch
-
-    if place.device:
-        return torch.device(place.device)
-    gpus = torch.cuda.device_count()
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % gpus) if gpus else torch.device("cpu")
+    return Ranks(place.rank, place.total, device)
 
 
 # -- the other side ----------------------------------------------------------------------------------------------------
 
 
-def help_rank_0(place: Place) -> int:
-    """Be a helper until there is no more to do. Exit code: 0 then, else 1."""
+def help_rank_0(place: Place) -> None:
+    """Be a helper until there is no more to do, or rank 0 is gone, whatever the main thread waits for."""
     redaction.cover_streams()
-    if place.store:
-        threading.Thread(target=_end_with_rank_0, daemon=True).start()
+    threading.Thread(target=_end_with_rank_0, daemon=True).start()
     import torch.distributed as dist
 
     from playground.train.loop.ranks import OtherLost
 
     ranks = connected(place)
-    try:
+    with contextlib.suppress(OtherLost):
         begun = ranks.first()
         help_with(RunConfig.model_validate(begun["config"]), Path(begun["outputs"]), ranks)
         dist.destroy_process_group()  # the interpreter's end may abort where its threads still run
-        return 0
-    except OtherLost:
-        return FAILED
-    except BaseException as error:  # rank 0 says it to the person; here the story goes into the log
-        traceback.print_exc()
-        with contextlib.suppress(RuntimeError):
-            why = [place.rank, *diagnosis(error, lambda: LESS_MEMORY)]
-            assert ranks.store is not None, "they are several"
-            ranks.store.set(FAILURE, json.dumps(why))
-        return FAILED
 
 
 def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:
@@ -223,7 +165,7 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:
 
 
 def _end_with_rank_0() -> None:
-    """Rank 0 holds the other end of stdin and never writes to it: it is at its end when rank 0 is gone, whatever the
-    main thread waits for."""
-    os.read(0, 1)
+    rank_0 = multiprocessing.parent_process()
+    assert rank_0 is not None
+    rank_0.join()
     os._exit(FAILED)

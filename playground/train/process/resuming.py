@@ -1,7 +1,7 @@
 """A later attempt of a run: it goes on where an earlier one was, so that the whole equals an uninterrupted run.
 
 Weights, optimizer, controller, scales and counts come from the newest valid checkpoint; what was changed while the
-earlier attempts trained is repeated at the same updates; everything random follows from the seed. The session calls it.
+earlier attempts trained is repeated at the same updates; everything random follows from the seed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,10 @@ from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import RESUMED, Event, ScoreScale
 from playground.runs.folder.writer import RunWriter
-from playground.train.data.prompts import Prompt
 from playground.train.loop.scoring import Scorer
 from playground.train.loop.trainer import Trainer
 from playground.train.models import checkpoint_files, loading
 from playground.train.models.language_model import LanguageModel
-
-OTHER_PROMPTS = (
-    "The fixed prompts are not those of the earlier attempts: their source has changed, or another version of the "
-    "playground drew them. What is compared before and after is of different prompts."
-)
 
 
 class TakenUp(NamedTuple):
@@ -45,12 +39,10 @@ def take_up(
     trainer: Trainer,
     scorer: Scorer,
 ) -> TakenUp:
-    """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning.
+    """Put models and trainer to where the newest valid checkpoint is; without one, they stay at the beginning. Broken
+    checkpoints are named in warnings. An event `resumed` says from where it goes on.
 
-    Broken checkpoints are named in warnings. An event `resumed` says from where it goes on.
-
-    Raises:
-        ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
+    Raises: ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: with TRL's trainer.
     """
     run_checkpoints.check_engine(config)
     seen = run_checkpoints.search(run)
@@ -64,7 +56,7 @@ def take_up(
     scaled = bool(found) or _scale_from_events(events, scorer)
     done = trainer.updates_done
     writer.set_status(update=done)
-    for problem in [*seen.problems, *(_what_is_missing(run, found) if found else ())]:
+    for problem in seen.problems:
         writer.event("warning", problem)
     if found and facts.get("config_sha256") != run_checkpoints.digest(config):
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
@@ -87,19 +79,6 @@ def _check_objective(found: run_checkpoints.Found, config: RunConfig) -> None:
         )
 
 
-def _what_is_missing(run: RunDirectory, found: run_checkpoints.Found) -> list[str]:
-    """What the curves of a run cannot show of the way to a checkpoint, in words."""
-    sentences = []
-    if run_checkpoints.is_foreign(found.path, run):
-        sentences.append(f"The checkpoint {found.path.name} comes from another run with the same model and rewards.")
-    missing = sorted({*range(1, found.update + 1)} - {item.update for item in run.metrics()})
-    if missing:
-        which = f"update {missing[0]}" if len(missing) == 1 else f"updates {missing[0]} to {missing[-1]}"
-        some = "" if len(missing) in (1, missing[-1] - missing[0] + 1) else " (not all of them)"
-        sentences.append(f"The records of {which}{some} are not in this folder, so the curves lack them.")
-    return sentences
-
-
 def _restore(path: Path, policy: LanguageModel, trainer: Trainer, scorer: Scorer) -> dict[str, Any]:
     try:
         optimizer, facts = checkpoint_files.restore(path, policy, trainer.critic)
@@ -119,9 +98,3 @@ def _scale_from_events(events: list[Event], scorer: Scorer) -> bool:
     if recorded:
         scorer.restore({"score_mean": recorded.mean, "score_sd": recorded.sd, "terms": recorded.terms})
     return recorded is not None
-
-
-def asks_others(run: RunDirectory, fixed: list[Prompt]) -> bool:
-    """True if one of the fixed prompts is none of those that earlier attempts have answered."""
-    answered = {sample.prompt for sample in run.samples()}
-    return bool(answered) and any(prompt.text not in answered for prompt in fixed)

@@ -1,6 +1,5 @@
 """One run in the worker: the models, the trainer and the fixed prompts of a configuration, and what they write to disk.
-
-Imports torch. The worker drives it; how a run ends is ending.py's business.
+The worker drives it; how a run ends is ending.py's business.
 """
 
 from __future__ import annotations
@@ -33,24 +32,22 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import TRIAL
-from playground.train.loop import held_out_text, slow_motion
+from playground.train.loop import held_out_text, measures, slow_motion
 from playground.train.loop.ranks import ALONE, Ranks
-from playground.train.loop.steered import Steered
-from playground.train.models import checkpoint_files, language_model
+from playground.train.loop.untrained import Steered
+from playground.train.models import checkpoint_files
 from playground.train.process import resuming
 from playground.train.process.equipment import Equipment
 
 T = TypeVar("T")
 MEASURING = "measuring the reference"
+OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after are of different prompts."
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
 
 class Session(Equipment):
-    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same.
-
-    Args and Raises: see `Equipment`.
-    """
+    """The equipment of rank 0, which also writes the run directory, and lets the other ranks do the same."""
 
     def __init__(
         self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None], ranks: Ranks = ALONE
@@ -62,14 +59,13 @@ class Session(Equipment):
             self._once("warning", sentence)
         if self.reward_models:
             self._once(REWARD_MODELS, reward_models=self.reward_models)
-        self.texts = held_out_text.encode(
-            held_out_text.read(config.evaluation), self.tokens, self.policy.context_length
-        )
+        texts = held_out_text.read(config.evaluation)
+        self.texts = held_out_text.encode(texts, self.tokens, self.policy.context_length)
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), self.build)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
         prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
-        sizes: dict[str, Any] = {**language_model.sizes(self.policy), "prompt_tokens": prompt_tokens}
+        sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": prompt_tokens}
         sizes["reward_parameters"] = self.reward_parameters
         self._once("model", **sizes)
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
@@ -93,17 +89,14 @@ class Session(Equipment):
 
     def begin(self) -> None:
         """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
-        score where that is not known yet.
-
-        Raises:
-            ModelNotFound: if the checkpoint does not fit the configuration. RunNotResumable: see `check_engine`.
-        """
+        score where that is not known yet. Raises: ModelNotFound, RunNotResumable; see `resuming.take_up`."""
         scaled = False
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
-            if resuming.asks_others(self.run, self.split.evaluation):
-                self._once("warning", resuming.OTHER_PROMPTS)
+            answered = {sample.prompt for sample in self.run.samples()}
+            if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
+                self._once("warning", OTHER_PROMPTS)
         if self.writer.status.attempt == 1:
             self.fingerprint()
         self._together("share_state")
@@ -114,7 +107,7 @@ class Session(Equipment):
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it. A trial, which is about time and
         memory, takes as many as are written at once."""
-        samples = self.scale_rows if self.is_trial else SCALE_SAMPLES
+        samples = self.config.scale_rows(self.policy.is_small) if self.is_trial else SCALE_SAMPLES
         last = time.monotonic()
 
         def progress(share: float) -> None:
@@ -175,8 +168,7 @@ class Session(Equipment):
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
         """What only watches. A failure once training has begun is a warning and no reason to stop.
 
-        Raises:
-            RewardFailed: before the first update.
+        Raises: RewardFailed: before the first update.
         """
         try:
             return measure()
@@ -199,7 +191,6 @@ class Session(Equipment):
             if last or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
             if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
-                self._together("compare_ranks")
                 self.save()
 
         steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)
@@ -252,9 +243,7 @@ class Session(Equipment):
         models = [model for model in (self.policy, self.trainer.critic) if model is not None]
         learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
-            self.writer.event(
-                "warning", "The weights were not saved: some are not finite. The last checkpoint is kept."
-            )
+            self.writer.event("warning", "Some weights are not finite and were not saved. The last checkpoint is kept.")
             return
         if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
             return

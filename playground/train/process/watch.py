@@ -2,8 +2,8 @@
 
 A request to stop is for the main thread first, which checks between two micro-batches, saves and leaves. Where that
 does not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself
-and ends the process. It also writes the heartbeat (`runs.folder.heartbeat`), keeps the log small (`runs.folder.logs`),
-and, where the run is to end with its server, sees the server end (`runs.start.lifeline`). Imports no torch.
+and ends the process. It also writes the heartbeat, keeps the log small, and, where the run is to end with its server,
+sees the server end (`runs.lifeline`). Imports no torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import Any, NoReturn
 
 import psutil
 
-from playground.errors import RunMoved
 from playground.process_identity import boot_id
 from playground.runs import lifeline
 from playground.runs.folder import heartbeat, logs, placed, processes
@@ -29,11 +28,9 @@ from playground.runs.folder.exit_reasons import state_after
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
 from playground.setup import devices
-from playground.train.process.ending import MOVED, STOPPED, StopRequested
+from playground.train.process.ending import STOPPED, StopRequested
 
-LOOK_SECONDS = 0.2
-BUSY_LOOK_SECONDS = 0.02  # while the log grows fast
-FAST_BYTES = 500_000  # between two checks
+LOOK_SECONDS = 0.1
 HEARTBEAT_SECONDS = 1.0
 GRACE_SECONDS = 7.0  # with what comes before and after it, the process is gone within ten
 GRACE_WHILE_LOADING_SECONDS = 2.0  # there is nothing yet to be saved
@@ -42,28 +39,19 @@ STOPPED_EXIT = 3
 
 
 class WorkerWatch:
-    """Context manager around a run. `between` is for the main thread, to be called often.
+    """Context manager around a run. `between` is for the main thread, to be called often. Where it is not the main
+    thread that trains (`worker.attempt`), no SIGTERM is heard. `stopped`: what is said of a run that was asked to stop;
+    {} is the update it was at. `max_minutes`: the time that this process may take; a resumed run gets it again."""
 
-    Args:
-        stopped: what is said of a run that was asked to stop; {} is the update it was at.
-        max_minutes: the time that this process may take; a resumed run gets it again.
-        time_is_up: what is said when that is over; by default which setting it was.
-
-    Of a process in which it is not the main thread that trains it hears no SIGTERM (`worker.attempt`).
-    """
-
-    def __init__(
-        self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None, time_is_up: str = ""
-    ) -> None:
+    def __init__(self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None) -> None:
         self._writer, self._run = writer, writer.run
-        unit = "minute" if max_minutes == 1 else "minutes"
+        minutes = "1 minute" if max_minutes == 1 else f"{max_minutes or 0:.3g} minutes"
         self._sentences = {
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
             placed.LOST: f"Its node was taken back. {stopped}",
-            "moved": MOVED,
-            "time_limit": time_is_up
-            or f"Its time limit of {max_minutes or 0:g} {unit} (max_minutes) was reached after update {{}}.",
+            "killed": "Its folder was moved or deleted.",
+            "time_limit": f"Its time limit of {minutes} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
@@ -83,7 +71,6 @@ class WorkerWatch:
             on_server_death="survive" if self._server is None else "die",
         )
         self._written_at = -HEARTBEAT_SECONDS
-        self._log_bytes = 0
         self._thread = threading.Thread(target=self._watch, name="watch", daemon=True)
         self._over = threading.Event()
 
@@ -106,7 +93,7 @@ class WorkerWatch:
         self._over.set()
         with contextlib.suppress(OSError):
             os.write(self._woken_by, b"\0")
-        self._thread.join(timeout=LOOK_SECONDS * 5)
+        self._thread.join(timeout=1.0)
         if self._hears_signals:
             signal.set_wakeup_fd(self._fd_before)
             signal.signal(signal.SIGTERM, self._before)
@@ -118,26 +105,23 @@ class WorkerWatch:
         self._lost = lost
 
     def between(self) -> None:
-        """The main thread's heartbeat. Raises: StopRequested, if the run is to end; RunMoved."""
+        """The main thread's heartbeat. Raises: StopRequested, if the run is to end."""
         now = heartbeat.now()
         if not self._heartbeat.patient:
             self._longest_gap = max(self._longest_gap, now - self._beat)
         self._beat = now
         self._look_for_an_end(now)
-        if self._ending == "moved":
-            raise RunMoved(self._sentences["moved"].format(self._writer.status.update))
         if self._ending:
             raise StopRequested(self._ending, self._sentences[self._ending])
 
     def _watch(self) -> None:
-        pause = LOOK_SECONDS
         while not self._over.is_set():
-            if select.select([self._waking], [], [], pause)[0]:
+            if select.select([self._waking], [], [], LOOK_SECONDS)[0]:
                 self._hear()
             now = heartbeat.now()
             self._see_to_the_end(now)
             with contextlib.suppress(OSError):  # a full disk, perhaps: the main thread will find out
-                pause = self._look_at_log()
+                logs.cap(self._run.log_path)
             if now - self._written_at >= HEARTBEAT_SECONDS:
                 self._written_at = now
                 if self._server and lifeline.is_gone(self._server):
@@ -154,8 +138,6 @@ class WorkerWatch:
             if not self._elsewhere:
                 self._run.request_stop()  # so that everyone sees it
 
-    # -- ending -------------------------------------------------------------------------------------------------------
-
     def _look_for_an_end(self, now: float) -> None:
         """A request comes first where the time is up too: it was asked for."""
         if not self._ending and self._run.stop_requested:
@@ -170,7 +152,7 @@ class WorkerWatch:
         """Give the main thread its time to end the run; when that is over, end it from here."""
         self._look_for_an_end(now)
         if not self._ending and not self._run.path.is_dir():
-            self._ending = "moved"
+            self._ending = "killed"
         if not self._ending or self._writer.status.ended:
             return
         self._asked_at = self._asked_at or now
@@ -193,16 +175,11 @@ class WorkerWatch:
         with contextlib.suppress(OSError, ValueError):
             print("The run was to end, and did not in time. This is where it was:", file=sys.stderr)
             faulthandler.dump_traceback(file=2, all_threads=True)
+        sentence += f" It was {phase} and did not answer, so it was ended there."
         with contextlib.suppress(OSError):
-            self._writer.finish(
-                state_after(self._ending),
-                self._ending,
-                f"{sentence} It was {phase} and did not answer, so it was ended there.",
-            )
+            self._writer.finish(state_after(self._ending), self._ending, sentence)
         processes.end_own_family()
         os._exit(STOPPED_EXIT)
-
-    # -- how it is ----------------------------------------------------------------------------------------------------
 
     def _write_heartbeat(self) -> None:
         status, held = self._writer.status, self._process.memory_info().rss
@@ -212,9 +189,3 @@ class WorkerWatch:
         memory = {"resident_bytes": held, "limit_bytes": held + free}
         self._heartbeat = self._heartbeat.model_copy(update={**changes, **memory})
         heartbeat.write(self._run.path, self._heartbeat)
-
-    def _look_at_log(self) -> float:
-        """Cut the log if it is large; returns the pause until the next one."""
-        logs.cap(self._run.log_path)
-        before, self._log_bytes = self._log_bytes, self._run.log_path.stat().st_size
-        return BUSY_LOOK_SECONDS if abs(self._log_bytes - before) > FAST_BYTES else LOOK_SECONDS

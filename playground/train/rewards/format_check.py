@@ -1,16 +1,15 @@
 """The reward self-test: can this reward model score, does it tell good from bad, and is it read in the right form?
 
-One reward -> one report, plain data that the command line prints and the page draws. It scores completions of the model
-that would be trained, and pairs of a good and a bad completion. A mean near zero is no fault (scores are only ever
-compared); no spread, accuracy near one half, or another form that does better, is. The model service answers
-`reward-check` with it.
+It scores completions of the model that would be trained, and pairs of a good and a bad completion. A mean near zero is
+no fault (scores are only ever compared); no spread, accuracy near one half, or another form that does better, is. The
+model service answers `reward-check` with it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -19,64 +18,104 @@ import numpy as np
 import pandas as pd
 import torch
 
-from playground.config import ModelReward, PairsConfig, RunConfig
-from playground.data import preferences
-from playground.data.preferences import Pair
-from playground.errors import InvalidConfig, ModelNotFound, PairsUnusable, Problem, RewardModelUnusable
-from playground.pocket.annotators import ANNOTATORS
+from playground.config import ModelReward, RunConfig
+from playground.errors import InvalidConfig, ModelNotFound, Problem, RewardModelUnusable
 from playground.rewards import agreement
-from playground.setup import catalog
-from playground.train.data import prompts
-from playground.train.data.random_streams import derived_seed
-from playground.train.loop import evaluation
 from playground.train.models import loading
-from playground.train.rewards import findings, variants
-from playground.train.rewards import pairs as preference_pairs
-from playground.train.rewards.findings import RewardReport, Tried
-from playground.train.rewards.formats import PROBE, TAIL, Encoded, recorded
+from playground.train.rewards import variants
+from playground.train.rewards.formats import Encoded, recorded
 from playground.train.rewards.learned_rewards import RewardModel, load
+from playground.train.rewards.pair_report import Numbers, right_of
+from playground.train.rewards.pairs import ExamplePairs, example_pairs
+from playground.train.rewards.variants import WORDS, Variant
 
-NUM_REFERENCES, MAX_PAIRS = 64, 200
-BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
+LEVELS = ("ok", "warn", "fail")
+LUCK = 0.01  # a difference that luck alone would show less often than this is no luck
+LOW_ACCURACY, LOW_GENERIC_ACCURACY = 0.65, 0.75
+GOOD_ACCURACY = 0.75  # pairs that do not shut this out cannot say that a model only guesses
 NO_SPREAD = 1e-6  # of the size of the scores
 MUCH_CUT = 0.1
 LOW_RANK_CORRELATION = 0.95
 FEWER_PAIRS, LARGE_MODEL = 48, 50_000_000  # what a processor can score in a minute
 SHOWN_TOKENS = 120
+Texts = Sequence[tuple[str, str]]  # prompts, each with a completion
 
 
-class ReferenceSamples(NamedTuple):
-    """Completions of the model before training, on the prompts of the run."""
+class Tried(NamedTuple):
+    """The pairs under one form: of each the score of the good completion less that of the bad one."""
 
-    prompts: list[str]
-    completions: list[str]
+    form: Variant
+    margins: Numbers
+
+    @property
+    def right(self) -> list[float]:
+        """Of each pair 1, 0, or 1/2 where both score the same."""
+        found: list[float] = right_of(self.margins).tolist()
+        return found
+
+    @property
+    def accuracy(self) -> float:
+        """How often good beats bad."""
+        return fmean(self.right)
+
+    def row(self, in_force: Tried, example: str) -> dict[str, Any]:
+        """What is shown of it. `ahead`: of the form in force, in accuracy, pair by pair; each error is a standard
+        error."""
+        ahead, ahead_error = agreement.mean_and_error(np.subtract(self.right, in_force.right).tolist())
+        margin, margin_error = agreement.mean_and_error(self.margins.tolist())
+        return {
+            "name": self.form.name,
+            "help": self.form.help,
+            "in_force": self is in_force,
+            "accuracy": self.accuracy,
+            "margin": margin,
+            "margin_error": margin_error,
+            "ahead": ahead,
+            "ahead_error": ahead_error,
+            "example": example,
+        }
 
 
-class ExamplePairs(NamedTuple):
-    """Pairs of a good and a bad completion. `source` says in words where they come from; `generic`: built in."""
+@dataclass
+class RewardReport:
+    """All of it; empty what could not be measured. A finding has a `level`, a `name` and a `text`."""
 
+    name: str
     source: str
-    pairs: list[Pair]
-    generic: bool = False
+    verdict: str = "ok"
+    findings: list[dict[str, str]] = field(default_factory=list)
+    template: str = ""
+    output: str = ""
+    max_length: int | None = None
+    bytes_held: int = 0
+    cost: dict[str, Any] | None = None  # of fewer bits, against the same network in full
+    example: dict[str, Any] = field(default_factory=dict)
+    lengths: dict[str, Any] = field(default_factory=dict)
+    good: dict[str, Any] = field(default_factory=dict)
+    bad: dict[str, Any] = field(default_factory=dict)
+    reference: dict[str, Any] = field(default_factory=dict)
+    pairs: dict[str, Any] = field(default_factory=dict)
+    formats: list[dict[str, Any]] = field(default_factory=list)
+
+    def say(self, finding: str, **figures: Any) -> None:
+        """Add one of the findings of `self_test.toml`; the verdict is the worst of them."""
+        found = {name: text.format(**figures) for name, text in WORDS["findings"][finding].items()}
+        self.findings.append(found)
+        self.verdict = max(self.verdict, found["level"], key=LEVELS.index)
 
 
-def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = None) -> Iterator[dict[str, Any]]:
-    """Test every learned reward and judge of a configuration.
+def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str | None) -> Iterator[dict[str, Any]]:
+    """Test every learned reward and judge of a configuration on completions of the model before training, and on pairs
+    (see `example_pairs`). Yields {"phase": in words}, and for each reward {"report": `RewardReport` as plain data}.
 
-    Yields:
-        {"phase": what is being done, in words}, and for each reward {"report": `RewardReport` as plain data}.
-
-    Raises: InvalidConfig, if there is nothing to test; PairsUnusable, ModelNotFound, PromptsUnusable, nothing to test
-        with.
+    Raises: InvalidConfig, if there is nothing to test; PairsUnusable, nothing to test on.
     """
-    learned = [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward) and not spec.question]
+    learned = [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward)]
     if not learned:
         raise InvalidConfig(
             [Problem("rewards", "There is no reward of kind `model` here, so there is no reward model to test.")]
         )
     device = loading.device_of(config.device)
-    yield {"phase": f"{config.model.source} writes {NUM_REFERENCES} completions"}
-    references = reference_samples(config, device)
     for name, spec in learned:
         yield {"phase": f"{spec.source}: collecting pairs of a good and a bad completion"}
         try:
@@ -90,52 +129,10 @@ def check(config: RunConfig, outputs: Path | None = None, pairs: str | None = No
         yield {"report": asdict(report)}
 
 
-def reference_samples(config: RunConfig, device: torch.device) -> ReferenceSamples:
-    """Completions of the configured model on its prompts. Raises: ModelNotFound, PromptsUnusable."""
-    folder = catalog.model_folder(config.model.source, config.model.revision)
-    policy, tokens = loading.load(folder, device, config.model)
-    room = policy.context_length - config.sampling.max_new_tokens
-    split = prompts.load(config.prompts, config.evaluation.num_prompts, room, tokens, config.seed)
-    asked, seeds = evaluation.reference_questions(split.training, config.seed, NUM_REFERENCES)
-    how = evaluation.Generation(tokens, config.sampling.in_training, config.ppo.micro_batch_size)
-    episodes, _ = evaluation.answer(policy.frozen(), None, asked, seeds, how)
-    return ReferenceSamples([prompt.text for prompt in asked], episodes.texts(tokens))
-
-
-def example_pairs(
-    config: RunConfig, spec: ModelReward, outputs: Path | None, source: str | None, device: torch.device
-) -> ExamplePairs:
-    """The pairs to test a reward on.
-
-    Args:
-        source: a file of pairs, or the name of a pocket annotator. None: on pocket prompts the annotator that the
-            reward model learned from, or the one whose taste shows on them; on others the built-in pairs.
-
-    Raises:
-        PairsUnusable: there is no such file or annotator, or nothing usable in it.
-    """
-    if source and preferences.is_file_name(source):
-        read, _ = preferences.read_file(source)
-        return ExamplePairs(Path(source).name, read[:: max(1, len(read) // MAX_PAIRS)][:MAX_PAIRS])
-    if source and source not in ANNOTATORS:
-        raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
-    if not source and not config.prompts.source.startswith("pocket/"):
-        built_in, _ = preferences.read_file(str(BUILT_IN))
-        return ExamplePairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
-    if not source:
-        card = recorded(catalog.reward_model_folder(spec.source, spec.revision, outputs)).get("pairs")
-        source = str(card.get("source")) if isinstance(card, dict) else ""
-    if source not in ANNOTATORS:
-        source = "agreeable" if config.prompts.source == "pocket/claims" else "kind"
-    writer, seed = preference_pairs.pocket_writer(config.model.source), derived_seed(config.seed, "reward check")
-    drawn, _ = preference_pairs.annotated(PairsConfig(source=source, limit=MAX_PAIRS), writer, seed, device)
-    return ExamplePairs(f"written by {writer}, judged by the pocket annotator `{source}`", drawn)
-
-
 def examine(
     name: str,
     spec: ModelReward,
-    references: ReferenceSamples,
+    references: Texts,
     pairs: ExamplePairs,
     device: torch.device,
     outputs: Path | None,
@@ -144,8 +141,8 @@ def examine(
     report = RewardReport(name, spec.source, output=spec.output)
     try:
         model = load(spec, device, outputs)
-        for prompt in references.prompts[:8]:
-            model.format.check(prompt, references.completions[0])
+        for texts in references[:8]:
+            model.format.check(*texts)
     except (RewardModelUnusable, ModelNotFound) as error:
         report.say("not usable", why=error)
         return report
@@ -153,12 +150,10 @@ def examine(
     report.bytes_held = model.network.model.get_memory_footprint()
     if not torch.cuda.is_available() and model.network.model.num_parameters() > LARGE_MODEL:
         pairs = pairs._replace(pairs=pairs.pairs[:FEWER_PAIRS])
-    trained_on, end = recorded(model.network.folder).get("template"), missing_end(model)
+    trained_on = recorded(model.network.folder).get("template")
     if trained_on and trained_on != model.format.name:
         report.say("another template", trained_on=trained_on, template=model.format.name)
-    if end is not None:
-        report.say("missing end token", end=end, shown=model.format.visible([end]))
-    encoded = list(map(model.format.encoded, references.prompts, references.completions))
+    encoded = [model.format.encoded(*texts) for texts in references]
     _check_lengths(report, model, references, encoded)
     scores = model.scores(encoded)
     if _check_spread(report, scores) and _try_pairs(report, model, pairs):
@@ -183,26 +178,11 @@ def _compare_with_full(report: RewardReport, quantization: str, few: list[float]
         report.say("another order", quantization=quantization, correlation="none" if ranks is None else f"{ranks:.3f}")
 
 
-def missing_end(model: RewardModel) -> int | None:
-    """The end token that the model's own configuration names, where its tokenizer has none and no example ends so."""
-    tokenizer = model.network.tokenizer
-    end = getattr(model.network.model.config.get_text_config(), "eos_token_id", None)
-    end = end[0] if isinstance(end, list) and end else end
-    if tokenizer.eos_token_id is not None or tokenizer.sep_token_id is not None:
-        return None
-    if not isinstance(end, int) or not 0 <= end < len(tokenizer):
-        return None
-    return None if end in model.format.ids(*PROBE)[-TAIL:] else end
-
-
-def _check_lengths(
-    report: RewardReport, model: RewardModel, references: ReferenceSamples, encoded: list[Encoded]
-) -> None:
+def _check_lengths(report: RewardReport, model: RewardModel, references: Texts, encoded: list[Encoded]) -> None:
     """One example token by token, and how many are longer than the model can read."""
     shown, special = encoded[0].ids[:SHOWN_TOKENS], model.network.tokenizer.all_special_ids
     report.example = {
-        "prompt": references.prompts[0],
-        "completion": references.completions[0],
+        **dict(zip(("prompt", "completion"), references[0], strict=True)),
         "ids": shown,
         "tokens": [model.format.visible([token]) for token in shown],
         "special": [token in special for token in shown],
@@ -217,30 +197,23 @@ def _check_lengths(
 
 def _check_spread(report: RewardReport, scores: list[float]) -> bool:
     """How the scores of the completions differ. False where nothing more can be measured."""
-    known = list(filter(math.isfinite, scores))
-    mean, sd = agreement.mean_and_sd(known) if known else (None, None)
-    lowest, highest = min(known, default=None), max(known, default=None)
-    report.reference = {
-        "completions": len(scores),
-        "not_finite": len(scores) - len(known),
-        "mean": mean,
-        "sd": sd,
-        "lowest": lowest,
-        "highest": highest,
-    }
+    known = [score for score in scores if math.isfinite(score)]
     if len(known) < len(scores):
         report.say("not finite", count=len(scores) - len(known), of=len(scores))
         return False
-    same = lowest == highest or sd is None or sd <= NO_SPREAD * max(map(abs, known))
+    mean, sd = agreement.mean_and_sd(scores)
+    found = {"mean": mean, "sd": sd, "lowest": min(scores), "highest": max(scores)}
+    report.reference = {"completions": len(scores), **found}
+    same = sd <= NO_SPREAD * max(map(abs, scores))
     if same:
-        report.say("no spread", of=len(scores), score=known[0])
+        report.say("no spread", of=len(scores), score=scores[0])
     return not same
 
 
 def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -> bool:
     """Good against bad in the form in force, and in all the others. False where scores are not finite."""
     pairs, first = tested.pairs, tested.pairs[0]
-    in_force, *forms = variants.variants(model.format, missing_end(model))
+    in_force, *forms = variants.variants(model.format)
     good, bad = model.of_pairs(pairs)
     report.good = {"prompt": first.prompt, "completion": first.chosen, "score": good[0]}
     report.bad = {"prompt": first.prompt, "completion": first.rejected, "score": bad[0]}
@@ -250,14 +223,38 @@ def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -
         return False
     others = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in forms]
     others = [tried for tried in others if np.isfinite(tried.margins).all()]
-    others.sort(key=lambda tried: (-tried.accuracy, -tried.margin))
+    others.sort(key=lambda tried: (-tried.accuracy, -tried.margins.mean()))
     for tried in sorted([mine, *others], key=lambda tried: -tried.accuracy):
         read = model.format.visible(tried.form.encode(first.prompt, first.chosen).ids[:SHOWN_TOKENS])
         report.formats.append(tried.row(mine, read))
     report.pairs = {"source": tested.source, "count": len(pairs), "generic": tested.generic, "accuracy": mine.accuracy}
-    findings.judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
-    findings.judge_formats(report, mine, others)
-    twice = sum(pair.chosen.strip().startswith(pair.prompt.strip()) for pair in pairs if pair.prompt.strip())
-    if twice * 2 > len(pairs):
-        report.say("prompt twice", twice=twice, of=len(pairs))
+    judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
+    judge_formats(report, mine, others)
     return True
+
+
+def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *, generic: bool) -> None:
+    """What the accuracy in the form in force means. `right`: of each pair 1, 0, or 1/2 where both score the same."""
+    accuracy, wins, losses = fmean(right), right.count(1), right.count(0)
+    guessing = agreement.at_least(wins, wins + losses) > LUCK
+    found = ""
+    if agreement.at_least(losses, wins + losses) < LUCK:
+        found = "bad beats good"
+    elif generic:
+        found = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
+    elif guessing:
+        found = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
+    elif accuracy < LOW_ACCURACY:
+        found = "low accuracy"
+    if found:
+        report.say(found, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
+
+
+def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
+    """Another form (`others`, the best first) that is right on more pairs than the one in force (`mine`), beyond luck,
+    is what the model was trained on, or nearer to it."""
+    better = [tried for tried in others if agreement.chance_that_better(mine.right, tried.right) * len(others) < LUCK]
+    if better:
+        first, *rest = better
+        also = f" Also better: {', '.join(tried.form.name for tried in rest)}." if rest else ""
+        report.say("better" if first.form.mend else "better without", tried=first, mine=mine, also=also)

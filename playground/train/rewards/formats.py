@@ -1,8 +1,7 @@
 """How a prompt and its completion are put before a reward model: the token ids, built once, here and nowhere else.
 
-A reward model is only as good as the form in which it reads: without the separators or the end token it was trained
-with, its scores are noise that PPO then learns. Training a reward model, scoring with it and testing it all take their
-ids from `Format`. Knows tokenizers; nothing of models, rewards or runs.
+Without the separators or the end token it was trained with, a model's scores are noise that PPO then learns. Training a
+reward model, scoring with it and testing it all take their ids from `Format`. Knows tokenizers only.
 """
 
 from __future__ import annotations
@@ -53,8 +52,7 @@ class Format:
             tokenizer has a chat template, else `pair` where it puts separators between two texts, else `plain`.
         max_length: most tokens; none: what reward.json records, else what the tokenizer knows.
 
-    Raises:
-        RewardModelUnusable: the tokenizer cannot do what the template asks, or `check` fails.
+    Raises: RewardModelUnusable: the tokenizer cannot do what the template asks, or `check` fails.
     """
 
     def __init__(self, tokenizer: Any, template: str = "auto", max_length: int | None = None) -> None:
@@ -67,8 +65,7 @@ class Format:
         frame = len(self._whole("a", "a").ids)
         if self.max_length is not None and frame > self.max_length:
             raise RewardModelUnusable(
-                f"max_length: {self.max_length} tokens do not even hold the {frame} of an example of one letter. "
-                "Raise it."
+                f"max_length: {self.max_length} tokens do not hold the {frame} of an example of one letter. Raise it."
             )
         self.check(*PROBE)
 
@@ -80,9 +77,11 @@ class Format:
         """What the model reads, as text with its special tokens visible."""
         return self.visible(self.ids(prompt, completion))
 
-    def visible(self, ids: Sequence[int]) -> str:
+    def visible(self, ids: Sequence[int], **options: Any) -> str:
         """Token ids as text, special tokens included."""
-        return self._decoded(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        shown = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False, **options}
+        with self._limited():
+            return str(self.tokenizer.decode(list(ids), **shown))
 
     def tokenized(self, *texts: str, **options: Any) -> Any:
         """What the tokenizer makes of a text, or of two, under the limits of a stranger's program."""
@@ -96,16 +95,12 @@ class Format:
     def encoded(self, prompt: str, completion: str) -> Encoded:
         """`ids` with all that belongs to them."""
         whole = made = self._whole(prompt, completion)
-        limit = self.max_length
-        while limit is not None and (over := len(made.ids) - limit) > 0:
+        while self.max_length and (over := len(made.ids) - self.max_length) > 0 and (prompt or completion):
             # the text is shortened and not the ids, so that what stands around it stays
-            shorter = self._shorter(prompt, over)
-            if shorter is not None:
-                prompt = shorter
-            elif completion:
-                completion = self._tail(completion, over)  # its end says most: whether it ended, and how
+            if prompt:
+                prompt = self._shorter(prompt, over)
             else:
-                break
+                completion = self._tail(completion, over)  # its end says most: whether it ended, and how
             made = self._whole(prompt, completion)
         return made._replace(cut=len(whole.ids) - len(made.ids))
 
@@ -128,13 +123,9 @@ class Format:
         """Token ids of a rendered text with the special tokens of this form around it; uncut."""
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
         ids = list(self.tokenized(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
-        ended = self.name == "chat" and self._special.intersection(ids[-TAIL:])
-        return ids if ended else self.with_end(ids)
-
-    def with_end(self, ids: list[int]) -> list[int]:
-        """The ids, with the end token behind them if the tokenizer has one and they have none yet."""
         eos = self.tokenizer.eos_token_id
-        ended = ids[-1:] and ids[-1] in (eos, self.tokenizer.sep_token_id)
+        ends = self._special if self.name == "chat" else {eos, self.tokenizer.sep_token_id}
+        ended = ends.intersection(ids[-TAIL:] if self.name == "chat" else ids[-1:])
         return ids if eos is None or ended else [*ids, eos]
 
     def without_end(self, ids: list[int]) -> list[int]:
@@ -143,11 +134,8 @@ class Format:
         return ids[: last[0]] if last else ids
 
     def check(self, prompt: str, completion: str) -> None:
-        """The round trip: what the model reads holds the prompt and then the completion, each exactly once.
-
-        Compared by letters and digits only, since tokenizers drop or add spaces, case and accents. An example that is
-        cut is not checked. Raises: RewardModelUnusable.
-        """
+        """The round trip: what the model reads, if it is not cut, holds the prompt and then the completion, each once.
+        Compared by letters and digits only: tokenizers change spaces, case and accents. Raises: RewardModelUnusable."""
         encoded = self.encoded(prompt, completion)
         if encoded.cut:
             return
@@ -174,27 +162,17 @@ class Format:
         ids = self.ids_of_text(self.rendered(prompt, completion))
         return Encoded(ids, [0] * len(ids), 0)
 
-    def _decoded(self, ids: Sequence[int], **options: Any) -> str:
-        with self._limited():
-            return str(self.tokenizer.decode(list(ids), **options))
-
     def _limited(self, what: str = "The tokenizer of this reward model failed") -> AbstractContextManager[None]:
         folder = getattr(self.tokenizer, "name_or_path", None)
         return time_limit.limited(what, folder, RewardModelUnusable)
 
-    def _shorter(self, prompt: str, count: int) -> str | None:
-        """The prompt without its first `count` tokens or whole first turns; None where there is nothing left."""
-        if not prompt:
-            return None
+    def _shorter(self, prompt: str, count: int) -> str:
+        """The prompt without its first question and its answer, where another follows, or its first `count` tokens."""
         if self.name in ("plain", "pair") or not dialogues.is_dialogue(prompt):
             return self._tail(prompt, count)
-        first, *rest = dialogues.turns(prompt)
-        later = [number for number, turn in enumerate(rest) if turn.role == "user"]
-        if later and len(self.bare(first.content)) <= count:
-            return dialogues.text_of(rest[later[0] :])  # chat templates want the user to begin
-        if not first.content:
-            return None
-        return dialogues.text_of([Turn(first.role, self._tail(first.content, count)), *rest])
+        said = dialogues.turns(prompt)
+        later = [number for number, turn in enumerate(said) if number and turn.role == "user"]
+        return dialogues.text_of(said[later[0] :]) if later else self._tail(said[0].content, count)
 
     def _tail(self, text: str, count: int) -> str:
         """The text without its first `count` tokens."""
@@ -202,7 +180,8 @@ class Format:
         return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
 
     def _letters(self, ids: Sequence[int]) -> str:
-        plain = unicodedata.normalize("NFKD", self._decoded(ids, skip_special_tokens=True)).casefold()
+        text = self.visible(ids, skip_special_tokens=True)
+        plain = unicodedata.normalize("NFKD", text).casefold()
         return "".join(letter for letter in plain if letter.isalnum())
 
 
@@ -233,13 +212,10 @@ def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
         raise RewardModelUnusable(
             f"template: `{known[:40]}` is no template of a reward model. Use {', '.join(TEMPLATES)} or auto."
         )
-    if known == "chat" and not tokenizer.chat_template:
+    able = {"chat": bool(tokenizer.chat_template), "pair": _has_separator(tokenizer)}
+    if not able.get(known, True):
+        needed = "a chat template" if known == "chat" else "a tokenizer that puts a separator between two texts"
         raise RewardModelUnusable(
-            "template: `chat` needs a chat template and this model's tokenizer has none. Use plain or dialogue."
-        )
-    if known == "pair" and not _has_separator(tokenizer):
-        raise RewardModelUnusable(
-            "template: `pair` needs a tokenizer that puts a separator between two texts, and this model's does not. "
-            "Use plain or dialogue."
+            f"template: `{known}` needs {needed}, which this model does not have. Use plain or dialogue."
         )
     return known

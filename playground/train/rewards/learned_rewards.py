@@ -1,7 +1,6 @@
 """Learned rewards: a reward model as a reward function, in TRL's calling convention like every other.
 
-Knows torch, formats and loaded networks; nothing of PPO or runs. The scorer of a run, the model service and the
-self-test build their rewards here.
+The scorer of a run, the model service and the self-test build their rewards here. Knows nothing of PPO or runs.
 """
 
 from __future__ import annotations
@@ -12,19 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from playground.config import ModelConfig, ModelReward, RewardConfig
+from playground.config import ModelReward, RewardConfig
 from playground.data.preferences import Pair
 from playground.errors import RewardModelUnusable, RewardNotFinite
-from playground.rewards import kinds, rules
-from playground.setup import catalog
-from playground.train.models import loading
+from playground.rewards import mixture, rules
 from playground.train.rewards import score_models, variants
 from playground.train.rewards.formats import PROBES, Encoded, Format, recorded
-from playground.train.rewards.judge_models import JudgeModel
 from playground.train.rewards.score_models import Network
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
@@ -39,8 +36,7 @@ class RewardModel:
             classifier, the name or number of the one that is rewarded) and `output`: `logit` as the model gives it;
             `log-odds`, log(p / (1 - p)) of the label; or its `probability`.
 
-    Raises:
-        RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
+    Raises: RewardModelUnusable: there is no such label, or the template does not fit the tokenizer.
     """
 
     def __init__(self, network: Network, spec: ModelReward) -> None:
@@ -73,8 +69,7 @@ class RewardModel:
     def scores(self, examples: Sequence[Encoded]) -> list[float]:
         """Scores of examples that are token ids already, whether they are finite or not."""
         values = [0.0] * len(examples)
-        order = sorted(range(len(examples)), key=lambda number: len(examples[number].ids))
-        for batch in _batches(order, [len(example.ids) for example in examples], self.network.model.device.type):
+        for batch in _batches([len(example.ids) for example in examples], self.network.model.device.type):
             outputs = self._outputs(self._logits([examples[number] for number in batch]))
             for number, value in zip(batch, outputs.tolist(), strict=True):
                 values[number] = value
@@ -125,8 +120,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
 
 def misreading(model: RewardModel) -> float | None:
     """How far the scores of the examples that a reward model brings are from those that it gave when it was trained:
-    root mean square, in standard deviations of its scores; 0 if it is read as it was then. None where it brings no
-    examples (it was not trained here), or its scores are used in another form."""
+    root mean square, in sd of its scores. None where it brings no examples, or its output is a probability."""
     card = recorded(model.network.folder)
     try:
         sd = float(card["report"]["score_sd"])
@@ -143,29 +137,19 @@ def misreading(model: RewardModel) -> float | None:
 def builder(
     device: torch.device, outputs: Path | None = None, misread: bool = False
 ) -> Callable[[RewardConfig], rules.Reward]:
-    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries
-    (two labels, or a reward and a judge) is loaded once.
-
-    Args:
-        misread: every reward model gets the texts in another model's template: the fault `reward-format`.
-    """
-    loaded: dict[tuple[object, ...], Any] = {}
-
-    def once(load: Callable[[], Any], spec: ModelReward) -> Any:
-        key = (bool(spec.question), spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
-        if key not in loaded:
-            loaded[key] = load()
-        return loaded[key]
+    """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
+    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`."""
+    loaded: dict[tuple[object, ...], Network] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
-            return kinds.build(spec)
+            return mixture.build(spec)
         if spec.question is not None:
-            held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
-            folder = catalog.model_folder(spec.source, spec.revision)
-            writer, tokens = once(lambda: loading.load(folder, device, held), spec)
-            return JudgeModel(spec.source, writer, tokens, spec.question, spec.output)
-        model = RewardModel(once(lambda: score_models.load(spec, device, outputs), spec), spec)
+            raise RewardModelUnusable("question: a model is not asked any more. Choose a reward model, or train one.")
+        key = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        if key not in loaded:
+            loaded[key] = score_models.load(spec, device, outputs)
+        model = RewardModel(loaded[key], spec)
         if misread:
             model.encoded = partial(variants.foreign, model.format)
         return model
@@ -177,38 +161,31 @@ def _label_number(network: Network, label: str | None) -> int:
     labels = network.labels
     if label is None and len(labels) == 1:
         return 0
+    for number, name in enumerate(labels):
+        if label is not None and label.lower() in (name.lower(), str(number)):
+            return number
     listed = ", ".join(f"{number}: {name}" for number, name in enumerate(labels[:20]))
-    listed += f" and {len(labels) - 20} more" if len(labels) > 20 else ""
-    if label is None:
-        raise RewardModelUnusable(
-            f"label: the reward model {network.name} is a classifier with the labels {listed}. Say which of them is "
-            "rewarded."
-        )
-    names = [*labels, *map(str.lower, labels), *map(str, range(len(labels)))]
-    for name in (label, label.lower()):
-        if name in names:
-            return names.index(name) % len(labels)
-    raise RewardModelUnusable(f"label: the reward model {network.name} has no label `{label[:60]}`. It has {listed}.")
+    raise RewardModelUnusable(
+        f"label: the reward model {network.name} is a classifier with the labels {listed}. Say which of them is "
+        "rewarded."
+    )
 
 
-def _batches(order: list[int], lengths: list[int], device: str) -> list[list[int]]:
+def _batches(lengths: list[int], device: str) -> list[list[int]]:
     """Examples in order of length, cut where a batch with its padding would grow too large."""
     most = BATCH_TOKENS.get(device, BATCH_TOKENS["cpu"])
-    batches: list[list[int]] = []
-    for number in order:
-        full = not batches or len(batches[-1]) >= BATCH_EXAMPLES
-        if full or (len(batches[-1]) + 1) * lengths[number] > most:
+    batches: list[list[int]] = [[]]
+    for number in np.argsort(lengths, kind="stable").tolist():
+        size = len(batches[-1])
+        if size >= BATCH_EXAMPLES or (size and (size + 1) * lengths[number] > most):
             batches.append([])
         batches[-1].append(number)
     return batches
 
 
 def _pad_id(network: Network, examples: Sequence[Encoded]) -> int:
-    """What to pad with. Decoders take the score at the last token that is not their pad token.
-
-    Where a model knows its pad token, that is how it was trained, also where pad is the end token. Where it knows
-    none, any token will do that is no example's last; it is set in the model's configuration for this batch.
-    """
+    """What to pad with. Decoders take the score at the last token that is not their pad token: where a model knows
+    none, any will do that is no example's last, and it is set in the model's configuration for this batch."""
     if network.pad_id is not None:
         return network.pad_id
     lasts = {example.ids[-1] for example in examples if example.ids}

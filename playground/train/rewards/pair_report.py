@@ -1,6 +1,5 @@
-"""What a reward model is worth on pairs it has not seen: accuracy with its interval, and margins.
-
-Pure functions of numbers; no torch. A margin is score(chosen) - score(rejected). `pair_trainer` calls `report`.
+"""What a reward model is worth on pairs it has not seen: accuracy with its interval, and margins, which are
+score(chosen) - score(rejected). Pure functions of numbers; `pair_trainer` calls `report`.
 """
 
 from __future__ import annotations

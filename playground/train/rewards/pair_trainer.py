@@ -1,8 +1,7 @@
 """Training a reward model from preference pairs with TRL's RewardTrainer, and saving it with its report.
 
 The loss is that of Bradley and Terry as in Ouyang et al. 2022 (eq. 1): -log sigmoid(score(chosen) - score(rejected)).
-The token ids come from `formats.Format`, which also makes them when the model scores in a run. Imports torch and
-TRL; `playground.worker` drives it.
+`playground.worker` drives it.
 """
 
 from __future__ import annotations
@@ -55,13 +54,10 @@ def train(
     record: Callable[[StepMetrics, int], None] = lambda metrics, num_steps: None,
     between: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
-    """All of it: pairs, base, training, report, saving. Returns what reward.json says.
+    """All of it: pairs, base, training, report, saving. Returns what reward.json says. `record`: gets every step and
+    how many there will be. `between`: called between batches; may raise, and then nothing is saved.
 
-    Args:
-        phase: gets what is being done. record: gets every step and how many there will be. between: called between
-            batches; may raise to break off, and then nothing is saved.
-
-    Raises: InvalidConfig, ModelNotFound, PairsUnusable, RewardModelUnusable, before the first step; TrainingDiverged.
+    Raises: PlaygroundError, before the first step; TrainingDiverged.
     """
     started = time.time()
     # of several GPUs this process sees only the one that was asked for: `worker.show_one_gpu`
@@ -108,10 +104,7 @@ def train(
 
 
 def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
-    """The base as a sequence classifier with one output, in float32, and the form in which it reads.
-
-    Raises: ModelNotFound; RewardModelUnusable, if it cannot read the form asked for.
-    """
+    """The base as a sequence classifier with one output, in float32. Raises: ModelNotFound, RewardModelUnusable."""
     folder = catalog.model_folder(config.base, config.revision, "reward")
     what = f"base: cannot make a reward model of {config.base}"
     _, tokenizer, _ = described(folder, what, num_labels=1)
@@ -138,11 +131,8 @@ def fresh_head(model: Any, missing: set[str]) -> None:
 
 
 def own_padding(model: Any, tokenizer: Any) -> None:
-    """A padding token that is no end token, in tokenizer and model.
-
-    transformers reads the score at the last token that is not padding: with pad equal to eos it would be read one
-    token too early, before the text has ended.
-    """
+    """A padding token that is no end token, in tokenizer and model: transformers reads the score at the last token that
+    is not padding, with pad equal to eos before the text has ended."""
     if tokenizer.pad_token_id is None or tokenizer.pad_token_id == tokenizer.eos_token_id:
         tokenizer.add_special_tokens({"pad_token": PAD})
         if tokenizer.pad_token_id >= model.get_input_embeddings().num_embeddings:
@@ -217,7 +207,6 @@ class Reporter(TrainerCallback):
         self.curve: list[StepMetrics] = []
 
     def add(self, metrics: StepMetrics, num_steps: int) -> None:
-        """Keep one, and pass it on."""
         self.curve.append(metrics)
         self._record(metrics, num_steps)
 
@@ -226,30 +215,22 @@ class Reporter(TrainerCallback):
         prefix = "eval_" if "eval_loss" in logs else ""
         if f"{prefix}loss" not in logs:
             return  # the summary at the end
-        metrics = StepMetrics(
-            step=state.global_step,
-            held_out=bool(prefix),
-            **{name: logs.get(prefix + name) for name in ("loss", "accuracy", "margin")},
-            learning_rate=logs.get("learning_rate"),
-            seconds=time.monotonic() - self._started,
-        )
-        self.add(metrics, state.max_steps)
+        known = {name: logs.get(prefix + name) for name in ("loss", "accuracy", "margin")}
+        known |= {"learning_rate": logs.get("learning_rate"), "seconds": time.monotonic() - self._started}
+        self.add(StepMetrics(step=state.global_step, held_out=bool(prefix), **known), state.max_steps)
         require_finite(f"The loss at step {state.global_step}", logs[f"{prefix}loss"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two steps."""
         self._between()
         every = math.ceil(state.max_steps / EVALUATIONS)
         control.should_evaluate = state.global_step % every == 0 and state.global_step < state.max_steps
         self._random_state = torch.get_rng_state()
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Restore the random state that shuffles the training pairs: what is learned does not depend on how often it is
-        tested."""
+        """Restore the random state: what is learned does not depend on how often it is tested."""
         torch.set_rng_state(self._random_state)
 
     def on_substep_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Between two micro-batches, and between two batches of held-out pairs."""
         self._between()
 
     on_prediction_step = on_substep_end

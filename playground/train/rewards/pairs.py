@@ -1,7 +1,5 @@
 """Preference pairs for the training of a reward model: written by a pocket model and judged by a pocket annotator, or
-read from a file or a dataset; then drawn, and split into a part to learn from and a held-out part.
-
-The reading and counting is in `playground.data.preferences`. `pair_trainer` calls this.
+read from a file (`playground.data.preferences`) or a dataset; then split into a part to learn from and a held-out one.
 """
 
 from __future__ import annotations
@@ -11,11 +9,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import accumulate, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from playground.config import PairsConfig, RewardTrainingConfig, SamplingConfig
+from playground.config import ModelReward, PairsConfig, RewardTrainingConfig, RunConfig, SamplingConfig
 from playground.data import preferences
 from playground.data.preferences import MIN_PAIRS, Counts, Pair
 from playground.errors import PairsUnusable, PromptsUnusable
@@ -29,16 +28,27 @@ from playground.train.data.random_streams import derived_seed, generator
 from playground.train.loop import evaluation
 from playground.train.models import loading
 from playground.train.models.language_model import LanguageModel, Tokens
+from playground.train.rewards.formats import recorded
 
 WRITING_BATCH = 256  # completions that are written at once
 ASKED_AT_ONCE = 512  # prompts that are drawn at once; those that are alike in length are answered together
 MOST_PROMPTS = 8  # for each pair that is wanted, before a taste is taken not to show on them
 DEFAULT_WRITER = "pocket-2m"
+MAX_TESTED = 200
+BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
 COLUMNS = ("prompt", "chosen", "rejected")
 
 
+class ExamplePairs(NamedTuple):
+    """Pairs of a good and a bad completion. `source` says in words where they come from; `generic`: built in."""
+
+    source: str
+    pairs: list[Pair]
+    generic: bool = False
+
+
 class PairSet(NamedTuple):
-    """Pairs to learn from, pairs to test on (whose prompts are none of the others'), and what became of the rows."""
+    """Pairs to learn from, pairs to test on, whose prompts are others, and what became of the rows."""
 
     training: list[Pair]
     held_out: list[Pair]
@@ -59,8 +69,7 @@ class PairSet(NamedTuple):
 def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[], None] = lambda: None) -> PairSet:
     """The pairs that a configuration asks for. `between` is called between batches of writing; it may raise.
 
-    Raises:
-        PairsUnusable: they cannot be read, or are too few. ModelNotFound: their writer is not there.
+    Raises: PairsUnusable; ModelNotFound: their writer is not there.
     """
     source, limit = config.pairs.source, config.pairs.limit
     if source in ANNOTATORS:
@@ -76,6 +85,29 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
     return PairSet(training, held_out, counts, source)
 
 
+def example_pairs(
+    config: RunConfig, spec: ModelReward, outputs: Path | None, source: str | None, device: torch.device
+) -> ExamplePairs:
+    """The pairs to test a reward on: those of a file or a pocket annotator. With neither, on pocket prompts those of
+    the annotator that the model learned from, or whose taste shows; on others built-in ones. Raises: PairsUnusable."""
+    if source and preferences.is_file_name(source):
+        read, _ = preferences.read_file(source)
+        return ExamplePairs(Path(source).name, read[:: max(1, len(read) // MAX_TESTED)][:MAX_TESTED])
+    if source and source not in ANNOTATORS:
+        raise PairsUnusable(catalog.unknown("file of pairs or annotator", source, ANNOTATORS))
+    if not source and not config.prompts.source.startswith("pocket/"):
+        built_in, _ = preferences.read_file(str(BUILT_IN))
+        return ExamplePairs("built-in pairs of helpful and unhelpful answers", built_in, generic=True)
+    if not source:
+        card = recorded(catalog.reward_model_folder(spec.source, spec.revision, outputs)).get("pairs")
+        source = str(card.get("source")) if isinstance(card, dict) else ""
+    if source not in ANNOTATORS:
+        source = "agreeable" if config.prompts.source == "pocket/claims" else "kind"
+    writer, seed = pocket_writer(config.model.source), derived_seed(config.seed, "reward check")
+    drawn, _ = annotated(PairsConfig(source=source, limit=MAX_TESTED), writer, seed, device)
+    return ExamplePairs(f"written by {writer}, judged by the pocket annotator `{source}`", drawn)
+
+
 def pocket_writer(model: str) -> str:
     """The model itself where it is one of the pocket world, else the one that writes there by default."""
     pocket = model.startswith("pocket-") and model in [known.name for known in catalog.MODELS]
@@ -88,8 +120,7 @@ def annotated(
     """Two completions of each prompt by one model, judged, until `limit` pairs are there: where the annotator likes
     both equally well, other prompts are drawn. Depends on the configuration and the seed only.
 
-    Raises:
-        PairsUnusable: too few are left. ModelNotFound: see `loading.load`.
+    Raises: PairsUnusable: too few are left. ModelNotFound: see `loading.load`.
     """
     model, tokens = loading.load(catalog.model_folder(writer), device)
     annotator = Annotator(config.source, config.flip, config.sharpness, config.majority)

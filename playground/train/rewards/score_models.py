@@ -1,8 +1,6 @@
 """Loading the network of a reward model: a sequence classifier from a folder or the hub's cache, with its tokenizer.
 
-What cannot score is refused with the reason, before the weights are read where that can be told from the files: a model
-that writes text, a head that was never trained, a tokenizer that does not fit. Knows torch and transformers; nothing
-of formats or rewards.
+What cannot score is refused with the reason, if possible before the weights are read. Knows nothing of formats.
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
 
 @dataclass(frozen=True)
 class Network:
-    """A sequence classifier, its own tokenizer, and where it came from.
-
-    `name` is what the user called it; `pad_id` is the pad token that the model's own configuration knows, if any.
-    """
+    """A sequence classifier, its tokenizer, what the user called it, and the pad token that its configuration knows."""
 
     name: str
     folder: Path
@@ -79,23 +74,16 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
         model, facts = weights(folder, **how)
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
-            f"The reward model {name} lacks trained weights for {', '.join(missing[:3])}"
-            f"{' and others' if len(missing) > 3 else ''}; they would be random numbers. Choose a complete model."
+            f"The reward model {name} lacks trained weights ({missing[0]}); they would be random numbers. Choose a "
+            "complete model."
         )
     pad_id = config.get_text_config().pad_token_id
     return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
 
 
 def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
-    """Configuration and tokenizer of a folder, and the classifier without weights: what it is made of, in no memory.
-
-    Args:
-        what: with which words an error begins. changes: to its configuration.
-
-    Raises:
-        RewardModelUnusable, ModelNotFound: it cannot be read, is no kind of model that can score, or its files do not
-            hold what it describes.
-    """
+    """Configuration and tokenizer of a folder, and the classifier without weights, in no memory. `what`: how an error
+    begins. `changes`: to its configuration. Raises: RewardModelUnusable, ModelNotFound."""
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
     with time_limit.limited(what, folder, RewardModelUnusable):
@@ -108,7 +96,7 @@ def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
 
 
 def weights(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
-    """The classifier of a folder, and what transformers says of how it was loaded; nothing in it is executed."""
+    """The classifier of a folder, and what transformers says of how it was loaded."""
     from transformers import AutoModelForSequenceClassification
 
     return AutoModelForSequenceClassification.from_pretrained(
@@ -127,13 +115,11 @@ def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str)
     head = {key for key in skeleton.state_dict() if not key.startswith(inside)}
     if head & there == head:
         return
-    architectures = [str(architecture) for architecture in config.architectures or []]
-    if any(writer in architecture for architecture in architectures for writer in WRITERS):
-        raise RewardModelUnusable(
-            f"{name} is a model that writes text ({architectures[0]}) and has no score head, so its scores would be "
-            "random numbers. Choose a sequence classification model, or train a reward model from it."
-        )
+    made_for = " ".join(map(str, config.architectures or []))
+    why = f"its files hold no weights for {', '.join(sorted(head - there)[:3])}"
+    if any(writer in made_for for writer in WRITERS):
+        why = f"it is a model that writes text ({made_for})"
     raise RewardModelUnusable(
-        f"The head of {name} was never trained: its files hold no weights for {', '.join(sorted(head - there)[:3])}, "
-        "so its scores would be random numbers. Choose a model that was trained to score."
+        f"The score head of {name} was never trained: {why}, so its scores would be random numbers. Choose a sequence "
+        "classification model, or train a reward model from it."
     )

@@ -34,46 +34,33 @@ class Variant(NamedTuple):
     mend: str = ""
 
 
-def variants(form: Format, end_id: int | None = None) -> list[Variant]:
-    """The form in force, then all that it is compared with: the rows of the table that change the token ids. `end_id`:
-    the end token that the model's own configuration names, where the examples do not end with it."""
-    in_force = Variant(f"template {form.name}", form.encoded, TEMPLATES[form.name])
-    kept = {tuple(form.ids(*PROBE)): in_force}
-    for variant in [*_templates(form), *_faults(form, end_id)]:
+def variants(form: Format) -> list[Variant]:
+    """The form in force, then all that it is compared with: the rows of the table that change the token ids."""
+    found: dict[tuple[int, ...], Variant] = {}
+    for variant in _table(form):
         with contextlib.suppress(RewardModelUnusable):  # a chat template may refuse what it was not made for
-            ids = tuple(variant.encode(*PROBE).ids)
-            same = kept.setdefault(ids, variant)
-            if same not in (variant, in_force):  # for example `plain`, where it is `pair` without its separator
-                kept[ids] = same._replace(name=f"{same.name}, {variant.name}")
-    return list(kept.values())
+            found.setdefault(tuple(variant.encode(*PROBE).ids), variant)
+    return list(found.values())
 
 
-def _templates(form: Format) -> Iterator[Variant]:
+def _table(form: Format) -> Iterator[Variant]:
+    yield Variant(f"template {form.name}", form.encoded, TEMPLATES[form.name])
     for name, words in TEMPLATES.items():
         with contextlib.suppress(RewardModelUnusable):  # this tokenizer cannot do it
             other = Format(form.tokenizer, name, form.max_length)
             yield Variant(f"template {name}", other.encoded, words, f"Set template: {name}.")
-
-
-def _faults(form: Format, end_id: int | None) -> Iterator[Variant]:
-    family = "Llama 2" if _foreign_template(form) is LLAMA2 else "ChatML"
     for fault, put in FAULTS.items():
-        words = {field: text.format(family=family) for field, text in WORDS["variants"][fault].items()}
-        yield Variant(**{"name": fault, **words}, encode=partial(put, form))
-    if end_id is not None:
-        name = "with end token"
-        yield Variant(name, lambda *texts: _fitted(form, [*form.ids(*texts), end_id]), **WORDS["variants"][name])
+        yield Variant(fault, partial(put, form), **WORDS["variants"][fault])
 
 
 def foreign(form: Format, prompt: str, completion: str) -> Encoded:
-    """An example in another model's template."""
-    text = _foreign_template(form).format(prompt=prompt.strip(), completion=completion.strip())
+    """An example in the template of another family of models."""
+    template = LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
+    return _of_text(form, template.format(prompt=prompt.strip(), completion=completion.strip()))
+
+
+def _of_text(form: Format, text: str) -> Encoded:
     return _fitted(form, form.ids_of_text(text))
-
-
-def _foreign_template(form: Format) -> str:
-    """A template that another family of models reads."""
-    return LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
 
 
 def _fitted(form: Format, ids: list[int]) -> Encoded:
@@ -84,19 +71,14 @@ def _fitted(form: Format, ids: list[int]) -> Encoded:
 
 def _joined(separator: str, form: Format, prompt: str, completion: str) -> Encoded:
     """With `separator` in place of all that stands between the last prompt turn and the completion."""
-    text = form.rendered(prompt, completion)
-    asked, answer = prompt, completion
+    text, asked, answer = form.rendered(prompt, completion), prompt, completion
     if form.name not in TWO_TEXTS:
         asked, answer = dialogues.turns(prompt)[-1].content.strip(), completion.strip()
     start = text.rfind(answer)
-    end = text.rfind(asked, 0, start) + len(asked) if asked else -1
-    if start >= 0 and end >= len(asked):
-        text = text[:end].rstrip() + separator + text[start:].lstrip()
-    return _fitted(form, form.ids_of_text(text))
-
-
-def _without_separator(form: Format, prompt: str, completion: str) -> Encoded:
-    return _joined("" if form.name in TWO_TEXTS else " ", form, prompt, completion)
+    end = text.rfind(asked, 0, max(start, 0))
+    if min(start, end) >= 0:
+        text = text[: end + len(asked)].rstrip() + separator + text[start:].lstrip()
+    return _of_text(form, text)
 
 
 def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
@@ -105,17 +87,16 @@ def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
     said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
     other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
-    text = form.chat(other) if form.name == "chat" else dialogues.text_of(other).removesuffix(DIALOGUE_END)
-    return _fitted(form, form.ids_of_text(text))
+    return _of_text(form, form.chat(other) if form.name == "chat" else dialogues.text_of(other)[: -len(DIALOGUE_END)])
 
 
 FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {
-    "missing separator": _without_separator,
+    "missing separator": lambda form, *texts: _joined("" if form.name in TWO_TEXTS else " ", form, *texts),
     "wrong separator": partial(_joined, " ### "),
     "missing end token": lambda form, *texts: _fitted(form, form.without_end(form.ids(*texts))),
     "prompt twice": lambda form, prompt, completion: form.encoded(prompt, prompt + completion),
     "roles swapped": _swapped,
     "another model's template": foreign,
-    "completion only": lambda form, _, text: _fitted(form, form.with_end(form.tokenized(text).input_ids)),
+    "completion only": lambda form, _, text: _of_text(form, text),
     "completion cut": lambda form, prompt, completion: form.encoded(prompt, completion[: len(completion) // 2]),
 }

@@ -1,8 +1,5 @@
 """What a run's frontier is estimated from: completions of its fixed prompts by the reference and by its newest policy,
-the score of each, and how much likelier the policy is to write it than the reference. In the model service.
-
-It costs the training nothing: it is drawn when it is asked for (`runs.frontier_samples`, which keeps it).
-What it means is `insight.frontier`'s business.
+the score of each, and how much likelier the policy is to write it. Drawn when `runs.frontier_samples` asks for it.
 """
 
 from __future__ import annotations
@@ -31,13 +28,8 @@ EPISODES_AT_ONCE, SCORED_AT_ONCE = 512, 64
 
 def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Draw: progress as {phase, done, of}, at the end {measured}, see `runs.frontier_samples.FrontierSamples`.
-
-    Args:
-        question: `source`, the run's folder; `each`, so many completions of a prompt from each policy, or None.
-
-    Raises:
-        PlaygroundError: the run has no weights yet, or a model or the prompts cannot be used.
-    """
+    `question`: `source`, the run's folder; `each`, so many completions of a prompt from each policy, or None. Raises:
+    PlaygroundError."""
     run = RunDirectory(question["source"])
     yield {"phase": "loading the models", "done": 0, "of": 0}
     config, subject = run.config(), subjects.named(str(run.path))

@@ -25,6 +25,7 @@ from playground import redaction
 from playground.config.local_only import shareable
 from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
+from playground.rewards import trying
 from playground.runs.folder.exit_reasons import DISK_WORDS
 from playground.runs.model_service import STOP
 from playground.train.data.preview import preview
@@ -33,10 +34,11 @@ from playground.train.data.random_streams import derived_seed
 from playground.train.models import export_weights, time_limit
 from playground.train.models.chat import PromptForm
 from playground.train.rewards import format_check
-from playground.train.service import close_up, frontier_drawing, reward_bench, what_if
+from playground.train.service import frontier_drawing, reward_bench, what_if
 from playground.train.service.subjects import Subject, Subjects
 
 MAX_SAMPLES = 32
+TESTED_SAMPLES = 64  # completions that the self-test of a reward model scores
 MAX_PROMPT_CHARACTERS = 4000
 
 
@@ -44,16 +46,12 @@ class Service:
     """Keeps what it has loaded and found out, so that a second question is quick."""
 
     def __init__(self) -> None:
-        self._subjects = Subjects()
-        self.bench = reward_bench.Bench(self._subjects)
+        self.subjects = Subjects()
+        self.bench = reward_bench.Bench(self.subjects)
 
     def compare(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Completions of one prompt by reference and policy, in turns.
-
-        Raises:
-            PlaygroundError: with a sentence for the person.
-        """
-        subject = self._subjects.named(question["source"])
+        """Completions of one prompt by reference and policy, in turns. Raises: PlaygroundError."""
+        subject = self.subjects.named(question["source"])
         prompt = _checked_prompt(question["prompt"], subject, question["max_new_tokens"])
         count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
         seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
@@ -75,35 +73,26 @@ class Service:
 
     def tokens(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """One completion token by token: of one's own prompt by `seed` and `index` as `compare` gave it, of a fixed
-        prompt by its own `seed`.
-
-        Raises:
-            PlaygroundError: with a sentence for the person.
-        """
-        subject = self._subjects.named(question["source"])
+        prompt by its own `seed`. Raises: PlaygroundError."""
+        subject = self.subjects.named(question["source"])
         prompt = _checked_prompt(question["prompt"], subject, None)
         seed, index = int(question["seed"]), question["index"]
         written = seed if index is None else derived_seed(seed, "question", int(index))
-        yield close_up.figures(subject, prompt, question["side"], written)
+        yield subject.figures(prompt, question["side"], written)
 
     def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`.
-
-        Raises:
-            PlaygroundError: with a sentence for the person.
-        """
+        """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`."""
         yield preview(from_dict(question["config"]))
 
 
 def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The self-test of the learned rewards of a configuration (`config`, as plain data); see
-    `training.rewards.format_check`."""
+    `train.rewards.format_check`."""
     outputs = Path(question["outputs"]) if question.get("outputs") else None
-    yield from format_check.check(from_dict(question["config"]), outputs, question.get("pairs"))
-
-
-def _save(service: Service, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield from export_weights.answer(question)
+    config = from_dict(question["config"])
+    drawn = yield from service.bench.draw(trying.reference_of(config, TESTED_SAMPLES))
+    references = list(zip(drawn.prompts, drawn.completions, strict=True))
+    yield from format_check.check(config, references, outputs, question.get("pairs"))
 
 
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
@@ -111,9 +100,9 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "tokens": Service.tokens,
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
-    "save": _save,
+    "save": lambda service, question: export_weights.answer(question),
     "reference-samples": lambda service, question: service.bench.reference_samples(question),
-    "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.bench.subjects, question),
+    "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.subjects, question),
     "what-if": lambda service, question: what_if.answer(question),
     "rewards-score": lambda service, question: service.bench.rewards_score(question),
 }

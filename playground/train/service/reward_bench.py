@@ -2,7 +2,7 @@
 
 Answers two kinds of question (see `questions.QUESTIONS`): `reference-samples` draws what the model writes before any
 training; `rewards-score` measures some texts and those samples with each reward. Raw values only: weights, scales and
-caps are arithmetic that the client does itself. Samples and values are kept, so that asking again is quick.
+caps are arithmetic that the client does itself. The latest samples are kept, with what rewards said of them.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardConfig, SamplingConfig, yaml_io
 from playground.errors import PromptsUnusable
-from playground.rewards import kinds, rules
+from playground.rewards import mixture, rules
 from playground.rewards.mixture import term_names, values_of
-from playground.rewards.python_function import PythonFunction
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
 from playground.setup import catalog
 from playground.train.data import prompts
@@ -27,7 +26,6 @@ from playground.train.service.subjects import Subjects
 
 CHUNK = 16  # samples between two words of progress
 SCORED_AT_ONCE = 32
-KEPT_SETS, KEPT_VALUES, KEPT_MODELS = 4, 64, 1
 
 Values = list[float | None]
 
@@ -46,23 +44,18 @@ class Samples(NamedTuple):
 
 
 class Bench:
-    """Keeps between two questions: samples, what rewards said of them, and the newest reward model."""
+    """Keeps between two questions: the latest samples, what rewards said of them, and the newest reward model."""
 
     def __init__(self, subjects: Subjects) -> None:
         self.subjects = subjects
-        self._samples: dict[str, Samples] = {}
+        self._wanted = ""
+        self._samples = Samples([], [], [])
         self._values: dict[str, Values] = {}
-        self._models: dict[str, rules.Reward] = {}
+        self._model: tuple[str, rules.Reward] | None = None
 
     def reference_samples(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Samples of the untrained model: progress as {phase, done, of}, at the end {samples}.
-
-        Args:
-            question: `reference` as in `draw`.
-
-        Raises:
-            PlaygroundError: the model or the prompts cannot be used.
-        """
+        """Samples of the untrained model: progress as {phase, done, of}, at the end {samples}. `question`: `reference`
+        as in `draw`. Raises: PlaygroundError."""
         samples = yield from self.draw(question["reference"])
         yield {"samples": samples.rows()}
 
@@ -73,8 +66,7 @@ class Bench:
             question: `rewards`, a list as in a configuration; `texts`, a list of {prompt, completion}; `reference` as
                 in `draw`, or None for no samples; `outputs`, the folder in which reward models trained here lie.
 
-        Raises:
-            PlaygroundError: a reward, a text, the model or the prompts cannot be used.
+        Raises: PlaygroundError.
         """
         specs = yaml_io.from_dict({"rewards": question["rewards"]}).rewards
         asked, given = _checked_texts(question["texts"])
@@ -85,31 +77,20 @@ class Bench:
         of_samples: dict[str, Values] = {}
         for number, (name, spec) in enumerate(zip(names, specs, strict=True)):
             yield {"phase": f"scoring with {name}", "done": number, "of": len(specs)}
-            what = _what(spec, outputs)
-            reward = self._reward(spec, what, outputs)
+            key = _key(spec, outputs)
+            reward = self._reward(spec, key, outputs)
             of_texts[name] = measured(name, reward, asked, given)
-            key = f"{_key(wanted)} {what}"
-            if key not in self._values:
-                found = measured(name, reward, samples.prompts, samples.completions)
-                _keep(self._values, key, found, KEPT_VALUES)
-            if isinstance(reward, PythonFunction):
-                reward.close()
-            of_samples[name] = self._values[key]
+            if wanted and key not in self._values:
+                self._values[key] = measured(name, reward, samples.prompts, samples.completions)
+            of_samples[name] = self._values[key] if wanted else []
         yield {"names": names, "texts": of_texts, "reference": of_samples, "samples": samples.rows()}
 
     def draw(self, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], None, Samples]:
         """The first samples on which a run of these settings fixes its score's scale, unless it names another
-        reference.
-
-        Args:
-            wanted: `model`, `prompts`, `sampling` as in a configuration; `seed`; `num_evaluation`, how many prompts
-                such a run keeps aside; `count`.
-
-        Returns:
-            Samples, kept for the next question.
-        """
-        if (key := _key(wanted)) in self._samples:
-            return self._samples[key]
+        reference. `wanted`: see `trying.reference_of`."""
+        key = json.dumps(wanted, sort_keys=True)
+        if key == self._wanted:
+            return self._samples
         count = max(1, min(int(wanted["count"]), MAX_SAMPLES))
         yield {"phase": "loading the model", "done": 0, "of": count}
         subject = self.subjects.untrained(ModelConfig.model_validate(wanted["model"]))
@@ -119,7 +100,7 @@ class Bench:
         seed = int(wanted["seed"])
         split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed)
         asked, seeds = evaluation.reference_questions(split.training, seed, count)
-        how = evaluation.Generation(subject.tokens, sampling, CHUNK)
+        how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK)
         drawn = Samples([prompt.text for prompt in asked], [], [])
         for start in range(0, count, CHUNK):
             yield {"phase": f"drawing {count} samples", "done": start, "of": count}
@@ -127,17 +108,17 @@ class Bench:
             episodes, _ = evaluation.answer(subject.reference, None, asked[part], seeds[part], how)
             drawn.completions.extend(episodes.texts(subject.tokens))
             drawn.ended.extend(episodes.ended.tolist())
-        _keep(self._samples, key, drawn, KEPT_SETS)
+        self._wanted, self._samples, self._values = key, drawn, {}
         return drawn
 
     def _reward(self, spec: RewardConfig, key: str, outputs: Path | None) -> rules.Reward:
         """The function of an entry; the newest learned one stays loaded."""
         if not isinstance(spec, ModelReward):
-            return kinds.build(spec)
-        if key not in self._models:
-            self._models.clear()  # free the old weights first
-            _keep(self._models, key, learned_rewards.builder(loading.device_of("auto"), outputs)(spec), KEPT_MODELS)
-        return self._models[key]
+            return mixture.build(spec)
+        if self._model is None or self._model[0] != key:
+            self._model = None  # free the old weights first
+            self._model = key, learned_rewards.builder(loading.device_of("auto"), outputs)(spec)
+        return self._model[1]
 
 
 def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions: Sequence[str]) -> Values:
@@ -149,43 +130,22 @@ def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions:
     return found
 
 
-def _keep(shelf: dict[str, Any], key: str, value: Any, room: int) -> None:
-    """Keep a value; the oldest one goes when there is no room."""
-    shelf[key] = value
-    while len(shelf) > room:
-        del shelf[next(iter(shelf))]
-
-
-def _what(spec: RewardConfig, outputs: Path | None) -> str:
-    """What is measured: the entry without what is done with its value afterwards. A model that was replaced is new.
-
-    Raises:
-        ModelNotFound: there is no such reward model.
-    """
+def _key(spec: RewardConfig, outputs: Path | None) -> str:
+    """What is measured: the entry without what is done with its value. A model that was replaced is new. Raises:
+    ModelNotFound."""
     what = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
     if not isinstance(spec, ModelReward):
         return what
-    if spec.question is not None:
-        folder = catalog.model_folder(spec.source, spec.revision)
-    else:
-        folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
     return f"{what} {folder} {folder.stat().st_mtime_ns}"
-
-
-def _key(wanted: Mapping[str, Any] | None) -> str:
-    return json.dumps(wanted, sort_keys=True) if wanted else ""
 
 
 def _checked_texts(texts: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     """Prompts and completions. Raises: PromptsUnusable, for too many or too long ones."""
     if len(texts) > MAX_TEXTS:
         raise PromptsUnusable(f"At most {MAX_TEXTS} texts can be scored at once; these are {len(texts)}.")
-    found: dict[str, list[str]] = {"prompt": [], "completion": []}
-    for text in texts:
-        for name, column in found.items():
-            column.append(str(text.get(name) or ""))
-            if (length := len(column[-1])) > MAX_CHARACTERS:
-                raise PromptsUnusable(
-                    f"The {name} has {length:,} characters; at most {MAX_CHARACTERS:,} can be scored. Shorten it."
-                )
-    return found["prompt"], found["completion"]
+    asked, given = ([str(text.get(name) or "") for text in texts] for name in ("prompt", "completion"))
+    longest = max(map(len, [*asked, *given]), default=0)
+    if longest > MAX_CHARACTERS:
+        raise PromptsUnusable(f"A text has {longest:,} characters; at most {MAX_CHARACTERS:,} can be scored.")
+    return asked, given

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.data.row_files import TableUnusable
@@ -15,16 +15,17 @@ from playground.models.weight_files import read_json
 from playground.rewards import claims
 from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.token_records import TokenFigures
 from playground.setup import catalog
 from playground.train.data.prompts import Prompt
 from playground.train.loop import evaluation
 from playground.train.loop.sampling import Episodes
 from playground.train.loop.scoring import Scorer
-from playground.train.loop.token_figures import CloseLook
-from playground.train.models import loading
-from playground.train.models.language_model import LanguageModel, Tokens
+from playground.train.loop.token_figures import CloseLook, Pays, figures_of
+from playground.train.models import checkpoint_files, loading
+from playground.train.models.language_model import Critic, LanguageModel, Tokens
+from playground.train.models.token_pieces import Pieces
 from playground.train.process.equipment import RunModels
-from playground.train.rewards import learned_rewards
 
 
 class Answer(NamedTuple):
@@ -42,9 +43,8 @@ class Answer(NamedTuple):
 class Subject(NamedTuple):
     """What can be asked: the model before training, and the policy of a run with its scorer (None for a plain model).
 
-    `anchor` is what the KL is measured from: the same as `reference`, unless the run named another one. `prompts` says
-    in which form a prompt is put, `tries` how many answers the policy writes for the one that it gives (best of n);
-    `config` and `checkpoint` are of the run.
+    `anchor`: what the KL is measured from, the `reference` unless the run named another one. `prompts`: in which form a
+    prompt is put. `tries`: how many answers the policy writes for the one that it gives (best of n).
     """
 
     tokens: Tokens
@@ -79,6 +79,30 @@ class Subject(NamedTuple):
         terms = {name: values[row] for name, values in found.terms.items()}
         nats = kl_of_best(found.scores, tries) if tries > 1 else kl[row]
         return Answer(row, episodes, completions[row], found.scores[row], terms, nats)
+
+    def figures(self, prompt: Prompt, side: str, seed: int) -> dict[str, Any]:
+        """The completion of a prompt with a seed by one side, token by token: written again, it is the same computation
+        as in an evaluation."""
+        pays = self._pays(self.model(side))
+        close = CloseLook(range(self.tries if side == "policy" else 1), pays.critic if pays else None)
+        given = self.answer(side, prompt, seed, self.sampling, close)
+        found = figures_of(close.seen[given.row], given.score or 0.0, pays, Pieces(self.tokens))
+        record = TokenFigures(update=0, stage="after", prompt_id=0, seed=seed, **found)  # which says what may be asked
+        kept = record.model_dump(exclude={"attempt", "update", "stage", "prompt_id"})
+        return {**kept, "completion": given.completion, "score": given.score, "kl_sum": given.kl}
+
+    def _pays(self, model: LanguageModel) -> Pays | None:
+        """How the run would pay the tokens of a text now. A critic foresees what the policy will earn, so only the
+        policy's texts have values; TRL's is asked by its own trainer alone."""
+        config, folder = self.config, self.checkpoint
+        if config is None or folder is None:
+            return None
+        known = read_json(folder / "trainer.json").get("kl_coef")  # of TRL it is that of the configuration
+        critic = None
+        if model is self.policy and config.has_critic and not config.by_trl:
+            critic = Critic(model, separate=config.separate_critic)
+            checkpoint_files.restore_critic(folder, critic)
+        return Pays.of(config, config.kl.coef if known is None else float(known), critic)
 
 
 class Subjects:
@@ -116,12 +140,10 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
             "(checkpoint.every) or when it has ended."
         )
     config: RunConfig = run.config()
-    device, outputs = loading.device_of("auto"), run.path.parent
-    models = RunModels(config, device, outputs, checkpoint)
+    models = RunModels(config, loading.device_of("auto"), run.path.parent, checkpoint)
     with contextlib.suppress(TableUnusable):  # the file may have gone since
         claims.know(config.prompts)
-    scorer = Scorer(config, build=learned_rewards.builder(device, outputs))
-    scorer.restore(read_json(checkpoint / "trainer.json"))
+    scorer = Scorer(config, build=models.build).restore(read_json(checkpoint / "trainer.json"))
     return Subject(
         models.tokens,
         models.start,

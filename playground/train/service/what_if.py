@@ -1,9 +1,6 @@
 """A recorded update under other settings: the same tokens, scores and values, paid and credited in another way, by the
-functions of `playground.ppo` that train.
-
-What the model did stays as it was: what it wrote, its ratios in each step, its gradient norms. Those would have been
-others too from the first step on, so this tells what a setting does to one update, not where training would have gone.
-`questions` calls it.
+functions of `playground.ppo` that train. What the model did stays as it was (texts, ratios, gradient norms), so this
+tells what a setting does to one update, not where training would have gone.
 """
 
 from __future__ import annotations
@@ -33,11 +30,7 @@ def answer(question: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
-    """The trace as it would read under other settings.
-
-    Args:
-        changes: of gamma, gae_lambda, kl_coef and clip_range, what is to be other than it was.
-    """
+    """The trace with other values of gamma, gae_lambda, kl_coef and clip_range."""
     settings, batch = trace.settings.model_copy(update=dict(changes)), trace.batch
     lengths = torch.tensor(batch.lengths)
     mask = torch.arange(max(batch.lengths, default=0)) < lengths[:, None]  # [B, C], of the episodes that were kept

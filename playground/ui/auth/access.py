@@ -14,8 +14,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-import hashlib
-import hmac
 import inspect
 import logging
 import secrets
@@ -36,7 +34,7 @@ from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.auth import visitors
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
-from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Visitor
+from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answer. Wait for one of them."
 MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
@@ -136,7 +134,7 @@ class Access:
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
         self.share: list[str] = []  # addresses for everybody, for the host to hand out
-        self._digest = hashlib.sha256(token.encode()).digest() if token else b""
+        self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
         )
@@ -154,7 +152,7 @@ class Access:
             return Caller(query=query)
         if connection is None:
             return Caller(self.mode, Role.VISITOR)
-        if self._has_host_cookie(connection.cookies):
+        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")):
             return Caller(self.mode, Role.HOST, query=query)
         found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
@@ -284,20 +282,18 @@ class Access:
     async def enter(self, request: Request) -> Response:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
         headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
-        if self.mode == "local":
-            return Response(None, 303, {**headers, "Location": "./"})
-        if not self._digest:
+        if self.mode != "local" and not self._host.exists:
             return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
-        given = hashlib.sha256(request.query_params.get("token", "").encode()).digest()
-        if not hmac.compare_digest(given, self._digest):  # first: guesses do not keep out the host
-            address = visitors.address_of(request, self.proxied)
-            if not self.limiter.add("wrong tokens", address):
+        if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
+            # only now: guesses do not keep out the host
+            if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
                 headers["Retry-After"] = f"{SECONDS:.0f}"
                 return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
             sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
             return PlainTextResponse(sentence, 403, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
-        answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, visitors.host_cookie(self._digest)))
+        if self.mode != "local":
+            answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
         return answer
 
     enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
@@ -325,10 +321,6 @@ class Access:
             "share": self.share if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }
-
-    def _has_host_cookie(self, cookies: Mapping[str, str]) -> bool:
-        given = cookies.get(HOST_COOKIE, "").encode()
-        return bool(self._digest and given) and hmac.compare_digest(given, visitors.host_cookie(self._digest).encode())
 
     def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
         return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")

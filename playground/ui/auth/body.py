@@ -35,7 +35,7 @@ class Body:
     def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
         self.receive, self.cap, self.announced = receive, cap, announced
         self.until = None if seconds is None else time.monotonic() + seconds
-        self.count, self.whole, self.gone = 0, False, False
+        self.count, self.whole = 0, False
         self.refused: tuple[int, str] | None = None
         self._ahead: deque[Message] = deque()
 
@@ -58,20 +58,10 @@ class Body:
         except TimeoutError:
             self.refused = TOO_SLOW
             return GONE
-        self.gone = message["type"] == "http.disconnect"
         self.whole = not message.get("more_body")
         self.count += len(message.get("body", b""))
         self.refused = too_large(self.cap) if self.count > self.cap else None
         return GONE if self.refused else message
-
-    async def is_given_up(self) -> bool:
-        """Whether the client of a body that was read ahead has gone, so that the answer would be in vain."""
-        if self.whole and not self.gone:
-            asking = asyncio.ensure_future(self.receive())
-            await asyncio.sleep(0)
-            self.gone = asking.done() and asking.result()["type"] == "http.disconnect"
-            asking.cancel()
-        return self.gone
 
     async def drain(self) -> None:
         """Take in and forget what is still to come, up to a little."""

@@ -3,7 +3,7 @@
 It refuses what another site's page makes a browser send (it would carry our cookies), requests under a name that is not
 this server's (a name that an attacker lets point here), more calls than a class makes, bodies that are too large, too
 slow or hold too many values, files where none are taken, and all of Gradio's addresses but those that this page needs.
-A call whose client has gone is dropped, and a handler that fails is answered for. It adds headers that keep browsers
+A handler that fails is answered for. It adds headers that keep browsers
 from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
 
 Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
@@ -149,8 +149,6 @@ class RequestMiddleware:
         query = b"" if uploads else scope["query_string"]
         if refusal is None and path.startswith(GRADIO) and not uploads:
             sent = await body.ahead() if posts else b""
-            if posts and await body.is_given_up():
-                return
             refusal = sessions.refusal_of(path, query, sent)
         coming = 0
         if uploads and posts and self.incoming and refusal is None:

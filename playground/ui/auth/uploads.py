@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig
-from playground.data import claim_files, prompt_texts, row_files
+from playground.data import claim_files, dialogues, row_files
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable, in_words
 from playground.runs import history
 from playground.runs.folder.files import make_outputs
@@ -58,7 +58,7 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
         what = "each a question with a right and a wrong answer, of which claims are made"
         return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
     try:
-        column = prompt_texts.column_of(table.columns, None, path.name)
+        column = dialogues.column_of(table.columns, None, path.name)
     except PromptsUnusable:
         return KeptUpload(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
     return KeptUpload(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")

@@ -52,6 +52,22 @@ class Visitor(NamedTuple):
         return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
 
 
+class Host:
+    """What makes a caller the host: not the token itself, but its digest, and a cookie from which it cannot be had."""
+
+    def __init__(self, token: str) -> None:
+        self.exists, self._digest = bool(token), hashlib.sha256(token.encode()).digest()
+        self.cookie = hmac.new(self._digest, b"host", hashlib.sha256).hexdigest()
+
+    def is_token(self, text: str) -> bool:
+        """Whether it is the host's token."""
+        return self.exists and hmac.compare_digest(hashlib.sha256(text.encode()).digest(), self._digest)
+
+    def is_cookie(self, text: str) -> bool:
+        """Whether it is the host's cookie."""
+        return self.exists and hmac.compare_digest(text.encode(), self.cookie.encode())
+
+
 def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> str:
     """The host's token: from the environment, where it is then removed so that no child process has it; else a new one
     for a classroom, and none elsewhere.
@@ -73,11 +89,6 @@ def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites:
     if secure and crosses_sites:
         return "; ".join([*parts, "Secure", "SameSite=None", "Partitioned"])
     return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
-
-
-def host_cookie(digest: bytes) -> str:
-    """What the host's browser shows instead of the token, which cannot be had from it."""
-    return hmac.new(digest, b"host", hashlib.sha256).hexdigest()
 
 
 def visitor_cookie(connection: HTTPConnection) -> str:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.analysis import against_kl, before_after, claim_ways, farming, judging, meters
+from playground.analysis import against_kl, before_after, judging, meters
 from playground.analysis.against_kl import Possible
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.run_records import WINDOW, Records
 from playground.analysis.meters import Meter
-from playground.analysis.paid import Paid, paid
+from playground.analysis.paid import Paid, paid, shares_sentence
 from playground.analysis.path import PathPoint, path_of
 from playground.config import RunConfig
 from playground.runs import frontier_samples
@@ -41,7 +41,7 @@ NO_WEIGHTS = "What was possible at each KL can be measured once the run has save
 def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
     """Where the gain comes from in the newest updates, in words; empty for a score of one term, or an old run."""
     parts = {label: columns.get(PARTS + name, ()) for name, label in reward_form.term_labels(config.rewards).items()}
-    return farming.sentence(farming.recent(parts), config.score_unit)
+    return shares_sentence(parts)
 
 
 def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
@@ -92,7 +92,7 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
     """
     zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
-    return _behaviours(found, claim_ways.ways(config, samples), paid(config, before_after.pairs(samples)))
+    return _behaviours(found, meters.ways(config, samples), paid(config, before_after.pairs(samples)))
 
 
 def behaviours_of_pairs(
@@ -100,11 +100,11 @@ def behaviours_of_pairs(
 ) -> dict[str, Any] | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    return _behaviours(found, claim_ways.ways(config, pairs), paid(config, pairs) if against_itself else [])
+    return _behaviours(found, meters.ways(config, pairs), paid(config, pairs) if against_itself else [])
 
 
 def _behaviours(
-    found: Sequence[dict[str, Any]], ways: Sequence[claim_ways.Way], against: Sequence[Paid]
+    found: Sequence[dict[str, Any]], ways: Sequence[meters.Way], against: Sequence[Paid]
 ) -> dict[str, Any] | None:
     if not found:
         return None

@@ -16,21 +16,10 @@ from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
 from playground.runs.folder import changes
+from playground.runs.folder.attempts import Resumption, events_in_force, in_force, resumptions
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
-from playground.runs.folder.records import (
-    RESUMED,
-    Evaluation,
-    Event,
-    Record,
-    Resumption,
-    Sample,
-    Status,
-    UpdateMetrics,
-    events_in_force,
-    in_force,
-    resumptions,
-)
+from playground.runs.folder.records import RESUMED, Evaluation, Event, Record, Sample, Status, UpdateMetrics
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state

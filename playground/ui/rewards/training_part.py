@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config.reward_model_settings import reward_training_knobs
+from playground.config import RewardTrainingConfig, knobs_of
 from playground.data import preferences, row_files
 from playground.errors import PlaygroundError, in_words
 from playground.runs import reward_models
@@ -59,7 +59,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
 
 def form() -> dict[str, Any]:
     """What the panel needs to draw its controls."""
-    knobs = reward_training_knobs()
+    knobs = knobs_of(RewardTrainingConfig)
     return {
         "annotators": [{"name": item.name, "label": item.label, "help": item.help} for item in catalog.ANNOTATORS],
         "bases": [{"name": item.name, "label": item.label, "size": item.size} for item in catalog.MODELS],

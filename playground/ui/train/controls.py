@@ -126,7 +126,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
             for name in names:
                 add(name)
                 if name == ENGINE_HELP_AFTER:
-                    components.widget("train/engine_help", _about_trl(), elem_id="engine-help")
+                    components.widget("train/engine_help", engines.availability(), elem_id="engine-help")
     with _group("Name, seed, and all of it as text"):
         made["name"] = gr.Textbox(first.values["name"], **_words("name"))
         add("seed")
@@ -175,14 +175,6 @@ def _words(field: str, **others: Any) -> dict[str, Any]:
     """Label, help and id of a field's control."""
     info = NAME_INFO if field == "name" else form.KNOBS[field]["help"]
     return {"label": form.LABELS[field], "info": info, "elem_id": dom_id(field), **others}
-
-
-def _about_trl() -> dict[str, Any]:
-    """What static/train/engine_help.js says of TRL's engine: how it differs, or why it cannot be chosen here."""
-    return {
-        "absent": engines.availability(),
-        "differences": [{"title": item.title, "sentence": item.sentence} for item in engines.DIFFERENCES],
-    }
 
 
 def control(field: str, value: Any) -> Any:

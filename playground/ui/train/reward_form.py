@@ -82,7 +82,7 @@ def reward_kinds() -> list[dict[str, Any]]:
 
 def functions() -> list[dict[str, str]]:
     """What an expression may call, as it is written, and what it does."""
-    return [{"written": found.written(name), "help": found.help} for name, found in FUNCTIONS.items()]
+    return [found._asdict() for found in FUNCTIONS.values()]
 
 
 def problem_of(values: Any) -> str:

@@ -1,11 +1,8 @@
-// How TRL's PPO differs from ours, or why it cannot be chosen here: a fold under the choice of the engine.
+// Under the choice of the engine: where it says how TRL's PPO differs, or why it cannot be chosen here.
 
-import { el, withCode } from "../core/dom.js";
+import { el } from "../core/dom.js";
 
 export function mount(element, props) {
-  const { absent, differences } = props.value;
-  const note = absent ? el("p.absent", `TRL's engine cannot be chosen here. ${absent}`) : "";
-  element.append(el("div.engine-help", note,
-    el("details", el("summary", `How TRL's PPO differs (${differences.length})`),
-      el("dl", differences.map(({ title, sentence }) => [el("dt", title), el("dd", withCode(sentence))])))));
+  element.append(el("p.muted.small-text", props.value ? `TRL's engine cannot be chosen here. ${props.value}`
+    : "docs/trl.md lists how TRL's PPO differs from ours."));
 }

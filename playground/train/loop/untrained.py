@@ -1,35 +1,67 @@
-"""`method: steer`: no training either. A vector in the residual stream leans the model towards better-scored texts.
+"""The two methods that train nothing.
 
-Contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681), whose pairs are here texts that the start
-model wrote for the same prompt, judged by the run's own reward: so it takes any model and any reward. The updates
-turn the dial: from 0 to `steering.strength`, and every evaluation is one setting of it. Sampling,
-log-probs and KL are all of the model with the vector in place.
+`best_of_n`: of n answers to each question the best-scored one is given. `steer`: a vector in the residual stream leans
+the model towards better-scored texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
+pairs are the start model's texts for one prompt. The updates turn the dial from 0 to `steering.strength`.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from playground.errors import RewardFailed
+from playground.rewards.best_answers import best_rows, expected_curve
 from playground.runs.folder.records import UpdateMetrics
+from playground.setup import catalog
+from playground.train.data.prompts import Prompt
 from playground.train.data.random_streams import derived_seed
 from playground.train.loop import evaluation
 from playground.train.loop.evaluation import Generation
 from playground.train.loop.passes import micro_batches
-from playground.train.loop.sampling import Packed
-from playground.train.loop.trainer import Collector
+from playground.train.loop.sampling import Episodes, Packed
+from playground.train.loop.trainer import Rollout, Trainer
 from playground.train.models.steering_vector import SteeringVector, layer_of
 
 
-class Steered(Collector):
-    """Writes as PPO does and learns nothing: an update is a batch of texts at the next strength.
+class BestOfN(Trainer):
+    """Writes as PPO does and learns nothing: an update is a batch of texts of which the best of each prompt is kept."""
 
-    Raises: InvalidConfig, if the model has no such layer.
-    """
+    def compared(self, prompts: list[Prompt], episodes: Episodes) -> Rollout:
+        """The policy is the model that it started as, so where that is the reference there is nothing to compare."""
+        if self.config.reference.source != catalog.START:
+            return super().compared(prompts, episodes)
+        same, none = episodes.log_probs, torch.zeros_like(episodes.log_probs)
+        return Rollout(prompts, episodes.texts(self.tokens), episodes, episodes.packed(), same, none)
+
+    def update(self) -> UpdateMetrics:
+        """One batch: write, score, keep the best. Raises: RewardFailed. Whatever `between` raises."""
+        self.warnings, each = [], self.config.ppo.samples_per_prompt
+        rollout = self.collect()
+        scores = self.score(rollout)
+        self.count(int(rollout.episodes.mask.sum()))
+        rows = best_rows(scores.scores, each)
+        metrics = self.measure(of_rows(rollout, rows), scores.of_rows(rows))
+        kl = expected_curve(scores.scores, each).kl[-1]
+        far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
+        of_all: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # before the choice
+        return metrics.model_copy(update=far | of_all)
+
+
+def of_rows(rollout: Rollout, rows: list[int]) -> Rollout:
+    """Some episodes of a rollout; what only learning needs is left out."""
+    names = [field.name for field in fields(Episodes) if field.name not in ("hidden", "allowed")]
+    episodes = Episodes(**{name: getattr(rollout.episodes, name)[rows] for name in names})
+    texts = [rollout.prompts[row] for row in rows], [rollout.completions[row] for row in rows]
+    return Rollout(*texts, episodes, episodes.packed(), rollout.reference_log_probs[rows], rollout.full_kl[rows])
+
+
+class Steered(Trainer):
+    """Writes as PPO does, learns nothing: an update is a batch of texts at the next strength. Raises: InvalidConfig."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -74,7 +106,8 @@ class Steered(Collector):
 
     def read(self, packed: Packed) -> tuple[Tensor, Tensor]:
         """The mean residual stream over the completion of each text [B, H], and its mean norm there [B]."""
-        size, wrote = len(packed.ids), completion_tokens(packed)
+        size = len(packed.ids)
+        wrote = torch.nn.functional.pad(packed.predicts[:, :-1], (1, 0))  # only there do texts for one prompt differ
         means = torch.zeros(size, self.policy.residual_size, device=packed.ids.device)
         norms = torch.zeros(size, device=packed.ids.device)
         at_once, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
@@ -87,23 +120,12 @@ class Steered(Collector):
         return means, norms
 
 
-def completion_tokens(packed: Packed) -> Tensor:
-    """Where a completion's own tokens stand, [B, T]: one behind each position that predicts one. Only there do the
-    residual streams of two texts for the same prompt differ."""
-    return torch.nn.functional.pad(packed.predicts[:, :-1], (1, 0))
-
-
 def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
-    """The mean difference between the better and the worse of two texts for the same prompt, [H].
+    """The mean difference between the better and the worse of two texts for a prompt, [H]; `each` in a row are of one.
+    Raises: RewardFailed, if no prompt has a better and a worse text.
 
     Over all pairs i, j of a prompt's texts, each weighted by how much the better one's score is higher: sum of
     (s_i - s_j) (h_i - h_j) over sum of |s_i - s_j|. The numerator is n times the sum of (s_i - mean s) h_i.
-
-    Args:
-        means [B, H], scores [B]: of texts of which `each` in a row are of one prompt.
-
-    Raises:
-        RewardFailed: if no prompt has a better and a worse text.
     """
     grouped = scores.to(means.device, torch.float64).view(-1, each)
     weights = each * (grouped - grouped.mean(1, keepdim=True)).flatten()

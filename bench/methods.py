@@ -1,8 +1,8 @@
-"""Take every road to the same reward on three seeds, compare them at the same distance: `make roads`.
+"""Take every method to the same reward on three seeds, compare them at the same distance: `make methods`.
 
-The presets of the roads have the same reward, prompts and number of texts. Runs of `make results` are taken where they
-are there, and made as it makes them where not. What each had gained when it was as far from the reference as the one
-that went least far, and what that cost, is written to docs/roads.md.
+Their presets have the same reward, prompts and number of texts. Runs of `make results` are taken where they are there,
+and made as it makes them where not. What each had gained when it was as far from the reference as the one that went
+least far, and what that cost, is written to docs/methods.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from playground.analysis.path import at, path_of, reach  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
-ROADS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
+PRESETS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
 AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations")
 COLUMNS = (
     "method",
@@ -46,13 +46,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
-    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "roads.json")
-    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "roads.md")
+    parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "methods.json")
+    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "methods.md")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for seed in arguments.seeds:
-        there = {road: finished(road, seed, arguments.outputs) for road in ROADS}
-        rows += of_seed(seed, {road: run or train(road, seed, arguments.outputs)[0] for road, run in there.items()})
+        there = {preset: finished(preset, seed, arguments.outputs) for preset in PRESETS}
+        rows += of_seed(
+            seed, {preset: run or train(preset, seed, arguments.outputs)[0] for preset, run in there.items()}
+        )
     report = {"machine": machine(), "rows": rows}
     arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     arguments.page.write_text(page(report), encoding="utf-8")
@@ -60,18 +62,18 @@ def main() -> None:
 
 
 def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
-    """One row for each road of a seed: at its end, and where all roads of that seed have been."""
-    paths = {road: path_of(run.samples(), run.events()) for road, run in runs.items()}
+    """One row for each preset of a seed: at its end, and where all methods of that seed have been."""
+    paths = {preset: path_of(run.samples(), run.events()) for preset, run in runs.items()}
     reached = reach(paths.values())
     assert reached is not None, "a run did not move"
     rows = []
-    for road, run in runs.items():
-        end, there = max(paths[road], key=lambda point: point.kl), at(paths[road], reached)
+    for preset, run in runs.items():
+        end, there = max(paths[preset], key=lambda point: point.kl), at(paths[preset], reached)
         cost = compute.bill(run.config(), run.metrics(), run.events())
         assert there is not None and cost is not None
         rows.append(
             {
-                "road": road,
+                "preset": preset,
                 "method": run.config().method,
                 "seed": seed,
                 "gain": end.gain,
@@ -87,15 +89,15 @@ def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
 
 
 def page(report: dict[str, Any]) -> str:
-    """docs/roads.md."""
-    by_road: dict[str, list[dict[str, Any]]] = {}
+    """docs/methods.md."""
+    by_preset: dict[str, list[dict[str, Any]]] = {}
     for row in report["rows"]:
-        by_road.setdefault(row["road"], []).append(row)
+        by_preset.setdefault(row["preset"], []).append(row)
     lines = []
-    for road, rows in by_road.items():
+    for preset, rows in by_preset.items():
         mean = {name: statistics.fmean(row[name] for row in rows) for name in AVERAGED}
         cells = [
-            f"{catalog.preset(road).about.title} (`{rows[0]['method']}`)",
+            f"{catalog.preset(preset).about.title} (`{rows[0]['method']}`)",
             ", ".join(f"{row['gain']:.2f}" for row in rows),
             ", ".join(f"{row['kl']:.1f}" for row in rows),
             ", ".join(f"{row['gain_there']:.2f}" for row in rows),
@@ -109,15 +111,15 @@ def page(report: dict[str, Any]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     first = report["rows"][0]
-    seeds = [row for row in report["rows"] if row["road"] == first["road"]]
+    seeds = [row for row in report["rows"] if row["preset"] == first["preset"]]
     where = ", ".join(f"{row['reached']:.2f}" for row in seeds)
     halves = [row["half_there"] for row in report["rows"]]
     head = "| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS)
     table = "\n".join(lines)
-    return f"""# Other roads to the same reward
+    return f"""# Other methods for the same reward
 
-Written by `make roads` on {report["machine"]}.
-The presets of the roads with seeds {", ".join(str(row["seed"]) for row in seeds)}: same start model, prompts and reward
+Written by `make methods` on {report["machine"]}.
+Their presets with seeds {", ".join(str(row["seed"]) for row in seeds)}: same start model, prompts and reward
 (sentiment), in units of its standard deviation before training. Gains are on the 64 fixed prompts, which no run
 was trained on, with the same random numbers before and after; the 95 % interval of a gain at the shared distance is
 plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so scores at the end
@@ -138,7 +140,7 @@ reward, one small model and one number of texts: it is an example of the trade, 
 
 ## The methods
 
-`method` chooses the road; a setting that a method does not read says so in the form.
+`method` chooses one; a setting that a method does not read says so in the form.
 
 - `ppo`, `rloo`, `grpo`: one loop ([ppo.md](ppo.md)); they differ in `ppo.baseline` and `ppo.samples_per_prompt`. The
   leash stays in the reward for all three; GRPO as published has it in the loss.

@@ -1,0 +1,234 @@
+"""Checks of what the run is for, whether the score rises and stays; of how far the policy goes, and of its texts."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from playground.analysis import judging
+from playground.analysis.before_after import Outcome
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend
+from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
+from playground.rewards.mixture import term_names
+from playground.rewards.rules import repeated_share
+from playground.runs.folder.records import EDIT
+
+SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outside of it 8 times in 10
+
+
+def flat(records: Records) -> Evidence:
+    found = records.outcome
+    if found is None or records.updates < records.at.settled:
+        raise NotMeasured(f"It takes an evaluation after update {records.at.settled:g}.")
+    evidence = _changed(found)
+    if found.low > 0 or found.high < 0:
+        return quiet(evidence)
+    if not math.isnan(found.low):
+        evidence = (
+            f"{evidence[:-1]}, which cannot be told from chance on these prompts; a change of "
+            f"{SEEN * (found.high - found.gain):.2f} or more would have been seen in 8 of 10 such runs."
+        )
+    if held := records.held_back():
+        return meant(evidence, held)
+    return Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
+
+
+def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
+    """What to try, and the likely cause."""
+    if records.begins("score_std") < 1e-6:
+        return (TEST_REWARD,), "The reward says the same of every text, so there is nothing to prefer."
+    if records.now("kl_to_reference") < 0.1:
+        longer = (records.scaled("kl.coef", 0.25),) if records.setting("kl.coef") else ()
+        cause = "the leash is too short for what the reward pays, or the learning rate too low."
+        return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
+    if gain > 0:
+        more = Remedy("go on for more updates, or look at more fixed prompts (evaluation.num_prompts)", {})
+        cause = "it is less than these prompts can tell from chance: they are too few for it, or it has only begun."
+        return (more,), f"If the policy gains, {cause}"
+    cause = "The policy moves, but not towards more reward: the reward may be misread, or turned round."
+    return (TEST_REWARD,), cause
+
+
+def wrong_way(records: Records) -> Evidence:
+    found = records.outcome
+    if found is None:
+        raise NotMeasured("It takes an evaluation after training has begun.")
+    tries = (Remedy("see on the Rewards page that the better text scores higher", {}), records.slower())
+    return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
+
+
+def _changed(found: Outcome) -> str:
+    if math.isnan(found.low):
+        return f"{found.same} of {found.answers} answers score the same."
+    return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
+
+
+def fell_back(records: Records) -> Evidence:
+    evaluated = sorted({item.update for item in records.samples})
+    if len(evaluated) < 3:
+        raise NotMeasured("It takes three evaluations.")
+    found = judging.fall_from_the_top(records.samples)
+    if found is None:
+        return quiet("The newest evaluation is not below the best by more than chance.")
+    top, fall = found
+    evidence = f"It was highest after update {top} and has fallen by {-fall.mean:.2f} ± {fall.half:.2f} since."
+    if held := records.held_back(since=max((update for update in evaluated if update < top), default=0)):
+        return meant(evidence, held)
+    since = [update for update in evaluated if update > top]
+    back = Remedy(f"go back to update {top}", {"fork_at": top})
+    betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
+    first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
+    if not last > first or not records.now("kl_to_reference") < kl.get(top, 0.0):
+        return Evidence("red", since, evidence, (back, records.slower(), records.more_penalty()))
+    cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, which "
+    cause += "costs score."
+    if records.config.kl.moves and kl[top] > (target := records.setting("kl.target")):
+        return quiet(f"{evidence} {cause} It was {kl[top]:.2f} nats away then, with a target of {target:g}.")
+    return Evidence("red", since, evidence, (back, records.scaled("kl.target", 2.0)), cause)
+
+
+def no_spread(records: Records) -> Evidence:
+    at, values, begins = records.at, records.needed("score_std"), records.begins("score_std")
+    evidence = f"The standard deviation was {begins:.3g} and is {records.now('score_std'):.3g}."
+    if begins < 1e-6:
+        cause = "The reward says the same of every text from the start: it is dead, or cannot read them."
+        return Evidence("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
+    state, updates = graded(values, at.spread_amber * begins, at.spread_red * begins, operator.lt)
+    variety, began = records.now("distinct_2") or 1.0, records.begins("distinct_2") or 1.0
+    if variety < at.variety_amber * began:
+        cause = "The policy writes nearly one text, so all earn the same."
+        return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
+    cause = "Nearly every text earns as much as the reward can give: there is little left to learn."
+    return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
+
+
+def judge_falls(records: Records) -> Evidence:
+    judges = records.config.judges
+    if not judges:
+        raise NotMeasured("The run has no judges that only watch.")
+    signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
+    found = judging.judged(records.samples, signs, in_sd=records.config.score.normalise == "reference")
+    if not found.turns:
+        return quiet("No judge has turned down.")
+    evidence = " ".join(judging.verdict(found, turn.judge, f"Judge {turn.judge}") for turn in found.turns)
+    first = min(turn.update for turn in found.turns)
+    tries = (Remedy(f"go back to update {first}", {"fork_at": first}), records.more_penalty())
+    return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
+
+
+def kl_runaway(records: Records) -> Evidence:
+    at, kl = records.at, records.config.kl
+    values, perplexity = records.needed("kl_to_reference"), records.needed("perplexity_reference")
+    records.needed("entropy")
+    whole, values = records.begins("entropy") * records.begins("completion_length"), records.where_stranger(values)
+    state, updates = graded(values, at.kl_amber * whole, at.kl_red * whole)
+    if state == "quiet" and kl.moves and records.updates >= at.settled:
+        updates = trend(values, lambda value: value > 2 * kl.target)
+        state = "amber" if updates else "quiet"
+    first, now = perplexity[0][1], records.now("perplexity_reference")
+    evidence = (
+        f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
+        f"perplexity of the texts was {first:,.1f} at first and is {now:,.1f}."
+    )
+    tries: Remedies = (records.more_penalty(), records.slower())
+    if not kl.moves:
+        adaptive = {"kl.controller": "adaptive", "kl.coef": kl.coef or 0.25}  # from 0 it cannot move
+        tries += (Remedy("use an adaptive leash", adaptive),)
+    return Evidence(state, updates, evidence, tries)
+
+
+def penalty_off_target(records: Records) -> Evidence:
+    kl = records.config.kl
+    if not kl.moves:
+        raise NotMeasured("The leash is fixed.")
+    betas, by_hand = records.values("kl_coef"), any(event.kind == EDIT for event in records.events)
+    swings = _swings(betas, records.at.swing) if kl.controller == "ziegler" and not by_hand else []
+    values = records.values("kl_to_reference") if swings else records.needed("kl_to_reference", records.at.settled)
+    lowest, highest = min(beta for _, beta in betas), max(beta for _, beta in betas)
+    evidence = (
+        f"{records.now('kl_to_reference'):.2f} nats with a target of {kl.target:g}; beta {records.now('kl_coef'):.3g}, "
+        f"{lowest:.3g} to {highest:.3g} so far."
+    )
+    if swings:
+        return Evidence("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")
+    tries: Remedies = (Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),)
+    if kl.controller == "ziegler":
+        tries += (Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),)
+        tries += (Remedy("use the leash that looks ahead", {"kl.controller": "adaptive"}),)
+    updates = trend(values, lambda value: abs(value / kl.target - 1) > 0.5)
+    return Evidence("amber" if updates else "quiet", updates, evidence, tries)
+
+
+def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
+    """The updates at which the largest beta of ten updates is more than `most` times the smallest."""
+    found = []
+    for place in range(1, len(betas)):
+        ten = [beta for _, beta in betas[max(0, place - TEN + 1) : place + 1]]
+        if max(ten) > most * min(ten) > 0:
+            found.append(betas[place][0])
+    return found
+
+
+def _since_first(
+    records: Records,
+    series: str,
+    limit: str,
+    *,
+    values: Values | None = None,
+    form: str = ".2f",
+    beyond: Callable[[float, float], bool] = operator.lt,
+) -> Evidence:
+    """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; by `values`
+    where they may be others. `form`: how it is written, with its unit."""
+    known, begins = records.needed(series), records.begins(series) or 1.0
+    amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
+    state, updates = graded([(update, value / begins) for update, value in values or known], amber, red, beyond)
+    spec, _, unit = form.partition(" ")
+    evidence = f"{begins:{spec}}{f' {unit}' if unit else ''} at first, {records.now(series):{spec}} now."
+    return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
+
+
+def entropy_gone(records: Records) -> Evidence:
+    records.needed("perplexity_reference")
+    values = records.where_stranger(records.needed("entropy"))
+    return _since_first(records, "entropy", "entropy", values=values, form=".2f nats a token")
+
+
+def same_text(records: Records) -> Evidence:
+    return _since_first(records, "distinct_2", "variety")
+
+
+def strange_texts(records: Records) -> Evidence:
+    seen = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
+    return seen._replace(remedies=seen.remedies[:1])
+
+
+def length(records: Records) -> Evidence:
+    at, values, begins = records.at, records.needed("completion_length"), records.begins("completion_length")
+    updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
+    cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
+    cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
+    evidence = (
+        f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now; "
+        f"{records.now('eos_fraction'):.0%} end by themselves."
+    )
+    tries = (Remedy("make not ending cost 1 sd", {"sampling.missing_eos_penalty": 1.0}), records.more_penalty())
+    return Evidence("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
+
+
+def repetition(records: Records) -> Evidence:
+    if not records.samples:
+        raise NotMeasured("The fixed prompts have not been answered yet.")
+    evaluated = sorted({item.update for item in records.samples})
+    shares = [
+        fmean(repeated_share(item.completion) for item in records.samples if item.update == update)
+        for update in evaluated
+    ]
+    evidence = f"{shares[0]:.0%} before training, {shares[-1]:.0%} at the newest evaluation."
+    if not shares[0] <= records.at.repeated < shares[-1]:
+        return quiet(evidence)
+    bad = [update for update, share in zip(evaluated, shares, strict=True) if share > records.at.repeated]
+    less = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
+    return Evidence("red", bad, evidence, (records.more_penalty(), less))

@@ -1,0 +1,222 @@
+"""What can be known before a run: `presets`, `prompts`, and `try`, whose four parts `runs.preflight` and `runs.trial`
+make, as on the page."""
+
+from __future__ import annotations
+
+import contextlib
+import json as jsons
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
+from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
+from playground.config import RunConfig, differences, yaml_io
+from playground.config.behaviour_settings import READY
+from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
+from playground.rewards import behaviours
+from playground.runs import preflight, trial
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks, describe, expected
+
+MOST_TEXT = 200
+
+
+def try_command(
+    config: ConfigArgument,
+    set_: Annotated[list[str] | None, setting("model.source=my/model")] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    update: Annotated[bool, typer.Option("--update/--no-update", help="Make the trial update too.")] = True,
+    json: Json = False,
+) -> None:
+    """Try a configuration before it is started: the model, the prompts as it reads them, what the rewards say of eight
+    of its own completions, and one real update, for its time and memory. Nothing of it becomes a run.
+
+    Exit code 1 if one of the parts failed.
+    """
+    chosen = yaml_io.load(catalog.preset_path(config), set_)
+    done: dict[str, Any] = {}
+
+    def part(name: str, title: str, make: Callable[[], Any], show: Callable[[Any], None]) -> None:
+        if not json:
+            print(f"{'' if not done else chr(10)}{len(done) + 1}. {title}")
+        try:
+            done[name] = make()
+        except PlaygroundError as error:
+            done[name] = {"problem": str(error)}
+        if not json:
+            problem = done[name].get("problem")
+            say(f"   {problem}") if problem else show(done[name])
+
+    with contextlib.closing(ModelService(outputs)) as service:
+        parts = {
+            "model": ("Model", lambda: preflight.about_model(chosen, outputs), _print_model),
+            "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), print_preview),
+            "answers": ("Completions", lambda: _last(preflight.answers(chosen, outputs, service)), _print_answers),
+        }
+        update_part = ("Trial update", lambda: _last(trial.make(chosen, outputs)), partial(_print_trial, chosen))
+        part("model", *parts["model"])
+        first = update and done["model"].get("here") is False  # it downloads what the other two need
+        if first:
+            part("update", *update_part)
+        for name in ("prompts", "answers"):
+            part(name, *parts[name])
+        service.close()  # its model would take the trial's memory
+        if update and not first:
+            part("update", *update_part)
+    failed = any(
+        part.get("state") in ("failed", "stopped")
+        or any(item.get("problem") for item in (part, *part.get("rewards", ())))
+        for part in done.values()
+    )
+    if json:
+        print_json({name: done.get(name) for name in preflight.PARTS})
+    raise typer.Exit(FAILED if failed else 0)
+
+
+def _last(answers: Any) -> dict[str, Any]:
+    """The last answer; what is said on the way goes to stderr, once."""
+    shown, found = "", {}
+    for found in answers:
+        if found.get("phase", shown) != shown:
+            shown = found["phase"]
+            complain(f"   {shown} ...")
+    return dict(found)
+
+
+def _print_model(answer: dict[str, Any]) -> None:
+    say(*(f"   {name}: {value}" for name, value in answer["facts"]), answer["note"] and f"   {answer['note']}")
+
+
+def _print_answers(answer: dict[str, Any]) -> None:
+    for row, sample in enumerate(answer["samples"]):
+        text = (sample["prompt"][-MOST_TEXT:] + " >>> " + sample["completion"][:MOST_TEXT]).replace("\n", "\\n")
+        scores = "  ".join(
+            f"{item['name']} {number(item['values'][row])}" for item in answer["rewards"] if item["values"]
+        )
+        say(f"   {scores}  |  {text}{'' if sample['ended'] else ' [cut]'}")
+    for item in answer["rewards"]:
+        if item["problem"]:
+            say(f"   {'Judge' if item['judge'] else 'Reward'} {item['name']}: {item['problem']}")
+
+
+def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
+    if answer["state"] == "done":
+        low, high = (describe.duration(seconds) for seconds in answer["seconds"])
+        one, before = (describe.duration(answer[name]) for name in ("seconds_per_update", "seconds_before"))
+        updates = f"{config.ppo.num_updates} updates"
+        print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
+        needed, free = (describe.two_digits(answer[name]) for name in ("memory_gb", "free_gb"))
+        print(f"   {needed} of {free} GB free on {answer['device']} at its fullest: {answer['verdict']}.")
+    else:
+        say(f"   {answer['message']}")
+    say(answer["advice"] and f"   {answer['advice']}")
+    if answer["better"]:
+        with contextlib.suppress(InvalidConfig):
+            better = yaml_io.from_dict(answer["better"])
+            sets = [f"--set {field}={after}" for field, (_, after) in differences(better, config).items()]
+            say(f"   To take that: {' '.join(sets)}")
+
+
+def prompts(
+    preset: ConfigArgument,
+    set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    checks.check(config, outputs)
+    with contextlib.closing(ModelService(outputs)) as service:
+        try:
+            preview = preflight.prompts_read(config, service)
+        except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
+    (print_json if json else print_preview)(preview)
+
+
+def print_preview(preview: dict[str, Any]) -> None:
+    """The preview for a person."""
+    say(*summary(preview))
+    rows = (
+        ("fixed" if row["held_out"] else "train", str(row["tokens"]), _visible(row["text"])[:MOST_TEXT])
+        for row in preview["rows"]
+    )
+    print()
+    print_table(rows, "Use", "Tokens", "Prompt")
+    print(f"\nWhat the model reads ({preview['form']} prompts):")
+    for pieces in preview["seen"]:
+        shown = Text("  ")
+        for piece in pieces:
+            shown.append(plain(_visible(piece["text"])), style="reverse" if piece["special"] else "")
+        console().print(shown)
+
+
+def summary(preview: dict[str, Any]) -> list[str]:
+    """The figures as sentences."""
+    lengths, fixed, training = preview["lengths"], preview["num_evaluation"], preview["num_training"]
+    source, column, rows = preview["source"], preview["column"], f"{preview['num_rows']:,}"
+    if preview["num_claims"]:
+        read = f"{source}: {rows} prompts made of {preview['num_claims']:,} questions and their claims."
+    else:
+        more = ", the first ones of more" if preview["goes_on"] else ""
+        read = f"{source}: {rows} rows{more}{f', column `{column}`' if column else ''}."
+    kept = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
+    if not preview["held_out"]:
+        kept = (
+            f"{training:,} prompts to train on; too few to hold some out, so {fixed:,} of them are the fixed prompts "
+            f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
+        )
+    unneeded = f"{preview['num_unneeded']:,} more rows are not needed (prompts.limit)." * bool(preview["num_unneeded"])
+    tokens = (
+        f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
+        f"model has room for {preview['room']:,}."
+    )
+    return list(filter(None, [read, kept, preview["sentence"], unneeded, tokens]))
+
+
+def _visible(text: str) -> str:
+    """Line breaks as they are written in JSON."""
+    return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"') if "\n" in text else text
+
+
+def presets(
+    preset: Annotated[
+        str | None, typer.Argument(metavar="[CONFIG]", help="Tell one in full: a preset, or a YAML file.")
+    ] = None,
+    set_: Annotated[list[str] | None, setting("prompts.source=pocket/claims")] = None,
+    json: Json = False,
+) -> None:
+    """List the presets with what they came to on several seeds; of one, what to expect and what a run of it counts."""
+    if preset is None:
+        found = [_preset_facts(catalog.preset(name)) for name in catalog.preset_names()]
+        if json:
+            print_json(found)
+        else:
+            say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
+        return
+    config = yaml_io.load(catalog.preset_path(preset), set_)
+    facts = _preset_facts(config)
+    if json:
+        print_json(facts)
+        return
+    say(facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"])
+    counted = behaviours.of_config(config)
+    print("It counts at every evaluation of the fixed prompts:" if counted else "It counts no behaviour.")
+    print_table((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in counted)
+
+
+def _preset_facts(config: RunConfig) -> dict[str, Any]:
+    description = describe.of(config)
+    return {
+        "preset": description.preset,
+        "title": config.about.title,
+        "told": description.what,
+        "story": description.story,
+        "expect": description.expect,
+        "measured": expected.line(description.preset),
+        "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
+    }

@@ -27,7 +27,7 @@ from playground.runs.folder.requests import Request
 from playground.setup import estimates, limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
-from playground.ui.train import form, reward_form
+from playground.ui.train import form
 from playground.ui.train.form import entry
 
 COMMANDS = {
@@ -38,16 +38,6 @@ COMMANDS = {
 }
 FORCE_GRACE_SECONDS = 1.0  # who says "now" has waited already
 FORKABLE = ("ppo.num_updates",)
-WEIGHT = {
-    "unit": "",
-    "slider": (-4, 4, 0.25),
-    "log": False,
-    "optional": False,
-    "whole": False,
-    "low": "",
-    "high": "",
-    "help": "How much this reward counts from the fork on; the score keeps its unit.",
-}
 REQUEST_ID = re.compile(r"[0-9a-zA-Z-]{8,40}")
 MAX_TEXT = 60  # of a value that is not a number, when a message quotes it
 DONE = {"error": ""}
@@ -154,12 +144,8 @@ class RunActions:
             {"update": update, "values": _forkable(changes.edited(config, changes.replay(events, update).applied))}
             for update in fork.points(run)
         ]
-        weights = [
-            {"field": f"rewards.{number}.weight", **WEIGHT, "label": f"Weight of {name}"}
-            for number, name in enumerate(reward_form.term_labels(config.rewards).values())
-        ]
         length = [{"field": field, **form.knob_data(field)} for field in FORKABLE]
-        return {**DONE, "points": points, "knobs": [*knobs(), *length, *weights]}
+        return {**DONE, "points": points, "knobs": [*knobs(), *length]}
 
 
 def start_request(asked: Any, config: RunConfig) -> Request:
@@ -178,11 +164,8 @@ def knobs() -> list[dict[str, Any]]:
 
 
 def _forkable(config: RunConfig) -> dict[str, Any]:
-    """What the page lets a fork set: the live settings, how long it goes on, the weights of its rewards."""
-    return {
-        **{field: changes.value_of(config, field) for field in (*changes.live_in(config), *FORKABLE)},
-        **{f"rewards.{number}.weight": spec.weight for number, spec in enumerate(config.rewards)},
-    }
+    """What the page lets a fork set: the live settings, and how long it goes on."""
+    return {field: changes.value_of(config, field) for field in (*changes.live_in(config), *FORKABLE)}
 
 
 def _ended(run: RunDirectory) -> dict[str, Any]:

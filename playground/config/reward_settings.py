@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Annotated, Literal, Union, get_args
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from playground.config import expression_language, local_only
 from playground.config.parts import Part, knob
@@ -125,7 +125,9 @@ class GrammarReward(RewardPart):
 
 
 class ModelReward(RewardPart):
-    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here."""
+    """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here. With a
+    `question` it is a judge model instead: one that writes text, asked about each completion, whose yes is the value.
+    """
 
     kind: Literal["model"] = "model"
     source: str = Field(min_length=1, max_length=300)  # a hub id, a folder, or the name of a reward model trained here
@@ -137,7 +139,15 @@ class ModelReward(RewardPart):
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     quantization: Literal["none", "int8", "nf4"] = "none"
     int8_threshold: float = Field(6.0, ge=0, le=1000)  # bitsandbytes' llm_int8_threshold
-    question: str | None = Field(None, max_length=2000)  # of older runs, in which a chat model was asked
+    question: str | None = Field(None, max_length=2000)  # with {completion}, {prompt}, and of claims {right}, {claimed}
+
+    @model_validator(mode="after")
+    def _asks_about_the_completion(self) -> ModelReward:
+        if self.question is not None and "{completion}" not in self.question:
+            raise ValueError("question|put {completion} where the text is to stand that is asked about")
+        if self.question is not None and self.label is not None:
+            raise ValueError("label|a model that is asked a question has no labels; leave it empty")
+        return self
 
 
 class ExpressionReward(RewardPart):

@@ -92,12 +92,6 @@ def waiting(outputs: Path) -> list[str]:
     return [entry.run for entry in entries(outputs) if holds(RunDirectory(outputs / entry.run), entry)]
 
 
-def num_waiting(outputs: Path, slot: str) -> int:
-    """How many runs wait for these devices, or one of them."""
-    held = (slot_held(RunDirectory(Path(outputs) / name)) for name in waiting(outputs))
-    return sum(not are_apart(other, slot) for other in held)
-
-
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
     there = waiting(run.path.parent)

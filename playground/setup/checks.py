@@ -59,7 +59,8 @@ def needs(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None)
         found.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
     for field, spec in config.scorers:
         if isinstance(spec, ModelReward):
-            found.append(Need(f"{field}.source", spec.source, spec.revision, "reward", spec, outputs))
+            use: Use = "reward" if spec.question is None else "policy"  # one that is asked a question writes
+            found.append(Need(f"{field}.source", spec.source, spec.revision, use, spec, outputs))
     return found
 
 

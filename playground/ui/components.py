@@ -1,9 +1,8 @@
 """Parts of the page that we draw ourselves: `gr.HTML` with a value, each drawn by one ES module from static/.
 
 The template is always empty. A module builds its part of the page with text nodes from `props`, writes edits into
-`props.value`, and triggers Gradio's `input` event when a person changed something; so data can never become markup or
-template code. (Functions, not subclasses: for a subclass of a component Gradio writes a .pyi file into the source.)
-Knows gradio and nothing of runs. The pages call it.
+`props.value`, and triggers Gradio's `input` event; so data can never become markup or template code. (Functions, not
+subclasses: for a subclass of a component Gradio writes a .pyi file into the source.)
 """
 
 from __future__ import annotations

@@ -1,22 +1,29 @@
-"""Our scripts and style sheets: the address of each, what a page should fetch ahead, and how they are served.
+"""Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
 
-Every address holds a fingerprint of all of them. So browsers may keep a file for ever, and a page never mixes modules
-of two versions; an address of another version gets today's file, to be kept by nobody. Knows Starlette and the folder
-static/. `page` and `components` name files, `routes` serves them.
+Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file for ever, and a page
+never mixes modules of two versions; an address of another version gets today's file, to be kept by nobody.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import hashlib
+import importlib.metadata
+import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
+
+from playground.errors import RunNotFound
 
 STATIC = Path(__file__).parent / "static"
 FOR_EVER = "public, max-age=31536000, immutable"
+BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 
 
 @functools.cache
@@ -47,3 +54,26 @@ class OwnFiles(StaticFiles):
         response = await super().get_response(name, scope)
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
         return response
+
+
+def bokeh_version() -> str:
+    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
+    return importlib.metadata.version("bokeh")
+
+
+async def bokeh_file(request: Request) -> Response:
+    """One of the two BokehJS files that the page needs, from the installed package."""
+    name = request.path_params["name"]
+    if not BOKEH_FILE.fullmatch(name):
+        return PlainTextResponse("Not found.", status_code=404)
+    body = await asyncio.to_thread(_bokeh_bytes, name)
+    headers = {"Cache-Control": FOR_EVER}
+    return Response(body, media_type="text/javascript", headers=headers)
+
+
+@functools.cache
+def _bokeh_bytes(name: str) -> bytes:
+    package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
+    if package is None or package.origin is None:
+        raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")
+    return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()

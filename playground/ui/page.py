@@ -1,7 +1,4 @@
-"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time.
-
-Knows gradio and the page modules. `server` calls `build`.
-"""
+"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +8,11 @@ import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, own_files, routes
-from playground.ui.auth.access import Access, Action
-from playground.ui.rewards import rewards_page
-from playground.ui.runs import compare_page, runs_page, token_part
-from playground.ui.train import train_page
+from playground.ui import components, own_files
+from playground.ui.auth.access import Access
+from playground.ui.rewards import self_test_part, training_part, workbench_part
+from playground.ui.runs import compare_page, sweeps_part
+from playground.ui.train import run_actions, train_page
 
 TITLE = "RLHF Playground"
 SHEETS = tuple(
@@ -34,16 +31,28 @@ def build(
     access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
         components.widget("core/header", None, elem_id="header")
-        asking = access.guard_all(Action.ASK, token_part.functions(Path(outputs), service, access.limits))
-        components.widget("inside/asking", None, elem_id="asking", server_functions=asking)
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
-            rewards_page.build(Path(outputs), service, train, access)
+            with gr.Row(elem_id="workbench", equal_height=False):
+                workbench_part.build(Path(outputs), service, train, access)
+            with gr.Column(elem_id="reward-training"):
+                training = training_part.build(Path(outputs), access)
+            with gr.Column(elem_id="reward-check"):
+                self_test_part.build(Path(outputs), service, train, access, training)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
-            runs_page.build(Path(outputs), train, standby, access)
+            spawn = standby.worker_for
+            actions = [
+                *run_actions.guarded_functions(Path(outputs), access, spawn),
+                *sweeps_part.guarded_functions(Path(outputs), access, spawn),
+            ]
+            offered = sweeps_part.choices(access)
+            table = components.widget(
+                "runs/history", {"run": None}, elem_id="runs", server_functions=actions, sweep=offered
+            )
+            train.fill_from(table)
     for event in demo.fns.values():
         if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that nobody sees
             event.show_progress_on = []
@@ -53,9 +62,8 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, our scripts ahead of time, and BokehJS ahead of time, for
-    charts/bokeh.js. Relative, so that a sub-path works."""
-    version = routes.bokeh_version()
+    """What goes into <head>: our style sheets, and our scripts and BokehJS ahead of time."""
+    version = own_files.bokeh_version()
     sheets = "".join(f'<link rel="stylesheet" href="{own_files.address(f"css/{name}.css")}">' for name in SHEETS)
     modules = "".join(f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in own_files.modules())
     scripts = "".join(

@@ -1,9 +1,8 @@
 """Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
 
-All of them only read (`/host` sets a cookie). Whatever changes something (start, stop, delete) goes through Gradio's
-events. Each asks `access` whether its caller may; run ids are checked by `runs.history` before they touch a path. What
-reads a whole run is a plain function, called in threads of its own: of DATA (sent as JSON) or of FILES. What reads the
-live feed is a method of `Views`. Knows Starlette and `feed`; nothing of gradio's components. `server` calls it.
+All of them only read (`/host` sets a cookie); whatever changes something goes through Gradio's events. Each asks
+`access` whether its caller may. What reads a whole run is a plain function of DATA (sent as JSON) or FILES, called in
+threads of its own; what reads the live feed is a method of `Views`.
 """
 
 from __future__ import annotations
@@ -11,40 +10,32 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-import importlib.metadata
-import importlib.util
-import re
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.exports import csv_tables, html_report
 from playground.exports.report import Report
-from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe, devices
+from playground.setup import catalog, checks, describe
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action, Role
-from playground.ui.feed import compare_serializer, insight_serializer, machine, run_serializer, run_state
+from playground.ui.feed import compare_serializer, home, insight_serializer, run_serializer, run_state
 from playground.ui.feed.feed import Hub
-from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import encode
-from playground.ui.rewards import reward_data
-from playground.ui.runs import history_data, sweep_data, token_part, trace_part
-from playground.ui.train import outcome_part
+from playground.ui.rewards import training_part
+from playground.ui.runs import history_data, inside_part
 
-BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
 HOME_SECONDS = 0.5
 READERS = 2  # threads
 EXPORTS = {"html": "html", "yaml": "yaml", "trl": "py"}  # kind -> file ending
@@ -54,8 +45,7 @@ T = TypeVar("T")
 
 
 class Number(IntegerConvertor):
-    """A whole number in an address. One of thousands of digits would be an error before anybody is asked whether its
-    sender may."""
+    """A whole number in an address, not one of thousands of digits."""
 
     regex = "[0-9]{1,12}"
 
@@ -70,29 +60,24 @@ class RouteCall(NamedTuple):
     hub: Hub
     access: Access
 
-    @property
-    def id(self) -> str:
-        """The run that the path names."""
-        return str(self.request.path_params["run_id"])
+    def part(self, name: str) -> Any:
+        """A part of the path."""
+        return self.request.path_params[name]
 
     @property
     def run(self) -> RunDirectory:
-        """That run. Raises: RunNotFound."""
-        return self.hub.find(self.id)
+        """The run that the path names. Raises: RunNotFound."""
+        return self.hub.find(self.part("run_id"))
 
     @property
     def recorded(self) -> bool:
         """Whether it is a recording that ships."""
-        return self.id in self.hub.recorded
+        return self.part("run_id") in self.hub.recorded
 
-    def part(self, name: str) -> Any:
-        """Another part of the path."""
-        return self.request.path_params[name]
-
-    def numbers(self, name: str) -> list[int]:
-        """The whole numbers of an entry of the query."""
-        texts = self.request.query_params.get(name, "").split(",")
-        return [int(text) for text in texts if text.isdecimal() and len(text) < 12]
+    def number(self, name: str) -> int | None:
+        """An entry of the query that is a whole number."""
+        text = self.request.query_params.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 12 else None
 
 
 def compare(asked: RouteCall) -> dict[str, Any]:
@@ -105,24 +90,17 @@ def compare(asked: RouteCall) -> dict[str, Any]:
         wrong = describe.wrong_on_purpose(theirs)
         names = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
         other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
-    update = next(iter(asked.numbers("update")), None)
+    update = asked.number("update")
     return {
-        "run": run_serializer.run_summary(asked.id, config, run.label(), recorded=asked.recorded),
+        "run": run_serializer.run_summary(asked.part("run_id"), config, run.label(), recorded=asked.recorded),
         "state": run.status().state,
         "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
         **compare_serializer.comparison(run.samples(), config, update, other),
     }
 
 
-def outcome(asked: RouteCall) -> dict[str, Any]:
-    """What the run came to: the plateau, the two perplexities, what it cost."""
-    weights = asked.run.latest_checkpoint() is not None  # not known when the page began to watch a run
-    return {**outcome_part.outcome(Report.of(asked.run)), "weights": weights}
-
-
 def export(asked: RouteCall) -> str:
-    """A run written down for use elsewhere: `html` as a report to read, `yaml` for our own command, `trl` as a script
-    for TRL. Paths of this machine are for who may know them."""
+    """A run as a report, as settings for our own command or as a script for TRL; paths are for who may know them."""
     run, kind = asked.run, asked.part("kind")
     is_host = asked.access.caller(asked.request).role is Role.HOST
     config = run.config() if is_host else checks.without_folders(run.config())
@@ -143,17 +121,17 @@ def metrics_csv(asked: RouteCall) -> str:
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
-    "_sweeps/{name}": lambda asked: sweep_data.detail(asked.hub.outputs, asked.part("name"), asked.numbers("shown")),
-    "_rewards": lambda asked: reward_data.overview(asked.hub.outputs),
-    "_rewards/{name}": lambda asked: reward_data.detail(
+    "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
+    "_rewards": lambda asked: training_part.overview(asked.hub.outputs),
+    "_rewards/{name}": lambda asked: training_part.detail(
         asked.hub.outputs, asked.part("name"), with_log=asked.access.may(asked.request, Action.LOG)
     ),
     "{run_id}/compare": compare,
-    "{run_id}/trace/{update:number}": lambda asked: trace_part.trace_data(asked.run, asked.part("update")),
-    "{run_id}/tokens/{prompt_id:number}": lambda asked: token_part.looks(
-        asked.run, asked.part("prompt_id"), next(iter(asked.numbers("seed")), None), recorded=asked.recorded
+    "{run_id}/trace/{update:number}": lambda asked: inside_part.trace_data(asked.run, asked.part("update")),
+    "{run_id}/tokens/{prompt_id:number}": lambda asked: inside_part.looks(
+        asked.run, asked.part("prompt_id"), asked.number("seed")
     ),
-    "{run_id}/outcome": outcome,
+    "{run_id}/outcome": lambda asked: insight_serializer.outcome(asked.run),
     "{run_id}/resume": lambda asked: run_state.resume_offer(asked.run),
 }
 FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
@@ -177,7 +155,7 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
         "/live/{run_id}/poll": views.poll,
         "/live/{run_id}/moment/{update:number}": views.moment,
         "/live/{run_id}/frontier": views.frontier,
-        "/playground/bokeh/{version}/{name}": bokeh_file,
+        "/playground/bokeh/{version}/{name}": own_files.bokeh_file,
         "/host": access.enter,
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
@@ -198,8 +176,7 @@ class Views:
         self._askers = ThreadPoolExecutor(READERS, "asker")  # those wait for the model service
 
     async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Run what may read everything of a run in threads of its own: however many ask for it, the threads that the
-        live feed and the header read with stay free."""
+        """In threads of its own: those that the live feed and the header read with stay free."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
     def data(self, read: Callable[[RouteCall], Any]) -> Handler:
@@ -234,7 +211,7 @@ class Views:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
         async with self._looking:
             if time.monotonic() - self._home[0] > HOME_SECONDS:
-                found = await asyncio.to_thread(home_data, self.hub, self.access.mode)
+                found = await asyncio.to_thread(home.home_data, self.hub, self.access.mode)
                 self._home = (time.monotonic(), encode(found))
         return _json(self._home[1])
 
@@ -284,71 +261,14 @@ class Views:
     async def what_if(self, request: Request) -> Response:
         """The same as it would read under other settings: `?gamma=` and the like."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
-        asked = functools.partial(trace_part.what_if_data, run, update, dict(request.query_params), self.service)
+        asked = functools.partial(inside_part.what_if_data, run, update, dict(request.query_params), self.service)
         answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(asked()))
         return _json(answer)
 
     async def frontier(self, request: Request) -> Response:
         """Score against KL: the evaluations so far, and what drawn texts show to be possible."""
-        run_id = request.path_params["run_id"]
-        channel, recorded = await self.hub.channel(run_id), run_id in self.hub.recorded
-
-        def read(feed: RunFeed) -> bytes:
-            found = feed.samples, feed.metrics, feed.happened
-            return encode(insight_serializer.frontier(feed.run, feed.config, *found, recorded=recorded))
-
-        return _json(await channel.read(read))
-
-
-def home_data(hub: Hub, mode: str) -> dict[str, Any]:
-    """What the header of every page shows, see `Views.home`."""
-    outputs = hub.outputs
-    waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
-    living = launcher.living_runs(outputs)
-    runs = [] if living else history.list_runs(outputs)
-    ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
-    slots = len(devices.available()) > 1 if living else False
-    return {
-        "machine": machine.facts(),
-        "living": living[0].id if living else None,
-        "training": [
-            {
-                "id": run.id,
-                "title": run_state.title_of(run),
-                "attempt": run.status().attempt,
-                "device": queue.slot_held(run) if slots else None,
-            }
-            for run in living
-        ],
-        "waiting": waiting,
-        "newest": runs[0].id if runs else None,
-        # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
-        "shown": ended_well[0] if ended_well and mode == "classroom" else None,
-        "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},
-    }
-
-
-def bokeh_version() -> str:
-    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
-    return importlib.metadata.version("bokeh")
-
-
-async def bokeh_file(request: Request) -> Response:
-    """One of the two BokehJS files that the page needs, from the installed package."""
-    name = request.path_params["name"]
-    if not BOKEH_FILE.fullmatch(name):
-        return PlainTextResponse("Not found.", status_code=404)
-    body = await asyncio.to_thread(_bokeh_bytes, name)
-    headers = {"Cache-Control": own_files.FOR_EVER}
-    return Response(body, media_type="text/javascript", headers=headers)
-
-
-@functools.cache
-def _bokeh_bytes(name: str) -> bytes:
-    package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
-    if package is None or package.origin is None:
-        raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")
-    return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()
+        channel = await self.hub.channel(request.path_params["run_id"])
+        return _json(await channel.read(lambda feed: encode(feed.frontier())))
 
 
 def _json(body: bytes) -> Response:

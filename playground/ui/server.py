@@ -1,7 +1,4 @@
-"""Starts the web process: checks what can go wrong first, then page, routes and a clean end.
-
-`app.py` and `python -m playground app` call `serve`; tests call `launch`, which does not block.
-"""
+"""Starts the web process: checks what can go wrong first, then page, routes and a clean end."""
 
 from __future__ import annotations
 
@@ -71,14 +68,7 @@ class Running(NamedTuple):
 
 
 def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
-    """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest.
-
-    Args:
-        mode: `local`, `classroom` or `space`; by default `space` on Hugging Face Spaces, else `local`.
-
-    Raises:
-        InvalidConfig (mode, port), OutputsNotWritable, AddressUnusable: before anything has started.
-    """
+    """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest."""
     terminal = sys.stdout  # as it is: the greeting shows the host's token
     redaction.cover_streams()
     _allow_open_files()
@@ -107,11 +97,9 @@ def launch(
     mode: str | None = None,
     recorded: Path = RECORDED,
 ) -> Running:
-    """Start serving in background threads and return.
+    """Start serving in background threads and return. `mode`: by default `space` on Hugging Face Spaces, else `local`.
 
-    Raises:
-        InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable: before anything has
-            started.
+    Raises: InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
     _check(port, mode)
@@ -208,11 +196,8 @@ def _keeper(outputs: Path) -> BucketThread | None:
 
 
 def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
-    """What to say where this Gradio lacks something that the page's safety rests on; nothing where all is there.
-
-    Raises:
-        InvalidConfig: on a page for others, which does not start like that.
-    """
+    """What to say where this Gradio lacks something that the page's safety rests on. Raises: InvalidConfig, on a page
+    for others, which does not start like that."""
     lacking = gradio_parts.missing(demo)
     if not lacking:
         return ""
@@ -236,11 +221,7 @@ def _allow_open_files() -> None:
 
 
 def listening_address(host: str, mode: str) -> str:
-    """The default host becomes "all addresses" where only that can work: on Spaces and in a classroom.
-
-    GRADIO_SERVER_NAME (set in the Docker image) overrides the default too; any other host is taken as it is, so
-    `--host localhost` keeps a classroom page on this machine.
-    """
+    """The default host becomes GRADIO_SERVER_NAME (set in the Docker image), or all addresses where only that works."""
     if host != LOCAL_HOST:
         return host
     if os.environ.get("GRADIO_SERVER_NAME"):

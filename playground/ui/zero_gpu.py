@@ -1,12 +1,8 @@
 """ZeroGPU, the kind of Space that has a GPU for seconds: every start and every resumption is one call for it.
 
-The hub's package `spaces` makes the call in a fork of this process, which alone gets the GPU, and in it the worker's
-own `work`. So here, and here only in the page, PyTorch and the training are loaded (tests/test_layers.py knows this
-one exception): a fork that had to import them would do it in seconds of GPU. Whose quota pays for a call, `spaces`
-learns from the request that is being answered; so it is made in a thread with a copy of that request's context.
-
-The page finds out by itself that it is in such a Space (`is_here`). `ui.server` puts this in the place of the standby
-worker.
+The hub's package `spaces` makes the call in a fork of this process, which alone gets the GPU. So here, and here only in
+the page, PyTorch and the training are loaded: a fork that had to import them would do it in seconds of GPU. Whose quota
+pays, `spaces` learns from the request that is being answered; so a call is made in a copy of that request's context.
 """
 
 from __future__ import annotations
@@ -51,11 +47,7 @@ def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
 
 
 class ZeroGpu(StandbyWorker):
-    """Asks for the GPU for each run of one outputs folder; no worker waits, since every fork is ready at once.
-
-    Raises:
-        InvalidConfig: `spaces` is not installed, or cannot be used here; a length of a call that cannot be.
-    """
+    """In the place of the standby worker: asks for the GPU for each run. Raises: InvalidConfig."""
 
     def __init__(self, outputs: Path) -> None:
         super().__init__()

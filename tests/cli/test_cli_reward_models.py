@@ -14,7 +14,7 @@ from playground.errors import ModelNotFound
 from playground.models import hub
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.ui.rewards import reward_data
+from playground.ui.rewards import training_part
 from tests.reward_tools import finished
 
 
@@ -88,7 +88,7 @@ def test_a_model_that_the_hub_refuses_is_told_before_anything_starts(
     said = capsys.readouterr()
     answer = f"{field}: someone/gated is closed: ask for access on its page."
     assert (ended.value.code, said.out, said.err) == (2, "", f"{answer}\n")
-    by_page = reward_data.started({"name": "finish", field: "someone/gated"}, outputs, False)
+    by_page = training_part.started({"name": "finish", field: "someone/gated"}, outputs, False)
     assert by_page["problems"] == [{"field": field, "message": "someone/gated is closed: ask for access on its page."}]
     assert not outputs.exists()
 

@@ -62,8 +62,9 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
         if query.startswith("?preset=run:"):
             page.get_by_role("button", name="Name, seed, and all of it as text").click()
             expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
-            page.get_by_role("button", name="Look at the prompts").click()
-            expect(page.locator(".prompts-preview tbody tr").first).to_be_visible()
+            page.get_by_role("button", name="Check it before you start").press("Enter")
+            page.get_by_role("button", name="Read them: ").click()
+            expect(page.locator(".tryout-part.prompts .seen").first).to_be_visible()
         if query == "?tab=rewards":
             page.get_by_text("judge", exact=True).first.wait_for()
         page.wait_for_timeout(700)

@@ -29,7 +29,7 @@ from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Caller
 from playground.ui.feed import feed, run_feed
 from playground.ui.rewards import training_part as reward_panel
-from playground.ui.train import filling, outcome_part, run_actions
+from playground.ui.train import filling, run_actions
 from tests.figures import Figure
 from tests.reward_tools import finished
 from tests.support import run_async, small_config
@@ -138,11 +138,10 @@ def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
 def asked_of(place: Place, name: str) -> list[Callable[[], Any]]:
     """Every other place that takes a name from a client, asked with this one."""
     outputs, config = place.outputs, small_config()
-    ask = run_actions.RunActions(outputs, Access())
+    ask = run_actions.RunActions(outputs, Access(), saver=_NoService())  # type: ignore[arg-type]
     stop, command, change = ask.stop_run, ask.steer_run, ask.change_settings
     more = [ask.end_run, ask.fork_points, lambda run: ask.resume_run(run, Caller())]
-    (save,) = outcome_part.functions(outputs, _NoService())  # type: ignore[arg-type]
-    train, stop_training, delete = reward_panel.functions(outputs)
+    save, train, stop_training, delete = ask.save_model, *reward_panel.guarded_functions(outputs, Access())
     upload = place.outputs.parent / "upload.txt"
     upload.write_text("one\ntwo\n", encoding="utf-8")
 

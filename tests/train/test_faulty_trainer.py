@@ -97,7 +97,7 @@ def test_every_fault_has_words_and_needs_experiments() -> None:
     for fault in FAULTS:
         suited: dict[str, object] = {"kl__controller": "ziegler"}
         if fault == "reward-format":
-            with pytest.raises(Exception, match="needs a reward model to misread"):
+            with pytest.raises(Exception, match="needs a reward of kind"):
                 tiny.config(experiments=True, faults=[fault])
             suited["rewards"] = [{"kind": "model", "source": "pocket-honest"}]
         with pytest.raises(Exception, match="experiments: true"):

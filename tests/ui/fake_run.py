@@ -37,7 +37,6 @@ from playground.setup import catalog
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
-FAIL_VARIABLE = "PLAYGROUND_TEST_FAIL_AT_UPDATE"
 RAW_SD = 1.9
 CLOCK = {"seconds_rollout": 0.4, "seconds_score": 0.01, "seconds_update": 0.7}
 
@@ -297,11 +296,8 @@ def write_ended(
 
 def frontier_samples(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What the model service draws for a run's frontier, made up: the policy scores more, and is a little likelier to
-    write what scores much. For a run whose name says `slow` it takes a minute."""
+    write what scores much."""
     yield {"phase": "loading the models", "done": 0, "of": 0}
-    for done in range(600 if "slow" in Path(question["source"]).name else 0):
-        time.sleep(0.1)
-        yield {"phase": "writing and scoring texts", "done": done, "of": 600}
     rng, each = random.Random(1), 16
     scores = [[rng.gauss(0, 1) for _ in range(each)] + [rng.gauss(1, 1) for _ in range(each)] for _ in range(64)]
     ratios = [[score - 0.5 for score in row] for row in scores]
@@ -320,7 +316,6 @@ def main() -> None:
     run = RunDirectory.open(parser.parse_args().run_dir)
     lock = launcher.adopt_lock()
     config = run.config()
-    fail_at = int(os.environ[FAIL_VARIABLE]) if os.environ.get(FAIL_VARIABLE) else None
     attempt = run.status().attempt
     found = checkpoints.search(run).found if attempt > 1 else None
     done = found.update if found else 0
@@ -329,7 +324,7 @@ def main() -> None:
     if attempt > 1:
         writer.event(RESUMED)
     seconds = float(os.environ.get(SECONDS_VARIABLE, "0.25"))
-    play(writer, config, seconds_per_update=seconds, first=done + 1, fail_at=fail_at, deaf="deaf" in config.name)
+    play(writer, config, seconds_per_update=seconds, first=done + 1, deaf="deaf" in config.name)
     if lock:
         lock.close()
 

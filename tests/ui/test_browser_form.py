@@ -8,14 +8,10 @@ import re
 import pytest
 
 from playground.runs import history, launcher, trial
-from playground.setup import catalog, estimates
-from playground.ui import own_files
-from playground.ui.train import form
 from tests.ui.conftest import choose_preset, visit
 from tests.ui.test_browser import HOSTILE, fill
 
 expect = pytest.importorskip("playwright.sync_api").expect
-IN_THE_FORM = "sessionStorage.getItem('playground-form').includes('\"sorry\"')"
 
 
 def choose(page, field, value):
@@ -32,7 +28,6 @@ def test_a_preset_is_chosen_changed_and_mended(site, make_page):
     expect(page.locator(".status .line")).to_contain_text("nobody")
     choose_preset(page, "yes-man")
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
-    expect(page.locator("#field-rewards .reward select").first).to_have_value("agreement")
     fill(page, "kl.coef", "0.4")
     expect(notes).to_contain_text("1 setting differs from the preset")
     expect(notes).to_contain_text("0.05 → 0.4")
@@ -45,13 +40,14 @@ def test_a_preset_is_chosen_changed_and_mended(site, make_page):
     fill(page, "ppo.num_updates", "0")
     page.get_by_role("button", name="More training settings").click()
     fill(page, "ppo.minibatch_size", "20")
-    expect(button).to_have_text("Fix 3 settings to start")
-    for field, words in (("kl-coef", "'plenty'"), ("ppo-num_updates", "at least 1"), ("ppo-minibatch_size", "divide")):
+    expect(button).to_have_text("Fix 2 settings to start")
+    for field, words in (("kl-coef", "'plenty'"), ("ppo-num_updates", "at least 1")):
         expect(page.locator(f"#field-{field} .field-problem")).to_contain_text(words)
     button.click()
     expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("20")  # nothing is lost
     fill(page, "kl.coef", "0")
     fill(page, "ppo.num_updates", "12")
+    expect(page.locator("#field-ppo-minibatch_size .field-problem")).to_contain_text("divide")
     fill(page, "ppo.minibatch_size", "16")
     choose(page, "model-source", "pocket-3m")
     expect(button).to_have_text("Fix 1 setting to start")
@@ -86,37 +82,16 @@ def test_rewards_methods_and_sources_of_prompts(site, make_page):
     expect(notes).to_contain_text("All settings as in the preset")
     expect(unused["ppo-clip_range"]).to_have_count(0)
     expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
-    look_at_prompts(page)
-
-
-def look_at_prompts(page):
-    """The form has the fields of the kind of source, and shows typed prompts as text."""
-    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "split", "column")}
-    for source, names in (
-        ("Anthropic/hh-rlhf", ("subset", "split", "column")),
-        ("/tmp/a.csv", ("column",)),
-        ("general/claims", ()),
-        ("typed", ("typed",)),
-    ):
+    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "column")}
+    for source, names in (("a/b", ("subset", "column")), ("/tmp/a.csv", ("column",)), ("typed", ("typed",))):
         choose(page, "prompts-source", source)
         for name, field in fields.items():
             expect(field).to_be_visible(visible=name in names)
-    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
     expect(fields["typed"].locator(".field-problem")).to_be_visible()
-    look, panel = page.get_by_role("button", name="Look at the prompts"), page.locator(".prompts-preview")
-    look.click()
-    expect(panel.locator(".problem")).to_contain_text("Typed prompts: ")
     fields["typed"].locator("textarea").fill(f"{HOSTILE}\nMy sister says\n\nThe film was")
     fields["typed"].locator("textarea").blur()
     expect(page.locator("#start")).to_have_text("Start training")
-    look.click()
-    expect(panel.locator("tbody tr")).to_have_count(3)
-    expect(panel.locator("tbody tr").first).to_contain_text("{{value}}${window.hacked=1}")
-    expect(panel.locator(".reasons summary")).to_contain_text("2 too long")
-    expect(panel.locator(".seen .special")).to_have_text(["<|im_start|>"] * 3)
     assert page.evaluate("window.hacked") is None
-    panel.get_by_role("button", name="Close").click()
-    expect(panel).to_be_hidden()
 
 
 def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
@@ -142,11 +117,8 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     fit.get_by_role("button", name="Undo").press("Enter")
     expect(rate).to_have_value("0.05")
     expect(notes).to_contain_text("2 settings differ from the preset")
-    fill(page, "kl.coef", "-1")  # not valid, and kept all the same
-    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
     page.reload()
-    expect(notes).to_contain_text("Your 3 changes came back")
-    expect(page.locator("#knob-kl-coef")).to_have_value("-1")
+    expect(notes).to_contain_text("Your 2 changes came back")
     expect(model).to_have_value("pocket-1m (ships with it)")
     notes.get_by_role("button", name="Undo").press("Enter")
     expect(notes).to_contain_text("All settings as in the preset.")
@@ -163,43 +135,6 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     page.goto(f"{site.url}?preset=no-leash&set=kl.coeff:{HOSTILE}")
     expect(notes).to_contain_text("kl.coeff: There is no such setting.")
     assert page.evaluate("window.hacked") is None
-    found = estimates.estimate(catalog.preset("tinyllama-1.1b-chat")).to_json()
-    page.evaluate(
-        """([address, value]) => import(address).then(({ mount }) => {
-            mount(document.getElementById("story"), { value }, { watch() {}, trigger() {} });
-        })""",
-        [f"/{own_files.address('train/needs.js')}", found],
-    )
-    expect(page.locator("#story")).to_contain_text("Downloads TinyLlama/TinyLlama-1.1B-Chat-v1.0 first: 2,200 MB")
-
-
-def test_what_is_counted_can_be_chosen_and_survives_a_reload(site, make_page):
-    page = visit(make_page(), site, "?preset=yes-man")
-    group = page.locator("#controls").get_by_role("button", name=form.LABELS["behaviours"]).first
-    group.click()
-    part, notes = page.locator("#field-behaviours"), page.locator("#notes")
-    expect(part).to_contain_text("repeats wrong claims")
-    suits = part.get_by_label("Those that suit the prompts")
-    suits.click()
-    expect(part.get_by_label("keeps to the grammar")).to_be_checked()
-    expect(part.get_by_label("replies politely")).not_to_be_checked()
-    part.get_by_label("keeps to the grammar").click()
-    part.get_by_role("button", name="Count one of your own").click()
-    words = part.get_by_label("It \u2026")
-    expect(words).to_be_focused()
-    words.fill("says sorry")
-    part.get_by_label("Words", exact=True).fill("sorry")
-    page.keyboard.press("Tab")
-    expect(part.get_by_label("Name, in small letters")).to_have_value("says-sorry")
-    expect(notes).to_contain_text("ends by itself, says sorry")
-    page.wait_for_function(IN_THE_FORM)  # the newest change too
-    page.reload()
-    expect(notes).to_contain_text("Your 1 change came back")
-    group.click()
-    expect(part.get_by_label("Words", exact=True)).to_have_value("sorry")
-    part.get_by_role("button", name="Remove says sorry").click()
-    suits.click()
-    expect(notes).to_contain_text("All settings as in the preset")
 
 
 def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_its_start(site, make_page, tmp_path):
@@ -233,7 +168,7 @@ def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_i
     assert sent == []
     wrong.write_bytes("prompt\ncaf\u00e9\n".encode("latin-1"))
     chooser.set_input_files(str(wrong))
-    expect(note).to_contain_text("wrong.csv is not UTF-8 text: line 2")
+    expect(note).to_contain_text("wrong.csv is not UTF-8 text")
     expect(source).to_have_value("Reviews")
     films.write_text("id,prompt\n1,The film was\n2,My sister says\n")
     chooser.set_input_files(str(films))
@@ -243,6 +178,3 @@ def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_i
     expect(page.locator("#notes")).to_contain_text("Reviews \u2192 films.csv")
     (kept,) = (site.outputs / "uploads").iterdir()
     assert kept.read_bytes() == films.read_bytes()
-    page.get_by_role("button", name="Look at the prompts").click()
-    expect(page.locator(".prompts-preview tbody tr")).to_have_count(1)
-    expect(page.locator("#start")).to_be_hidden()  # the drawer makes room for the panel

@@ -2,7 +2,6 @@
 purpose; and the presets as one story, and in a presentation."""
 
 import re
-import shutil
 
 import pytest
 
@@ -38,27 +37,6 @@ def test_what_was_possible_is_measured_when_asked_for(site, open_page):
         expect(rows.filter(has_text=words).first).to_be_visible()
 
 
-def test_measuring_shows_how_far_it_is_and_can_be_stopped_and_a_run_without_weights_says_why_not(site, open_page):
-    fake_run.write_run(site.outputs, "slow", PRESET)
-    part = frontier_of(open_page, "slow")
-    measure = part.get_by_role("button", name="Measure it")
-    measure.click()
-    bar = part.get_by_role("progressbar", name="Texts written and scored")
-    expect(bar).to_have_attribute("aria-valuetext", re.compile(r"^[1-9]\d* of 600 texts"))
-    part.get_by_role("button", name="Stop", exact=True).focus()
-    open_page.keyboard.press("Enter")
-    expect(part.locator(".frontier-offer")).to_contain_text("Stopped")
-    expect(bar).to_be_hidden()
-    expect(measure).to_be_focused()
-    assert not (site.outputs / "slow" / "frontier.json").exists()
-    run = fake_run.write_ended(site.outputs, "early", "stopped", "stopped", at=3)
-    shutil.rmtree(run.checkpoints_path, ignore_errors=True)
-    part = frontier_of(open_page, run.id)
-    expect(part.locator(".frontier-waiting")).not_to_be_empty()  # no second evaluation, so no path
-    expect(part.locator('[data-chart="frontier"]')).to_be_hidden()
-    expect(measure).to_be_hidden()
-
-
 def test_the_slider_of_beta_says_where_it_is(site, open_page):
     choose_preset(open_page, "kinder-reviews")
     knob = open_page.locator("#field-kl-coef")
@@ -68,38 +46,6 @@ def test_the_slider_of_beta_says_where_it_is(site, open_page):
         field.fill(value)
         field.press("Enter")
         expect(here).to_contain_text(zone)
-
-
-def test_more_curves_unfold(site, open_page):
-    page = open_page
-    fake_run.write_run(site.outputs, "more", PRESET)
-    go(page, "train", run="more")
-    loss = page.locator("[data-chart=policy_loss]")
-    expect(loss).to_be_hidden()
-    page.get_by_text("More curves", exact=True).click()
-    expect(loss.locator("canvas").first).to_be_visible()
-    expect(loss.locator(".chart-value")).to_have_text("\u22120.02")
-    expect(page.locator(".charts-folded .chart:visible")).to_have_count(5)
-    rows = page.locator(".kl-strip li")
-    expect(rows).to_have_count(4)
-    expect(rows.first).to_contain_text("spread 2")
-    page.get_by_text("More curves", exact=True).click()
-
-
-def test_a_run_that_is_wrong_on_purpose_says_so_wherever_its_figures_are(site, open_page):
-    config = PRESET.model_copy(update={"experiments": True, "faults": ("no-clip",)})
-    fake_run.write_run(site.outputs, "planted", config)
-    page = open_page
-    for place, marks in (
-        ({"tab": "train", "run": "planted"}, (".status", ".charts")),
-        ({"tab": "compare", "run": "planted"}, (".compare-top",)),
-        ({"tab": "runs", "overlay": ["planted"]}, ("table.runs", "li")),
-    ):
-        go(page, **place)
-        for mark in marks:
-            expect(page.locator(f"{mark} .wrong-note")).to_contain_text("Wrong on purpose: ")
-    page.get_by_role("button", name="Close").click()
-    page.locator("table.runs .tick input:checked").first.uncheck()
 
 
 def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
@@ -122,13 +68,6 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
     step.get_by_role("link", name="Lay it over 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
-    page.get_by_role("link", name="Compare").click()
-    expect(page.locator("#compare select").first).to_contain_text("No leash, recorded")
-    page.get_by_role("link", name="Train").click()
-    page.locator("#preset select").select_option("kinder-reviews")
-    expect(title).to_have_text("Kinder reviews")
-    page.get_by_role("button", name="Newest run").click()
-    expect(page.locator(".badge")).to_be_hidden()
 
 
 # Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.

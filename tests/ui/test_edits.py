@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from playground.config import yaml_io
@@ -11,7 +9,7 @@ from playground.errors import InvalidConfig
 from playground.setup import catalog
 from playground.setup.limits import LIMITS
 from playground.ui.auth.access import Caller, Role
-from playground.ui.train import edits, filling, form
+from playground.ui.train import edits, filling
 
 BASE = catalog.preset("kinder-reviews")
 LOCAL = LIMITS["local"]
@@ -20,13 +18,6 @@ TYPED = ["The film, was", 'A "book": {1}, 2]', "C:\\new", "two\nlines", "\u00e9\
 
 def changed(**changes):
     return yaml_io.from_dict({**BASE.model_dump(mode="json"), **changes})
-
-
-def test_a_link_says_what_differs_and_the_seed():
-    config = changed(seed=3, kl={**BASE.kl.model_dump(), "coef": 0.5})
-    assert edits.link(config, BASE) == "kl.coef:0.5,seed:3"
-    assert edits.link(BASE, BASE) == "seed:0"
-    assert edits.from_link("kl.coef:0.5,seed:3", BASE, LOCAL) == config
 
 
 SORRY = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["a"]}}
@@ -46,7 +37,7 @@ SORRY = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", 
 )
 def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
     config = changed(**changes)
-    assert edits.from_link(edits.link(config, BASE), BASE, LOCAL) == config
+    assert edits.from_text(edits.written(config, BASE), BASE, LOCAL) == config
 
 
 @pytest.mark.parametrize(
@@ -69,25 +60,24 @@ def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
 )
 def test_what_a_link_may_not_say_is_refused_beside_its_field(text, field):
     with pytest.raises(InvalidConfig) as caught:
-        edits.from_link(text, BASE, LOCAL)
+        edits.from_text(text, BASE, LOCAL)
     assert [problem.field for problem in caught.value.problems] == [field]
 
 
 def test_a_link_is_bound_by_the_limits_of_the_page():
     for text in ("model.source:someone/model", "ppo.num_updates:5000", "prompts.source:/etc/passwd.txt"):
-        edits.from_link(text, BASE, LOCAL)
+        edits.from_text(text, BASE, LOCAL)
         with pytest.raises(InvalidConfig, match="public page"):
-            edits.from_link(text, BASE, LIMITS["space"])
+            edits.from_text(text, BASE, LIMITS["space"])
 
 
 def test_what_no_link_can_carry_is_said():
     long = changed(prompts={"source": "typed", "typed": ["x" * 3000, "y" * 3000]})
     python = changed(rewards=[{"kind": "python", "code": "def reward(prompt, completion):\n    return 1\n"}])
     for config, words in ((long, "too long for a link"), (python, "stranger's code")):
-        with pytest.raises(InvalidConfig, match=words):
-            edits.link(config, BASE)
         notes = filling.notes_on("kinder-reviews", config, BASE, [])
-        assert notes["link"] == "" and words in notes["no_link"] and notes["edits"]
+        assert notes["link"] == "" and words in notes["no_link"]
+        assert edits.from_text(notes["kept"], BASE, LOCAL, from_link=False) == config  # after a reload
 
 
 def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
@@ -111,34 +101,25 @@ def test_a_link_that_says_too_much_is_refused_and_the_preset_stays(tmp_path):
 
 
 def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
-    kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "values": {"seed": 5}}
+    kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "kept": "seed:5"}
     found = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
     assert (found.values["kl.coef"], found.values["seed"]) == (0.25, 0) and "restored" not in found.notes
 
 
 def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
-    kept = {"address": "no-leash seed:3", "preset": "short-leash", "values": {"seed": 5, "kl.coef": "much", "x": 1}}
-    found = at_load(tmp_path, json.loads(json.dumps(kept)), preset="no-leash", set="seed:3")
-    assert (found.values["seed"], found.values["kl.coef"], found.preset) == (5, "much", "short-leash")
-    assert [item["field"] for item in found.notes["problems"]] == ["kl.coef"]  # it was not valid, and is so again
-    assert found.notes["restored"] == {"kept": True, "count": 2, "use": {"seed": 0, "kl.coef": 5.0}}
+    kept = {"address": "no-leash seed:3", "preset": "short-leash", "kept": "kl.coef:2,seed:5"}
+    found = at_load(tmp_path, kept, preset="no-leash", set="seed:3")
+    assert (found.values["seed"], found.values["kl.coef"], found.preset) == (5, 2, "short-leash")
+    assert found.notes["restored"] == {"kept": True, "count": 2, "use": {"kl.coef": 5.0, "seed": 0}}
     found = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
     assert found.values["seed"] == 4
-
-
-def test_nonsense_that_a_browser_gives_back_is_no_more_than_that(tmp_path):
-    empty, gone = ({"address": " ", "preset": name, "values": {"seed": 5}} for name in (3, "gone"))
-    for given in (None, 5, [], {}, {"address": " "}, empty, gone):
+    for given in (5, [], {"address": " "}, {"address": " ", "preset": 3, "kept": ""}):  # nonsense
         assert "restored" not in at_load(tmp_path, given).notes
 
 
-def test_what_is_not_valid_yet_is_among_what_is_kept(tmp_path):
-    values = {**form.values_of(BASE), "kl.coef": -1, "seed": 4}
-    notes = filling.checked(form.Form("kinder-reviews", {"preset": "kinder-reviews"}, values), tmp_path).notes
-    assert notes["problems"] and notes["edits"] == {"kl.coef": -1, "seed": 4}
-
-
-def test_what_a_part_offers_is_put_into_the_form_and_can_be_taken_back():
-    back, values = filling.used({"use": {"seed": 7, "nonsense": 1}, "fit": 2}, form.values_of(BASE))
-    assert back["use"] is None and back["undo"] == {"seed": 0} and back["fit"] == 2
-    assert values == {"seed": 7}
+def test_a_preset_or_run_that_is_not_there_is_said_and_the_form_has_its_values(tmp_path):
+    for chosen in ("kinder-revues", "run:../../etc", "run:deleted", "presets/kinder-reviews.yaml"):
+        found = at_load(tmp_path, preset=chosen)
+        (problem,) = found.notes["problems"]
+        assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
+        assert found.start == "Fix 1 setting to start" and found.values["kl.coef"] == 0.25

@@ -4,15 +4,13 @@ import asyncio
 import contextlib
 import json
 import threading
-import time
 
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui.feed import feed, run_feed, run_serializer
+from playground.ui.feed import feed, run_feed
 from tests.support import run_async
 from tests.ui import fake_run
 
@@ -87,20 +85,6 @@ def test_a_viewer_hears_of_another_name_of_the_run(started):
     assert live.snapshot()["run"]["title"] == "Third try" and live.poll() is None
 
 
-def test_the_slider_of_a_living_run_has_its_marks_before_and_after_its_first_update(tmp_path):
-    config = catalog.preset("kinder-reviews")
-    run = RunDirectory.create(tmp_path, config, "begins")
-    writer = RunWriter(run, config.ppo.num_updates, 1)
-    live = opened(run)
-    assert live.snapshot()["regimes"] is None  # not all of its reference is known yet: what is shown first stays
-    writer.samples(fake_run.samples(0, 40, 64, 0.25))
-    writer.metrics(fake_run.metrics(1, config, 1.0))
-    found = live.poll()["regimes"]
-    assert 0 < found["loose"] < found["tight"] and live.snapshot()["regimes"] == found
-    writer.metrics(fake_run.metrics(2, config, 2.0))
-    assert "regimes" not in live.poll()
-
-
 def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
     _, writer, config = started
 
@@ -169,63 +153,6 @@ def test_many_viewers_share_one_tailer_and_its_bytes(started, play, monkeypatch)
     play(scene)
 
 
-def test_a_late_viewer_hears_how_long_the_run_has_taken_by_then(started, play, monkeypatch):
-    """By a snapshot, and where only deltas were missed. Nothing has changed in the run meanwhile."""
-    monkeypatch.setattr(feed, "SNAPSHOT_SECONDS", 0.0)
-    clock, ahead = time.time, [0.0]
-    monkeypatch.setattr(run_serializer.time, "time", lambda: clock() + ahead[0])
-
-    async def scene(hub, view):
-        _, cursor, data = await message(view())
-        assert data["status"]["elapsed"] < 60
-        ahead[0] = 3600.0
-        _, _, data = await message(view())
-        assert data["status"]["elapsed"] > 3590
-        kind, again, data = await message(view(cursor=cursor))
-        assert (kind, again) == ("delta", cursor) and data["status"]["elapsed"] > 3590
-
-    play(scene)
-
-
-class Ragged:
-    """A feed whose columns are not of one length while it reads, as all are."""
-
-    ended, rewritten = False, 0
-
-    def __init__(self):
-        self.columns = {"update": [], "score": []}
-
-    def poll(self):
-        self.columns["update"].append(len(self.columns["update"]))
-        time.sleep(0.002)
-        self.columns["score"].append(0.0)
-        return {"metrics": {}}
-
-    def snapshot(self):
-        return {name: list(values) for name, values in self.columns.items()}
-
-
-def test_a_snapshot_is_never_taken_in_the_middle_of_a_reading():
-    async def scene():
-        channel = feed.Channel(Ragged())
-
-        async def reads():
-            for _ in range(60):
-                await channel.read_on()
-
-        reading, found = asyncio.create_task(reads()), []
-        while not reading.done():
-            found.append((await channel.snapshot(), await channel.read(lambda ragged: ragged.snapshot())))
-        await reading
-        assert len(found) > 10
-        for shot, seen in found:
-            for columns in (json.loads(shot.body), seen):
-                assert len(columns["update"]) == len(columns["score"])
-            assert len(json.loads(shot.body)["update"]) == shot.seq  # it holds what its number says
-
-    run_async(scene())
-
-
 def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_path, monkeypatch):
     _, writer, config = started
     many, go_on, opening = 50, threading.Event(), run_feed.RunFeed.poll
@@ -252,15 +179,6 @@ def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_pat
             go_on.set()
         channels = await asyncio.gather(*tasks[1:])
         assert len({channel.feed.id for channel in channels}) == many and hub.watched == many + 1
-
-    play(scene)
-
-
-@pytest.mark.parametrize("number", ["\u00b2", "-1", "", "1" * 16])
-def test_a_cursor_that_is_no_number_gets_a_snapshot(started, play, number):
-    async def scene(hub, view):
-        channel = await hub.channel("one")
-        assert [item.kind for item in await channel.after(channel.cursor(number))] == ["snapshot"]
 
     play(scene)
 
@@ -310,32 +228,6 @@ def test_a_deleted_run_is_said_to_be_gone(started, play, tmp_path):
     play(scene)
 
 
-def test_viewers_of_a_run_that_cannot_be_read_for_a_moment_come_back_to_all_of_it(started, play, monkeypatch):
-    _, writer, config = started
-    read, short = run_feed.JsonlTail.read_records, [False]
-
-    def read_records(self, kind):
-        if short[0] and kind is Event:  # the other files have been read then
-            raise OSError(24, "Too many open files")
-        return read(self, kind)
-
-    monkeypatch.setattr(run_feed.JsonlTail, "read_records", read_records)
-
-    async def scene(hub, view):
-        streams = [view() for _ in range(3)]
-        cursors = [(await message(stream))[1] for stream in streams]
-        short[0] = True
-        writer.metrics(fake_run.metrics(2, config, 3.0))
-        for stream in streams:
-            with pytest.raises(StopAsyncIteration):  # let go, not left with a picture that stands still
-                await message(stream)
-        short[0] = False
-        kind, _, data = await message(view(cursor=cursors[0]))
-        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
-
-    play(scene)
-
-
 def test_the_recorded_run_brings_all_its_moments(tmp_path):
     fake_run.write_run(tmp_path / "recorded", "no-leash", catalog.preset("no-leash"))
     hub = feed.Hub(tmp_path / "empty", tmp_path / "recorded")
@@ -344,33 +236,3 @@ def test_the_recorded_run_brings_all_its_moments(tmp_path):
     assert [item["update"] for item in snapshot["moments"]] == snapshot["updates"] == [0, *range(5, 41, 5)]
     outcome = snapshot["status"]["outcome"]
     assert 0 < outcome.index(" of 64 answers") < outcome.index("Score +") < outcome.index("ower than expected")
-
-
-def test_applied_changes_and_pauses_show_after_a_reload(started):
-    run, writer, _ = started
-    writer.set_status(update=1)
-    writer.event("edit", "Leash (beta) 0.25 \u2192 0.5", field="kl.coef", old=0.25, value=0.5)
-    writer.set_status(state="paused")
-    writer.set_status(state="running")
-    snapshot = opened(run).snapshot()
-    assert snapshot["live"]["kl.coef"] == 0.5 and snapshot["run"]["can_steer"]
-    assert [(event["kind"], event["update"]) for event in snapshot["events"]] == [("edit", 1), ("paused", 1)]
-
-
-def test_hundreds_of_checkpoints_do_not_hide_a_warning(started, monkeypatch):
-    monkeypatch.setattr(run_feed, "MAX_EVENTS", 20)
-    run, writer, _ = started
-    writer.event("warning", "Look here.")
-    live = run_feed.RunFeed(run)
-    for number in range(30):
-        writer.event("checkpoint", f"Saved {number}.")
-        if number % 10 == 0:
-            live.poll()
-    live.poll()
-    events = live.snapshot()["events"]
-    assert [event["kind"] for event in events] == ["warning", *["checkpoint"] * 20]
-    assert events[-1]["message"] == "Saved 29."
-
-
-def test_an_ended_run_offers_no_live_settings(tmp_path):
-    assert opened(fake_run.write_run(tmp_path, "done")).snapshot()["live"] == {}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.config import RunConfig, TruthReward, local_only
+from playground.config import RunConfig, local_only
 from playground.errors import InvalidConfig
 from playground.setup import catalog
 from playground.ui.train import form, reward_form
@@ -58,17 +58,6 @@ def test_behaviours_that_suit_the_prompts_are_an_empty_text_and_none_at_all_an_e
     assert problems_of(behaviours=[{"name": "", "words": "", "aim": "less", "above": 0}]) == {"behaviours.0.name"}
 
 
-def test_an_empty_text_means_no_value_where_that_is_allowed():
-    assert VALUES["score.clip"] == ""
-    assert form.config_of({**VALUES, "score.clip": 3}, BASE).score.clip == 3.0
-    assert form.config_of({**VALUES, "score.clip": ""}, BASE).score.clip is None
-
-
-def test_fields_of_another_kind_of_reward_are_dropped():
-    values = {**VALUES, "rewards": [{"kind": "truth", "weight": 2, "judge": "vader"}]}
-    assert form.config_of(values, BASE).rewards == (TruthReward(weight=2.0),)
-
-
 def test_all_problems_come_at_once_and_name_their_fields():
     """Also those that only the disk can tell, of the parts that are valid otherwise."""
     numbers = {"kl__coef": "abc", "ppo__num_updates": ""}
@@ -87,16 +76,6 @@ def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_pa
     values = {**VALUES, "reference.source": "earlier-run"}
     assert form.config_of(values, BASE, tmp_path).reference.source == "earlier-run"
     assert problems_of(engine="trl", kl__controller="adaptive") == {"kl.controller"}
-
-
-def test_differences_have_labels_and_values():
-    changed = form.config_of({**VALUES, "kl.coef": 0.3, "score.clip": 2, "behaviours": [{"name": "ends"}]}, BASE)
-    found = [tuple(item.values()) for item in form.differences_in_words(changed, BASE)]
-    assert sorted(found) == [
-        ("behaviours", form.LABELS["behaviours"], "those that suit the prompts", "ends by itself"),
-        ("kl.coef", form.LABELS["kl.coef"], "0.25", "0.3"),
-        ("score.clip", "Score clip", "off", "2"),
-    ]
 
 
 def test_a_sentence_names_settings_as_the_form_does():
@@ -151,8 +130,3 @@ def test_a_shared_playground_offers_no_reward_that_is_for_ones_own_machine(monke
     assert offered == {choice.name for choice in catalog.REWARDS} - {"python", "pattern"}
     code = {"kind": "python", "code": "def reward(prompt, completion): return 1"}
     assert "local mode" in reward_form.problem_of(code)
-
-
-def test_options_are_words_and_short_names_stay():
-    options = {"playground": "Playground", "trl": "TRL", "k1": "k1", "bf16": "bf16", "leave_one_out": "Leave one out"}
-    assert {option: form.option_label(option) for option in options} == options

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from playground.config import RunConfig
-from playground.errors import ServiceUnavailable
 from playground.ui import own_files
-from playground.ui.auth import uploads
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
@@ -72,25 +70,12 @@ def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
     assert service.asked["outputs"] == str(tmp_path.resolve())
 
 
-def test_files_are_read_from_where_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("The film was\nMy sister says\n")
-    (tmp_path / "pairs.jsonl").write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n')
-    kept = uploads.keep(tmp_path / "mine.txt", tmp_path).path
-    values = {"prompts.source": f"uploads/{kept.name}"}
-    service = Service({"report": REPORT})
-    list(self_test_part.checked(service, tmp_path, {"source": "someone/judge"}, "pairs.jsonl", values))
-    assert service.asked["config"]["prompts"]["source"] == str(kept)
-    assert service.asked["pairs"] == str(tmp_path / "pairs.jsonl")
-
-
 @pytest.mark.parametrize(
     ("source", "pairs", "sentence"),
     [
         (None, None, "Choose a reward model first"),
         ("  ", None, "Choose a reward model first"),
         ("nowhere", None, "no reward model `nowhere`"),
-        ("x" * 400, None, "too long"),
         ("someone/judge", "/nowhere/pairs.jsonl", "pairs.source"),
     ],
 )
@@ -101,11 +86,6 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
     (state,) = states(service, source, tmp_path, pairs)
     assert state["state"] == "error" and sentence in state["message"]
     assert not service.asked
-
-
-def test_an_error_of_the_service_is_shown(tmp_path: Path) -> None:
-    heard = states(Service({"phase": "x"}, ServiceUnavailable("It ended.")), "someone/judge", tmp_path)
-    assert heard[-1] == {"state": "error", "message": "It ended."}
 
 
 def test_the_report_is_drawn_as_text(site, make_page) -> None:

@@ -1,8 +1,6 @@
 """Our own HTTP routes: several runs in one answer, and the table for a spreadsheet."""
 
 import asyncio
-import csv
-import io
 import json
 import shutil
 import threading
@@ -17,10 +15,9 @@ from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
-from playground.ui.feed import compare_serializer, feed
+from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
 from tests.support import run_async
 from tests.ui import fake_run
@@ -145,7 +142,7 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
 def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_no_failed_one(tmp_path, mode, shown):
     fake_run.write_run(tmp_path, "one", age_seconds=60)
     fake_run.write_run(tmp_path, "failed", fail_at=3)
-    found = routes.home_data(feed.Hub(tmp_path), mode)
+    found = home.home_data(feed.Hub(tmp_path), mode)
     assert (found["living"], found["newest"], found["shown"]) == (None, "failed", shown)
 
 
@@ -177,50 +174,6 @@ def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked,
     assert words in " ".join(data["problems"])
 
 
-def test_a_damaged_run_is_one_sentence_beside_the_others(client, tmp_path):
-    (tmp_path / "two" / "config.yaml").write_text("kl: [")
-    data = client.get("/live/_overlay?runs=one,two").json()
-    assert [run["id"] for run in data["runs"]] == ["one"] and len(data["problems"]) == 1
-
-
-def test_a_long_run_is_thinned(client, tmp_path):
-    config = catalog.preset("kinder-reviews")
-    run = RunDirectory.create(tmp_path, config, "long")
-    writer = RunWriter(run, 3000)
-    for update in range(1, 3001):
-        writer.metrics(fake_run.metrics(update, config, float(update)))
-    writer.finish("finished")
-    columns = client.get("/live/_overlay?runs=long").json()["runs"][0]["metrics"]
-    assert len(columns["update"]) <= compare_serializer.MAX_POINTS and columns["update"][-1] == 3000
-
-
-def test_changes_in_mid_run_are_in_the_overlay_and_in_the_table_for_a_spreadsheet(client, tmp_path):
-    config = catalog.preset("kinder-reviews")
-    run = RunDirectory.create(tmp_path, config, "edited")
-    writer = RunWriter(run, 3)
-    for update in (1, 2, 3):
-        writer.metrics(fake_run.metrics(update, config, float(update)))
-        writer.set_status(update=update)
-        if update == 2:
-            writer.event("edit", "Leash (beta) 0.25 → 0.5", field="kl.coef", old=0.25, value=0.5)
-            writer.event("edit", "Clip range 0.2 → 0.1", field="ppo.clip_range", old=0.2, value=0.1)
-    writer.finish("finished")
-    row = client.get("/live/_overlay?runs=edited,one").json()["settings"][-1]
-    assert row["label"] == "Changed while it trained"
-    assert row["values"] == ["after update 2: Leash (beta) 0.25 → 0.5, Clip range 0.2 → 0.1", "nothing"]
-    rows = list(csv.DictReader(io.StringIO(client.get("/live/edited/metrics.csv").text)))
-    assert [item["changed_before"] for item in rows] == ["", "", "Leash (beta) 0.25 → 0.5; Clip range 0.2 → 0.1"]
-
-
-def test_samples_and_trl_s_names_are_in_the_tables(client):
-    answer = client.get("/live/one/samples.csv")
-    assert answer.headers["content-disposition"] == 'attachment; filename="one-samples.csv"'
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert {row["stage"] for row in rows} == {"before", "during", "after"} and rows[0]["completion"]
-    metrics = list(csv.DictReader(io.StringIO(client.get("/live/one/metrics.csv").text)))
-    assert len(metrics) == 40 and metrics[-1]["objective/kl"] == metrics[-1]["kl_to_reference"]
-
-
 def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):
     run = RunDirectory(tmp_path / "one")
     writer_file = run.evaluations_path
@@ -239,17 +192,6 @@ def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(cl
     assert found == {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
 
 
-def test_the_perplexity_of_held_out_text_reaches_the_page(client, tmp_path):
-    (tmp_path / "two" / "evaluations.jsonl").write_text(
-        '{"update": 0, "stage": "before", "perplexity_text": 4.0}\n{"update": 5, "stage": "during"}\n'
-        '{"update": 10, "stage": "during", "perplexity_text": 5.0}\n'
-        '{"update": 10, "stage": "during", "perplexity_text": 5.5}\n'
-    )
-    snapshot = client.get("/live/two/poll").json()["snapshot"]
-    assert snapshot["text"] == [{"update": 0, "value": 4.0}, {"update": 10, "value": 5.5}]
-    assert len(snapshot["metrics"]["perplexity_reference"]) == 40
-
-
 MANY = 60  # requests; asyncio's own threads are fewer
 
 
@@ -264,7 +206,7 @@ def asked_often(hub, path, **path_params):
     ("path", "where", "reading"),
     [
         ("{run_id}/compare", compare_serializer, "comparison"),
-        ("{run_id}/outcome", routes.Report, "of"),
+        ("{run_id}/outcome", insight_serializer, "outcome"),
         ("{run_id}/metrics.csv", routes.csv_tables, "metrics_csv"),
         ("{run_id}/export/{kind}", routes.exports, "yaml_text"),
         ("_runs", routes.history_data, "history_data"),
@@ -299,18 +241,12 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, whe
 def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_path, monkeypatch):
     looks = []
     monkeypatch.setattr(routes, "HOME_SECONDS", 60.0)  # however long this machine takes for all of them
-    monkeypatch.setattr(routes, "home_data", lambda hub, mode: looks.append(1) or {})
+    monkeypatch.setattr(home, "home_data", lambda hub, mode: looks.append(1) or {})
 
     async def crowd():
         return await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
 
     assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]
-
-
-@pytest.mark.parametrize("asked", ["\u00b2", "\u2460", "-1", "1e3", "9" * 5000, "x"])
-def test_a_moment_that_is_no_number_is_the_last_one(client, asked):
-    answer = client.get("/live/one/compare", params={"update": asked})
-    assert answer.status_code == 200 and answer.json()["update"] == answer.json()["moments"][-1]
 
 
 def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(client, tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """What the page's scripts need a browser or the trainer for; their own arithmetic is tested in tests/js."""
 
-import re
-
 import pytest
 
 from playground.ui import own_files
@@ -17,17 +15,6 @@ def call(site, make_page):
         return page.evaluate(f"import('/{own_files.address(module + '.js')}').then((m) => {expression})")
 
     return evaluate
-
-
-def test_the_address_keeps_what_is_overlaid_and_what_is_compared_only_on_their_pages(call):
-    overlaid = "(m.go({page: 'runs', overlay: ['a', 'b']}), [location.search, m.place().overlay])"
-    assert call("core/nav", overlaid) == ["?tab=runs&overlay=a,b", ["a", "b"]]
-    compared = "(m.go({page: 'compare', run: 'a', with: 'b'}), [location.search, m.place().with])"
-    assert call("core/nav", compared) == ["?tab=compare&run=a&with=b", "b"]
-    assert call("core/nav", "(m.go({page: 'compare', run: 'c'}), m.place().with)") == "b"
-    assert call("core/nav", "(m.go({page: 'compare', with: ''}), location.search)") == "?tab=compare&run=c"
-    call("core/nav", "history.replaceState(null, '', location.pathname)")
-    assert call("core/nav", "(m.go({page: 'train'}), [location.search, m.place().overlay])") == ["", []]
 
 
 def test_parts_that_stay_are_the_same_elements_and_what_changed_is_renewed(call):
@@ -62,15 +49,3 @@ def test_what_stands_between_backticks_is_code_and_one_backtick_is_a_character(c
     )
     twice = "Set <code>a</code> and <code>&lt;b&gt;</code>."
     assert shown == [[twice, False], [twice, True], ["a ` b", False], ["<code>a</code> and ` b", False], ["", False]]
-
-
-def test_no_sentence_of_the_server_is_shown_with_its_backticks():
-    """Whatever a part shows of an answer goes through `setWords` or `withCode`."""
-    raw = re.compile(r"setText\([^;]*(\.message|\.error\b|\.problem\b|\bsentence\b)")
-    found = {
-        (path.name, line.strip())
-        for path in own_files.STATIC.rglob("*.js")
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if raw.search(line)
-    }
-    assert found == set()

@@ -3,10 +3,8 @@
 import json
 import math
 
-import pytest
-
 from playground.config import yaml_io
-from playground.runs.folder.records import Event, Label, Sample, Status
+from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer
@@ -70,77 +68,6 @@ def test_records_become_strict_json_with_five_digits():
     assert run_serializer.columns_of([record])["entropy"] == [None]
 
 
-def test_contributions_have_columns_only_where_there_are_several_rewards():
-    config = two_rewards()
-    records = [fake_run.metrics(update, config, 1.0) for update in range(1, 8)]
-    old = records[0].model_copy(update={"update": 8, "contributions": {}})  # from before there were any
-    columns = run_serializer.columns_of([*records, old], ["sentiment", "length"])
-    assert columns["contributions.sentiment"][-2] == pytest.approx(0.8 * columns["score_mean"][-2], rel=1e-4)
-    assert columns["contributions.length"][-1] is None
-    farmed = insight_serializer.farmed({name: values[:-1] for name, values in columns.items()}, config)
-    assert "80 % of the gain comes from Sentiment, 20 % from Length" in farmed
-    alone = run_serializer.columns_of([], ["sentiment"])
-    assert list(alone) == [*run_serializer.COLUMNS, *run_serializer.ESTIMATES]
-
-
-def test_time_is_left_only_while_it_runs_and_stands_still_in_a_pause():
-    metrics = {"update": [1, 2], "seconds": [5.0, 7.0]}
-    times = {"started_at": 1000.0, "updated_at": 1100.0, "worked_seconds": 30.0, "num_updates": 40}
-    states = ("starting", "paused", "finished", "running")
-    found = {state: run_serializer.status_data(Status(state=state, **times), metrics) for state in states}
-    assert [found[state]["left"] for state in states] == [None, None, None, [40.0, 144.4]]  # 76 over and times 1.9
-    assert found["paused"]["elapsed"] == found["finished"]["elapsed"] == 30.0
-    assert found["running"]["elapsed"] > 1e6  # since 1970
-
-
-CHANGED = {"field": "kl.coef", "old": 0.25, "value": 0.5}
-EDIT = Event(seq=1, time=0.0, kind="edit", update=12, message="Leash (beta) 0.25 to 0.5", data=CHANGED)
-PAUSED = Event(seq=2, time=0.0, kind="state", update=12, data={"state": "paused"})
-AGAIN = Event(seq=3, time=0.0, kind="resumed", update=20, attempt=2)
-LATER = AGAIN.model_copy(update={"attempt": 3, "update": 30})
-
-
-@pytest.mark.parametrize(
-    ("event", "forked", "shown"),
-    [
-        (EDIT, False, {"kind": "edit", "update": 12, "message": EDIT.message, "field": "kl.coef", "value": 0.5}),
-        (PAUSED, False, {"kind": "paused", "update": 12, "message": "Paused"}),
-        (PAUSED.model_copy(update={"data": {"state": "running"}}), False, None),
-        (AGAIN, False, {"kind": "resumed", "update": 20, "attempt": 2}),
-        (AGAIN, True, None),  # the attempt that makes a fork is no resuming, and later ones are counted from it
-        (LATER, True, {"kind": "resumed", "update": 30, "attempt": 2}),
-    ],
-)
-def test_an_event_brings_what_the_charts_need(event, forked, shown):
-    found = run_serializer.event_data(event, forked)
-    if shown and "message" not in shown:
-        shown = shown | {"message": f"Resumed from update {shown['update']} (attempt {shown['attempt']})."}
-    assert found == shown
-
-
-def test_a_target_can_be_changed_only_where_it_is_used():
-    fixed, adaptive = (
-        DEFAULT.model_copy(update={"kl": DEFAULT.kl.model_copy(update={"controller": kind})})
-        for kind in ("fixed", "adaptive")
-    )
-    assert "kl.target" not in run_serializer.live_values(fixed)
-    assert run_serializer.live_values(adaptive)["kl.target"] == DEFAULT.kl.target
-
-
-def test_a_moment_shows_one_text_for_each_prompt_and_counts_all():
-    samples = [sample(0, 5, 1.0, "a"), sample(0, 5, 3.0, "b", seed=1), sample(1, 5, None, "a")]
-    moment = run_serializer.moment(samples)
-    assert [(row["id"], row["text"]) for row in moment["rows"]] == [(0, "a"), (1, "a")]
-    summary = moment["summary"]
-    assert [summary[name] for name in ("count", "unique", "score", "ended", "length")] == [3, 2, 2, 1, 2]
-    assert (summary["terms"], summary["judges"]) == ({"length": 2.0}, {})
-
-
-def test_the_last_attempt_at_an_update_counts():
-    grouped = run_serializer.moments([sample(0, 5, 1.0, "old"), sample(0, 0, 0.0), sample(0, 5, 2.0, "new")])
-    assert {update: [item.completion for item in rows] for update, rows in grouped.items()} == {0: ["a b"], 5: ["new"]}
-
-
 def test_judges_stand_beside_the_trained_score_with_their_intervals():
     config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
     samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
@@ -158,13 +85,6 @@ def test_judges_stand_beside_the_trained_score_with_their_intervals():
     assert comparable == [("Trained score", True), ("Grammar (points)", False)]
     assert insight_serializer.judged(samples, two_rewards(judges=[])) is None
     assert insight_serializer.judged([], config) is None
-
-
-def test_what_is_counted_is_known_before_the_first_evaluation():
-    assert insight_serializer.behaviours([], YES_MAN, YES_MAN) is None
-    found = run_serializer.run_summary("a", YES_MAN, Label())["counted"]
-    assert found[0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"} and len(found) == 5
-    assert run_serializer.run_summary("a", small_config(behaviours=[]), Label())["counted"] == []
 
 
 def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
@@ -195,16 +115,6 @@ def test_a_comparison_pairs_before_with_the_chosen_moment():
     assert (empty["update"], empty["rows"], empty["outcome"]) == (None, [], "")
 
 
-def test_a_comparison_has_a_row_for_each_reward_and_judge():
-    config = two_rewards(judges=[{"kind": "grammar"}])
-    samples = [item for update in (0, 20) for item in fake_run.samples_of(config, update)]
-    found = comparison(samples, CONFIG, None)
-    roles = [(row["name"], row["role"]) for row in found["table"]]
-    assert roles == [("sentiment", "trained on"), ("grammar", "only watches")]
-    assert found["table"][1]["change"] > 0 and found["rows"][0]["after"]["judges"]["grammar"] >= 3
-    assert found["after"]["judges"]["grammar"] == pytest.approx(found["before"]["judges"]["grammar"] + 3)
-
-
 def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
     mine = [sample(number, update, number + update) for update in (0, 5, 10) for number in range(4)]
     theirs = [
@@ -220,27 +130,3 @@ def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
     assert "+5.15 to +17.85; 5.0 nats from the reference, the other 4.0" in found["outcome"]
     assert comparison(mine, CONFIG, 5, other(theirs))["rows"][0]["gain"] == 6.0
     assert found["table"] == [], "it is of one run"
-
-
-def test_runs_without_a_prompt_or_a_measure_in_common_say_so_and_tell_no_gain():
-    mine, theirs = (
-        [sample(number, update, 1.0) for update in (0, 5) for number in prompts] for prompts in ((0, 1), (2, 3))
-    )
-    apart = comparison(mine, CONFIG, None, other(theirs))
-    assert apart["rows"] == [] and apart["outcome"] == "" and "nothing to lay side by side" in apart["other"]["notice"]
-    assert comparison(mine, CONFIG, None, other([]))["other"]["update"] is None
-    differ = comparison(mine, CONFIG, None, other(mine, "Their rewards differ."))
-    assert differ["other"]["notice"].startswith("Their rewards differ.")
-    assert differ["outcome"] == "" and not differ["measured"]
-    assert [row["gain"] for row in differ["rows"]] == [None, None] and differ["rows"][0]["after"]["text"] == "a b"
-
-
-def test_both_sides_of_a_comparison_say_what_they_show():
-    samples = [*answers(0, [7, 9]), *answers(5, [9, 9])]
-    found = comparison(samples, YES_MAN, None)
-    shows = [[row[side]["shows"]["wrong-claims-repeated"] for side in ("before", "after")] for row in found["rows"]]
-    assert shows == [[False, True], [True, True]]
-    assert "right-claims-agreed" not in found["rows"][0]["after"]["shows"]  # was not asked
-    assert found["behaviours"]["meters"][0]["counts"][1]["yes"] == 2
-    across = comparison(samples, YES_MAN, None, other(answers(5, [7, 7])))["behaviours"]
-    assert [item["yes"] for item in across["meters"][0]["counts"]] == [0, 2] and across["paid"] == []

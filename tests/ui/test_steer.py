@@ -1,22 +1,20 @@
 """What a browser may ask of a run, and what it is answered when it asks for nonsense."""
 
-import asyncio
 import errno
-import json
 import subprocess
 import sys
-import threading
 
 import pytest
 
-from playground.runs.folder import changes, processes, requests
+from playground.exports import saving
+from playground.exports.card import Written
+from playground.runs.folder import changes, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.auth.access import Access, Caller, Role
 from playground.ui.train import run_actions
-from tests.support import run_async, wait_until
 from tests.ui import fake_run
 
 
@@ -29,9 +27,9 @@ def living(tmp_path, monkeypatch):
     return run
 
 
-def functions(outputs, access=None, spawn=None):
+def functions(outputs, access=None, spawn=None, saver=None):
     """The server functions by name, as they are registered."""
-    made = run_actions.guarded_functions(outputs, access or Access(), spawn)
+    made = run_actions.guarded_functions(outputs, access or Access(), spawn, saver)
     return {function.__name__: function for function in made}
 
 
@@ -55,27 +53,15 @@ def test_a_command_is_left_for_the_worker(command, living, ask):
     assert waiting(living) == [command]
 
 
-def test_a_made_up_command_is_one_sentence(living, ask):
-    nonsense = [None, [], "one", {}, {"run": "one"}, {"run": "one", "command": "stop; rm"}, {"command": ["pause"]}]
-    assert all(ask["steer_run"](asked)["error"].endswith(".") for asked in nonsense)
-    assert waiting(living) == []
-
-
 @pytest.mark.parametrize("run_id", ["../one", "nobody", None, {"a": 1}, ""])
 def test_a_made_up_run_is_one_sentence(run_id, living, ask, workers):
     assert ask["resume_run"](run_id)["error"].endswith(".") and workers == []
-    assert ask["fork_points"](run_id)["error"] and run_async(ask["end_run"](run_id))["error"]
+    assert ask["fork_points"](run_id)["error"] and ask["end_run"](run_id)["error"]
+    assert ask["save_model"]({"run": run_id, "as": "merged"})["error"] and ask["delete_run"](run_id)["error"]
     assert ask["steer_run"]({"run": run_id, "command": "pause"})["error"]
     assert ask["change_settings"]({"run": run_id, "changes": {"kl.coef": 0.5}})["error"]
     assert ask["stop_run"](run_id)["error"]
     assert waiting(living) == []
-
-
-def test_changes_are_asked_for_together_as_numbers(living, ask):
-    answer = ask["change_settings"]({"run": "one", "changes": {"kl.coef": "0.5", "ppo.clip_range": 0.1}})
-    assert answer == {"error": "", "edits": {"kl.coef": 0.5, "ppo.clip_range": 0.1}}
-    (path,) = living.control_path.glob("set-*.json")
-    assert json.loads(path.read_text()) == {"kl.coef": 0.5, "ppo.clip_range": 0.1}
 
 
 def test_wrong_values_are_problems_by_field_and_nothing_is_asked_for(living, ask):
@@ -85,60 +71,11 @@ def test_wrong_values_are_problems_by_field_and_nothing_is_asked_for(living, ask
     assert waiting(living) == []
 
 
-def test_made_up_changes_are_one_sentence(living, ask):
-    for made_up in (None, {}, [["kl.coef", 1]], {f"field{n}": 1 for n in range(20)}):
-        assert ask["change_settings"]({"run": "one", "changes": made_up})["error"].endswith(".")
-    assert waiting(living) == []
-
-
-def test_values_that_are_no_numbers_are_refused_briefly(living, ask):
-    for value in (True, None, [1], {"a": 1}, "x" * 10_000, float("nan")):
-        (problem,) = ask["change_settings"]({"run": "one", "changes": {"kl.coef": value}})["problems"]
-        assert problem["field"] == "kl.coef" and len(problem["message"]) < 120
-    assert waiting(living) == []
-
-
-def test_an_ended_run_cannot_be_steered(tmp_path, ask):
-    fake_run.write_run(tmp_path, "done")
-    assert "already ended" in ask["steer_run"]({"run": "done", "command": "pause"})["error"]
-    assert "already ended" in ask["change_settings"]({"run": "done", "changes": {"kl.coef": 1}})["error"]
-
-
 def test_an_ended_run_is_taken_up_once_however_often_it_is_asked_for(tmp_path, ask, workers):
     fake_run.write_ended(tmp_path, "cut", "killed", "interrupted")
     assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
     assert ask["resume_run"]("cut") == {"error": "", "attempt": 2}
     assert len(workers) == 1
-
-
-def test_a_finished_run_is_not_resumed(tmp_path, ask, workers):
-    fake_run.write_run(tmp_path, "done")
-    assert "finished" in ask["resume_run"]("done")["error"] and workers == []
-
-
-def test_who_ends_a_run_twice_ends_it_once_and_both_are_answered(living, ask, monkeypatch):
-    calls, go = [], threading.Event()
-
-    def end(run, grace_seconds):
-        calls.append(run.id)
-        assert go.wait(20)
-        return processes.Ended(alive=False, signals=("SIGTERM",))
-
-    monkeypatch.setattr(processes, "end", end)
-
-    async def both():
-        asked = [asyncio.ensure_future(ask["end_run"]("one")) for _ in range(2)]
-        await asyncio.to_thread(wait_until, lambda: calls)
-        go.set()
-        return await asyncio.gather(*asked)
-
-    first, second = run_async(both())
-    assert calls == ["one"] and first == second and first["error"] == "" and first["sentence"]
-
-
-def test_what_could_not_be_ended_is_an_error_in_words(living, ask, monkeypatch):
-    monkeypatch.setattr(processes, "end", lambda run, grace_seconds: processes.Ended(alive=True))
-    assert run_async(ask["end_run"]("one"))["error"].endswith(".")
 
 
 def test_what_the_system_refuses_is_an_error_without_folders(living, ask, monkeypatch):
@@ -149,12 +86,6 @@ def test_what_the_system_refuses_is_an_error_without_folders(living, ask, monkey
     monkeypatch.setattr(changes, "request_edits", refuse)
     for answer in (ask["stop_run"]("one"), ask["change_settings"]({"run": "one", "changes": {"kl.coef": 0.5}})):
         assert "No space left on device (stop)" in answer["error"] and "teacher" not in answer["error"]
-
-
-def test_the_panel_knows_every_live_setting_in_words():
-    knobs = {knob["field"]: knob for knob in run_actions.knobs()}
-    assert {"kl.coef", "kl.target", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"} <= knobs.keys()
-    assert all(knob["label"] and knob["help"] and knob["low"] and knob["high"] for knob in knobs.values())
 
 
 @pytest.fixture
@@ -228,3 +159,19 @@ def test_a_fork_of_what_may_not_be_named_here_does_not_show_where_it_lies(part, 
     answer, _ = forked_by_a_visitor(tmp_path, changes={})
     assert [item["field"] for item in answer["problems"]] == [f"{part}.source"]
     assert "0123456789ab-mine.txt" in str(answer) and str(tmp_path) not in str(answer)
+
+
+def test_a_model_is_saved_below_the_outputs_folder_and_elsewhere_the_command_is_told(finished, tmp_path, monkeypatch):
+    calls = []
+
+    def save(run, service, kind, target, *, replace):
+        calls.append((run.id, kind, target, replace))
+        return saving.Saved(target, Written(kind, 40, 10, "fp32", None), 8_300_000)
+
+    monkeypatch.setattr(saving, "save", save)
+    folder = tmp_path / "saved" / "one-merged"
+    answer = functions(tmp_path, saver=True)["save_model"]({"run": "one", "as": "merged"})
+    assert calls == [("one", "merged", folder, True)] and answer["folder"] == str(folder)
+    assert "Saved after update 40, 8.3 MB." in answer["sentence"] and "from_pretrained" in answer["sentence"]
+    refused = functions(tmp_path)["save_model"]({"run": "one"})
+    assert "python -m playground save" in refused["error"] and len(calls) == 1

@@ -12,15 +12,14 @@ import time
 import pytest
 from gradio.utils import get_upload_folder
 
-from playground.errors import OutputsNotWritable, PromptsUnusable
+from playground.errors import PromptsUnusable
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.supervisor import SupervisorThread
 from playground.setup.limits import LIMITS
 from playground.ui.auth import incoming, uploads
 from playground.ui.auth.incoming import FILE_BYTES, Incoming
 from playground.ui.rewards import training_part
-from tests.support import at_once, small_config, wait_until
+from tests.support import at_once, small_config
 
 SMALL = LIMITS["space"]._replace(uploads_bytes=60_000, upload_bytes=50_000)
 
@@ -54,15 +53,6 @@ def test_when_there_is_no_room_the_oldest_files_go(keep, outputs):
     assert names(outputs) == ["d.txt", "e.txt"]
 
 
-def test_a_file_that_is_uploaded_once_more_is_among_the_last_to_go(keep, outputs):
-    keep("b.txt", 1)
-    keep("a.txt", 0)
-    keep("b.txt", None)
-    for age, name in enumerate(["c.txt", "d.txt", "e.txt"]):
-        keep(name, -1 - age)
-    assert names(outputs) == ["b.txt", "d.txt", "e.txt"]
-
-
 def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outputs, tmp_path):
     files = [keep(name, age) for age, name in enumerate(["c.txt", "b.txt", "a.txt"])]
     runs = [RunDirectory.create(outputs, small_config(prompts={"source": str(path)}), path.stem[-1]) for path in files]
@@ -82,17 +72,6 @@ def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outpu
     assert names(outputs) == ["d.txt", "e.txt"]
 
 
-def test_nothing_goes_for_a_file_that_is_refused_or_where_there_is_no_cap(keep, outputs):
-    for age, name in enumerate(["c.txt", "b.txt", "a.txt"]):
-        keep(name, age)
-    for capped in (SMALL._replace(upload_rows=1), SMALL._replace(upload_bytes=19_999)):
-        with pytest.raises(PromptsUnusable, match="at most"):
-            keep("d.txt", capped=capped)
-    assert names(outputs) == ["a.txt", "b.txt", "c.txt"]
-    keep("d.txt", capped=LIMITS["local"])
-    assert len(names(outputs)) == 4
-
-
 def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     """The first is held up while it is copied: the second must not be looked at before that has come to its end."""
     copying, overtaken, copy = threading.Lock(), [], shutil.copyfile
@@ -110,17 +89,6 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     monkeypatch.setattr(shutil, "copyfile", slow)
     at_once(*[lambda name=name: keep(name) for name in ("a.txt", "b.txt")])
     assert overtaken == [] and names(outputs) == ["a.txt", "b.txt"]
-
-
-def test_a_copy_that_breaks_off_leaves_nothing(keep, outputs, monkeypatch):
-    def breaks(source, target):
-        target.write_text("half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(shutil, "copyfile", breaks)
-    with pytest.raises(OutputsNotWritable, match="Free some space"):
-        keep("a.txt")
-    assert list((outputs / uploads.FOLDER).iterdir()) == []
 
 
 def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_path, monkeypatch):
@@ -168,18 +136,3 @@ def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_p
     free = Incoming(tmp_path)
     assert free.expect(10**12)
     free.close()
-
-
-def test_the_watch_does_the_chores_and_goes_on_when_one_fails(outputs, capsys):
-    outputs.mkdir(exist_ok=True)
-    done = []
-
-    def fails():
-        done.append("failed")
-        raise OSError("No such disk")
-
-    watch = SupervisorThread(outputs, chores=[fails, lambda: done.append("swept")])
-    watch.start()
-    wait_until(lambda: done.count("swept") >= 2)
-    watch.close()
-    assert done[:4] == ["failed", "swept"] * 2 and "No such disk" in capsys.readouterr().err

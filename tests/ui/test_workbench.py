@@ -5,7 +5,6 @@ import pytest
 from playground.errors import ServiceUnavailable
 from playground.rewards import trying
 from playground.setup import catalog
-from playground.ui.auth import uploads
 from playground.ui.rewards import workbench_part
 from playground.ui.train import form
 
@@ -67,11 +66,6 @@ def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
     assert "kind in 10 of 20 answers" in sentence and "at beta 0.3 in 50%" in sentence
 
 
-def test_only_b_may_be_given_and_none_at_all(tmp_path):
-    assert [side["side"] for side in told(tmp_path, texts=("", "x"))[-1]["sides"]] == ["B"]
-    assert told(tmp_path, texts=("  ", None))[-1]["sides"] == []
-
-
 def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
     service = Service()
     *_, last = workbench_part.tried(service, tmp_path, REWARDS[0], VALUES)
@@ -84,23 +78,6 @@ def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_fi
     for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
         (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
         assert only["state"] == "error" and len(service.asked) == 1
-
-
-def test_an_uploaded_file_and_one_beside_the_page_are_read_from_where_they_lie(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.txt").write_text("The film was\nMy sister says\n")
-    kept = uploads.keep(tmp_path / "mine.txt", tmp_path / "outputs").path
-    for source, path in ((f"uploads/{kept.name}", kept), ("mine.txt", tmp_path / "mine.txt")):
-        service, values = Service(), {**VALUES, "prompts.source": source}
-        *_, last = workbench_part.tried(service, tmp_path / "outputs", REWARDS[0], values)
-        *_, scored = workbench_part.scored(service, tmp_path / "outputs", REWARDS, "The", ("dull", ""), values)
-        assert [question["reference"]["prompts"]["source"] for _, question in service.asked] == [str(path)] * 2
-        assert last["about"]["prompts"] == scored["about"]["prompts"] == "mine.txt"
-
-
-def test_a_failure_is_one_sentence(tmp_path):
-    last = told(tmp_path, Service(fails=True))[-1]
-    assert last == {"state": "error", "problems": ["The process that answers prompts ended unexpectedly. Try again."]}
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str
 
     Raises: InvalidConfig, if there is nothing to test; PairsUnusable, nothing to test on.
     """
-    learned = [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward)]
+    learned = [(name, spec) for name, spec in config.scorers if isinstance(spec, ModelReward) and not spec.question]
     if not learned:
         raise InvalidConfig(
             [Problem("rewards", "There is no reward of kind `model` here, so there is no reward model to test.")]

@@ -20,8 +20,9 @@ from playground.config import ModelReward, RewardConfig
 from playground.data.preferences import Pair
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import mixture, rules
-from playground.train.rewards import score_models, variants
+from playground.train.rewards import judge_models, score_models, variants
 from playground.train.rewards.formats import PROBES, Encoded, Format, recorded
+from playground.train.rewards.judge_models import JudgeModel
 from playground.train.rewards.score_models import Network
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 32_768}  # padding included, in one pass
@@ -139,16 +140,18 @@ def builder(
 ) -> Callable[[RewardConfig], rules.Reward]:
     """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
     loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`."""
-    loaded: dict[tuple[object, ...], Network] = {}
+    loaded: dict[tuple[object, ...], Any] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
             return mixture.build(spec)
-        if spec.question is not None:
-            raise RewardModelUnusable("question: a model is not asked any more. Choose a reward model, or train one.")
-        key = (spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        asked = spec.question is not None
+        key = (asked, spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
         if key not in loaded:
-            loaded[key] = score_models.load(spec, device, outputs)
+            loaded[key] = judge_models.load(spec, device) if asked else score_models.load(spec, device, outputs)
+        if asked:
+            model, tokens = loaded[key]
+            return JudgeModel(model, tokens, spec)
         model = RewardModel(loaded[key], spec)
         if misread:
             model.encoded = partial(variants.foreign, model.format)

@@ -71,15 +71,6 @@ class Service:
                     "ended": bool(given.episodes.ended[given.row]),
                 }
 
-    def tokens(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """One completion token by token: of one's own prompt by `seed` and `index` as `compare` gave it, of a fixed
-        prompt by its own `seed`. Raises: PlaygroundError."""
-        subject = self.subjects.named(question["source"])
-        prompt = _checked_prompt(question["prompt"], subject, None)
-        seed, index = int(question["seed"]), question["index"]
-        written = seed if index is None else derived_seed(seed, "question", int(index))
-        yield subject.figures(prompt, question["side"], written)
-
     def prompts(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """What a run of the configuration `config` (plain data) would read as its prompts: see `preview`."""
         yield preview(from_dict(question["config"]))
@@ -97,7 +88,6 @@ def _check_rewards(service: Service, question: dict[str, Any]) -> Iterator[dict[
 
 QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]]]] = {
     "compare": Service.compare,
-    "tokens": Service.tokens,
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
     "save": lambda service, question: export_weights.answer(question),

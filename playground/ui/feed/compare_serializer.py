@@ -1,13 +1,10 @@
 """Runs held against each other, as plain data for JSON: one against before training or against another run, text by
-text (the Compare page), and several in one set of charts (the overlay on the Runs page).
-
-`routes` calls it; static/runs/compare.js and overlay.js draw.
+text (static/runs/compare.js), and several in one set of charts (overlay.js).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from playground.analysis import before_after, compute, meters, path
@@ -98,11 +95,8 @@ def _side(item: Sample, found: Sequence[Behaviour]) -> dict[str, Any]:
 def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str, Any] | None) -> str:
     """The gain in a sentence; `other` sums up the run that it is held against."""
     found = before_after.outcome(pairs)
-    if found is None:
-        return ""
-    if other is None:
-        return before_after.outcome_sentence(found, config.score_unit)
-    return before_after.outcome_sentence(found, config.score_unit, across=True, other_kl=other["kl"])
+    beside: dict[str, Any] = {"across": True, "other_kl": other["kl"]} if other else {}
+    return before_after.outcome_sentence(found, config.score_unit, **beside) if found else ""
 
 
 def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:
@@ -149,10 +143,9 @@ def _shares(meter: meters.Meter) -> dict[str, Any]:
 
 
 class Overlaid(NamedTuple):
-    """One run of an overlay: as it was started, what was changed in mid-run (in words), and what the page draws."""
+    """One run of an overlay: as it was started, its path over score and KL, and what the page draws."""
 
     config: RunConfig
-    edits: list[str]
     path: list[PathPoint]
     data: dict[str, Any]
 
@@ -162,7 +155,6 @@ class Overlaid(NamedTuple):
         config = feed.config
         return cls(
             config,
-            _edits_in_words(feed.events),
             went.path,
             {
                 "id": run_id,
@@ -194,26 +186,10 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
 
 
 def _differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
-    """The settings in which runs are not all alike, in words, one value for each run; changes in mid-run come last."""
+    """The settings in which runs are not all alike, in words, one value for each run."""
     flat = [form.flatten(run.config) for run in runs]
     fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
     named = [
         (form.label_of(one), form.unit_of(one), [describe.in_words(one, item[one]) for item in flat]) for one in fields
     ]
-    rows = [{"label": label, "unit": unit, "values": values} for label, unit, values in named]
-    if any(run.edits for run in runs):
-        changed = ["\n".join(run.edits) or "nothing" for run in runs]
-        rows.append({"label": "Changed while it trained", "unit": "", "values": changed})
-    return rows
-
-
-def _edits_in_words(events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Applied changes with their time, one text for each update: "after update 12: Leash (beta) 0.25 \u2192 0.5"."""
-    found: dict[int, list[str]] = defaultdict(list)
-    for event in events:
-        if event["kind"] == changes.EDIT:
-            found[event["update"]].append(event["message"])
-    return [
-        f"{f'after update {update}' if update else 'before update 1'}: {', '.join(messages)}"
-        for update, messages in sorted(found.items())
-    ]
+    return [{"label": label, "unit": unit, "values": values} for label, unit, values in named]

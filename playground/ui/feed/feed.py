@@ -1,8 +1,7 @@
-"""The live feed: one tailer for each watched run, whatever the number of viewers.
+"""The live feed: one tailer for each watched run, whatever the number of viewers; what it reads is in `run_feed`.
 
 A viewer gets a snapshot first and then deltas, each encoded once as bytes and shared by all. A tailer starts with the
-first viewer and ends soon after the last one. Nothing here is the truth about a run: it is all read from its folder.
-What is read of a run is in `run_feed`. Knows nothing of HTTP or gradio. `routes` calls it.
+first viewer and ends soon after the last one.
 """
 
 from __future__ import annotations
@@ -73,8 +72,7 @@ class Channel:
             return await asyncio.to_thread(ask, self.feed)
 
     async def snapshot(self) -> Message:
-        """Encoded once for each state of the run, and once more after a while, however many ask: it says how long the
-        run has taken."""
+        """Encoded once for each state of the run, and anew after a while: it says how long the run has taken."""
         async with self._reading:
             old = not self.feed.ended and time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS
             if self._snapshot is None or self._snapshot.seq != self.seq or old:
@@ -84,10 +82,7 @@ class Channel:
 
     async def after(self, cursor: str, *, with_status: bool = False) -> list[Message]:
         """What leads from a cursor to now: deltas, or a snapshot where the cursor is from another life or too old.
-
-        Args:
-            with_status: behind deltas, the status as it is now: for a viewer who comes back.
-        """
+        `with_status`: behind deltas, the status as it is now, for a viewer who comes back."""
         missed = self.since(cursor)
         if missed is None:
             return [await self.snapshot()]
@@ -116,9 +111,8 @@ class Channel:
             return False
 
     async def tail(self) -> None:
-        """Read the run until it has not been watched for a while. If it cannot be read (too many open files, a disk
-        that hiccups), what was read in part is dropped and the viewers are let go: each comes back by itself, and all
-        is read anew."""
+        """Read the run until it has not been watched for a while. If it cannot be read, the viewers are let go: each
+        comes back by itself, and all is read anew."""
         with contextlib.suppress(OSError):
             while not self.gone and (self.viewers or time.monotonic() - self.last_seen < LINGER_SECONDS):
                 await asyncio.sleep(ENDED_TICK_SECONDS if self.feed.ended else TICK_SECONDS)
@@ -135,12 +129,12 @@ class Channel:
         """Read what is new in the run; False if nothing is."""
         async with self._reading:
             rewritten = self.feed.rewritten
-            delta = await asyncio.to_thread(_polled, self.feed)
+            delta = await asyncio.to_thread(self.feed.poll)
             if delta is None:
                 return False
             self.seq += 1
             if self.feed.rewritten == rewritten:
-                self.deltas.append(Message("delta", self.seq, delta))
+                self.deltas.append(Message("delta", self.seq, encode(delta)))
             else:
                 self.deltas.clear()  # no delta leads there: every viewer gets a snapshot
             return True
@@ -164,11 +158,7 @@ class Hub:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def find(self, run_id: str) -> RunDirectory:
-        """The folder of a run id, those of recorded runs included.
-
-        Raises:
-            RunNotFound: also for ids that try to be paths.
-        """
+        """The folder of a run id, those of recorded runs included. Raises: RunNotFound."""
         if run_id in self.recorded:
             return RunDirectory.open(self.recorded[run_id])
         try:
@@ -179,11 +169,7 @@ class Hub:
             ) from None
 
     async def channel(self, run_id: str) -> Channel:
-        """The channel of a run; opened, read and tailed if this is its first viewer.
-
-        Raises:
-            RunNotFound, InvalidConfig (a damaged configuration).
-        """
+        """The channel of a run, opened for its first viewer. Raises: RunNotFound, InvalidConfig."""
         channel = self._channels.get(run_id)
         if channel is None or channel.gone:
             opening = self._opening.get(run_id)
@@ -205,8 +191,7 @@ class Hub:
         return channel
 
     async def stream(self, run_id: str, cursor: str = "") -> AsyncIterator[bytes]:
-        """Server-sent events of one viewer: a snapshot (or what was missed since `cursor`), then deltas, for ever. A
-        viewer who is too slow for the kept deltas gets another snapshot."""
+        """Server-sent events of one viewer: a snapshot, or what was missed since `cursor`, then deltas, for ever."""
         channel = await self.channel(run_id)
         channel.viewers += 1
         try:
@@ -233,7 +218,7 @@ class Hub:
         return len(self._channels)
 
     async def close(self) -> None:
-        """End all streams and tailers; a server that waits for its connections can then stop at once."""
+        """End all streams and tailers."""
         for channel in list(self._channels.values()):
             await channel.close()
         for task in [*self._tasks, *self._opening.values()]:
@@ -260,8 +245,3 @@ def _read_all(run: RunDirectory, recorded: bool) -> RunFeed:
     feed = RunFeed(run, recorded=recorded)
     feed.poll()
     return feed
-
-
-def _polled(feed: RunFeed) -> bytes | None:
-    delta = feed.poll()
-    return None if delta is None else encode(delta)

@@ -1,7 +1,5 @@
-"""What `insight` says of one run, as plain data for JSON: rewards and judges, behaviours, checks, score against KL.
-
-Pure, but for `possible_of`, which reads the texts that were drawn for a run. Knows nothing of HTTP or gradio.
-`run_feed`, `compare_serializer`, `routes` and the sweeps call it.
+"""What `analysis` says of one run, as plain data for JSON: rewards and judges, behaviours, checks, score against KL,
+outcome. Pure, but for `possible_of`, which reads the texts that were drawn for a run.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.analysis import against_kl, before_after, judging, meters
+from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
 from playground.analysis.against_kl import Possible
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.diagnosis import diagnose
@@ -20,6 +18,7 @@ from playground.analysis.meters import Meter
 from playground.analysis.paid import Paid, paid, shares_sentence
 from playground.analysis.path import PathPoint, path_of
 from playground.config import RunConfig
+from playground.exports.report import Report
 from playground.runs import frontier_samples
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
@@ -31,6 +30,12 @@ from playground.ui.train import form, reward_form
 
 SIDES = ("before", "after")
 BOUNDED = ("update", "kl", "score", "low", "high")  # of a path in the chart of score against KL
+PHASES = {
+    "generate": "writing texts, reference included",
+    "score": "scoring them",
+    "update": "learning from them",
+    "evaluate and save": "looks at the fixed prompts, saving",
+}
 RECORDED = (
     "This recording ships without its weights, so no more texts can be drawn: what was possible at each KL is not "
     "known for it. Start the experiment, and it can be measured."
@@ -85,11 +90,7 @@ def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[di
 
 
 def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> dict[str, Any] | None:
-    """What is counted at every evaluation of a run; None where nothing is.
-
-    Args:
-        now: with what was changed in mid-run: whether it is still its preset, whose bands may be expected.
-    """
+    """What is counted at every evaluation of a run; None where nothing is. `now`: with what was changed in mid-run."""
     zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
     return _behaviours(found, meters.ways(config, samples), paid(config, before_after.pairs(samples)))
@@ -153,8 +154,7 @@ def checks(records: Records) -> list[dict[str, Any]] | None:
 
 
 def _offered(words: str, wanted: Mapping[str, Any], live: bool, updates: Sequence[int]) -> dict[str, Any]:
-    """A remedy: whether a run that trains can take its changes at once (`live`), whether they can be put into the form,
-    and from which update on a fork could try them (`fork`), where one can."""
+    """A remedy: whether a run that trains can take it at once (`live`), the form can, and from where a fork could."""
     settings = {field: value for field, value in wanted.items() if field != "fork_at"}
     steers = bool(settings) and settings.keys() <= set(changes.LIVE_FIELDS)
     before = max(0, min(updates, default=1) - 1)
@@ -176,12 +176,7 @@ def frontier(
     *,
     recorded: bool = False,
 ) -> dict[str, Any]:
-    """Score against KL: the evaluations, what drawn texts show to be possible (None where none were drawn), and why
-    they are `missing`.
-
-    Args:
-        recorded: nothing can be drawn for it.
-    """
+    """Score against KL: the evaluations, what drawn texts show to be possible (or None), and why they are `missing`."""
     path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
     found = possible_of(run, beta)
     missing = ""
@@ -224,3 +219,34 @@ def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:
 def _possible(path: Path, changed: int, beta: float) -> Possible | None:
     drawn = frontier_samples.read(RunDirectory(path))
     return against_kl.possible(drawn, beta) if drawn else None
+
+
+def outcome(run: RunDirectory) -> dict[str, Any]:
+    """What a run came to: the plateau, what rose and what it means, and the compute ledger, in words."""
+    report = Report.of(run)
+    found = report.plateau
+    return {
+        "weights": run.latest_checkpoint() is not None,  # not known when the page began to watch a run
+        "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},
+        "sentences": report.remarks,
+        "compute": report.ledger and _compute(report.ledger),
+        "adapter": report.config.model.adapter.kind == "lora",
+    }
+
+
+def _compute(ledger: compute.Ledger) -> dict[str, Any]:
+    phases = [
+        {
+            "name": PHASES[phase.name],
+            "seconds": round(phase.seconds, 1),
+            "share": round(phase.seconds / ledger.seconds, 3) if ledger.seconds else 0.0,
+            "operations": compute.operations_in_words(phase.operations),
+        }
+        for phase in ledger.phases
+    ]
+    return {
+        "sentence": compute.ledger_sentence(ledger),
+        "parameters": ledger.parameters,
+        "trained": ledger.trained_parameters,
+        "phases": phases,
+    }

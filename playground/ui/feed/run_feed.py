@@ -1,8 +1,4 @@
-"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then.
-
-Knows run directories and the serializers; nothing of viewers, HTTP or gradio. `feed` has one of these for each watched
-run.
-"""
+"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then."""
 
 from __future__ import annotations
 
@@ -187,6 +183,11 @@ class RunFeed:
         """One evaluation by its update."""
         found = run_serializer.moments(item for item in self.samples if item.update == update)
         return run_serializer.moment(found[update]) if found else None
+
+    def frontier(self) -> dict[str, Any]:
+        """Score against KL."""
+        found = self.samples, self.metrics, self.happened
+        return insight_serializer.frontier(self.run, self.config, *found, recorded=self.recorded)
 
     def current_config(self) -> RunConfig:
         """The configuration with every change that was applied in mid-run."""

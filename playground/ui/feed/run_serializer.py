@@ -1,8 +1,4 @@
-"""One run as plain data for JSON: what it is, where it stands, its figures, texts and events. Pure functions.
-
-Knows the records and the configuration; nothing of files, HTTP or gradio. `run_feed`, `routes`, the other serializers
-and the Runs page call it.
-"""
+"""One run as plain data for JSON: what it is, where it stands, its figures, texts and events. Pure functions."""
 
 from __future__ import annotations
 
@@ -42,8 +38,7 @@ def encode(data: Any) -> bytes:
 
 
 def plain(value: Any, digits: int = 5) -> Any:
-    """Records as they are, for `encode`: floats with so many significant digits (five are plenty for a curve, and half
-    the bytes), and None for what is not finite."""
+    """Records for `encode`: floats with so many significant digits, None for what is not finite."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}") if math.isfinite(value) else None
     if isinstance(value, BaseModel):
@@ -64,8 +59,7 @@ def names(config: RunConfig, label: Label) -> dict[str, str]:
 def run_summary(
     run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, forked: bool = False
 ) -> dict[str, Any]:
-    """What stays the same during a run, unless it is renamed. `forked`: its first attempt went on from another run's
-    checkpoint, so it counts from the second."""
+    """What stays the same during a run, unless it is renamed."""
     return {
         "id": run_id,
         **names(config, label),
@@ -115,7 +109,7 @@ def live_values(config: RunConfig) -> dict[str, Any]:
 
 
 def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
-    """An event as the page shows it, of a fork or of another run; None for those that it does not show."""
+    """An event as the page shows it; None for those that it does not show."""
     shown = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
     if event.kind == changes.EDIT:
         return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
@@ -131,8 +125,7 @@ def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
 
 
 def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
-    """Where the run is. `elapsed` (at work) and `left` (from the likely least to the likely most) are seconds; the
-    browser counts on by itself."""
+    """Where the run is. `elapsed` (at work) and `left` (the likely least and most) are seconds."""
     left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates)
     return {
         **status.model_dump(include={"state", "phase", "reason", "update", "num_updates", "attempt"}),

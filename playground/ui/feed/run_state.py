@@ -1,8 +1,5 @@
 """What is known of a run beyond its status.json: its place in the queue, whether its worker has fallen silent, and from
-where it could go on.
-
-Reads run folders and asks `runs.start.queue`, `runs.folder.processes` and `runs.folder.checkpoints`; starts and ends
-nothing. `run_feed` and `routes` call it, static/train/notice.js puts it into words.
+where it could go on. static/train/notice.js puts it into words.
 """
 
 from __future__ import annotations
@@ -14,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.analysis.before_after import read_once
-from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.runs import launcher, queue
 from playground.runs.folder import checkpoints, exit_reasons, processes
@@ -62,12 +57,6 @@ def num_before(run: RunDirectory) -> int:
     return sum(not queue.are_apart(theirs, slot) for theirs in others)
 
 
-def title_of(run: RunDirectory) -> str:
-    """What the page calls it."""
-    config = _config(run)
-    return run.title(config) if config else run.id
-
-
 def can_resume(status: Status, by_trl: bool) -> bool:
     """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
     left = status.state != "stopped" or status.update < status.num_updates
@@ -75,11 +64,8 @@ def can_resume(status: Status, by_trl: bool) -> bool:
 
 
 def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
-    """Where a run would go on: {from, skipped, instead}.
-
-    `from` is an update, 0 for the beginning, None where it cannot go on; `skipped` has a sentence for each damaged
-    checkpoint; `instead` says what to do where the reason for its end does not. Checking a checkpoint reads all of it,
-    so the answer is kept for as long as nothing has changed.
+    """Where a run would go on: {from: an update, 0 for the beginning, None for nowhere; skipped: a sentence for each
+    damaged checkpoint; instead: what to do}. Checking a checkpoint reads all of it, so the answer is kept.
     """
     status = run.status()
     try:
@@ -101,14 +87,6 @@ _offering = threading.Lock()
 def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> Mapping[str, Any]:
     seen = checkpoints.search(RunDirectory(path))
     return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
-
-
-@read_once("config_path", size=256)
-def _config(run: RunDirectory) -> RunConfig | None:
-    try:
-        return run.config()
-    except InvalidConfig:
-        return None
 
 
 def _stamp(path: Path) -> int:

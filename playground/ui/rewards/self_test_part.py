@@ -1,8 +1,5 @@
 """The panel "Test a reward model" on the Rewards page: its self-test, with the format debugger, before any training.
-
-The model service tests; static/rewards/check.js draws the report with text nodes. Model and prompts are those of the
-form on the Train page where there is one. `rewards_page` calls `build`.
-"""
+Model and prompts are those of the form on the Train page."""
 
 from __future__ import annotations
 
@@ -13,17 +10,17 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config import ModelReward
 from playground.config.parts import RUN_ID
 from playground.data import preferences
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.models import hub
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, limits
+from playground.setup import catalog, checks
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action
-from playground.ui.train import filling, form, train_page
+from playground.ui.rewards import workbench_part
+from playground.ui.train import form, train_page
 
 TIMEOUT_SECONDS = 1800
 FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
@@ -48,14 +45,8 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         )
         with gr.Row(elem_id="check-row"):
             source, pairs, template, held_in = (_choice(outputs, *one) for one in CHOICES)
-            label = gr.Textbox(
-                label="Label",
-                info="Of a classifier only.",
-                scale=1,
-                min_width=130,
-                max_length=100,
-                elem_id="check-label",
-            )
+            words: dict[str, Any] = {"label": "Label", "info": "Of a classifier only.", "max_length": 100}
+            label = gr.Textbox(**words, scale=1, min_width=130, elem_id="check-label")
         ask = gr.Button("Test it", variant="primary", elem_id="check-button")
         result = components.widget("rewards/check", {"state": "empty"}, elem_id="check-result")
 
@@ -77,13 +68,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
-    asked = [source, pairs, template, held_in, label, *(train.fields[field] for field in wanted)]
+    asked = [source, pairs, template, held_in, label, *(train.form.fields[field] for field in wanted)]
     ask.click(access.guard(Action.CHECK_REWARD, answer, not_tested), asked, result, **components.ASKING)
 
 
 def _choice(outputs: Path, name: str, values: list[str] | None, label: str, info: str, scale: int) -> gr.Dropdown:
-    """A list to choose from, or to write another name into where it names files and models. Without `values` it offers
-    the reward models that there are."""
+    """A list to choose from; without `values` it offers the reward models that there are."""
     return gr.Dropdown(
         _choices(outputs) if values is None else list(values),
         value=values[0] if values else None,
@@ -109,19 +99,13 @@ def checked(
     capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
     """What the widget shows, again and again: states `asking` (with a phase), then `done` with a report, or `error`.
-
-    Args:
-        spec: fields of `ModelReward`. pairs: what to test on, or AUTOMATIC. values: of the form's fields in
-            FORM_GROUPS.
-    """
-    reward = {"kind": "model", **{name: str(value) for name, value in spec.items() if str(value or "").strip()}}
-    problem = _problem(spec, pairs, outputs, capped)
-    if problem:
+    `spec` has fields of `ModelReward`, `values` those of the form."""
+    if problem := _problem(spec, pairs, outputs, capped):
         yield {"state": "error", "message": problem}
         return
+    reward = {"kind": "model", **{name: str(value) for name, value in spec.items() if str(value or "").strip()}}
     try:
-        config = limits.built(filling.meant({**form.nested(values), "rewards": [reward]}, outputs), capped)
-        limits.require(config, capped, outputs)
+        config = workbench_part.config_of([reward], values, outputs, capped)
     except InvalidConfig as error:
         yield {"state": "error", "message": form.with_labels(" ".join(str(item) for item in error.problems))}
         return
@@ -149,8 +133,6 @@ def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits)
     source = str(spec["source"] or "").strip()
     if not source:
         return "Choose a reward model first: one trained here, a folder, or a hub id."
-    if len(source) > ModelReward.model_fields["source"].metadata[1].max_length:
-        return "The name of the reward model is too long."
     if capped.pocket_only and not (RUN_ID.fullmatch(source) and pairs in (None, "", *PAIRS)):
         return "On a public page only reward models that were trained here can be tested, on the annotators' pairs."
     try:

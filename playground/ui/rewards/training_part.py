@@ -1,7 +1,6 @@
 """The panel "Train a reward model" on the Rewards page: choose pairs and a base, start, watch, use it as a reward.
 
-Here is what changes something: start, stop, delete, and taking an uploaded file in. static/rewards/training.js draws
-the panel and reads the state from `/live/_rewards`. `rewards_page` calls `build`.
+static/rewards/training.js draws it, and reads `overview` and `detail` from `/live/_rewards`.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from typing import Any
 
 import gradio as gr
 
-from playground.config import RewardTrainingConfig, knobs_of
+from playground import redaction
+from playground.config import RewardTrainingConfig, knobs_of, yaml_io
 from playground.data import preferences, row_files
-from playground.errors import PlaygroundError, in_words
+from playground.errors import InvalidConfig, PlaygroundError, RunExists, in_words
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.setup import catalog
+from playground.setup import catalog, checks, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action
-from playground.ui.rewards import reward_data
+from playground.ui.train.form import put
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
@@ -32,6 +32,8 @@ MORE = (
 )
 NOTHING = {"learning_rate": "auto", "max_length": "auto", "micro_batch_size": "all"}  # what an empty field is called
 POCKET_ONLY = ("pairs.flip", "pairs.sharpness", "pairs.majority")
+MAX_POINTS = 400  # of a curve; more cannot be seen
+LOG_BYTES = 4000
 
 
 def build(outputs: Path, access: Access) -> gr.HTML:
@@ -40,8 +42,8 @@ def build(outputs: Path, access: Access) -> gr.HTML:
         "rewards/training",
         {"uploaded": None, "problem": ""},
         elem_id="reward-training-panel",
-        form=form(),
-        server_functions=[*guarded_functions(outputs, access)],
+        form=form_data(),
+        server_functions=guarded_functions(outputs, access),
     )
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
         upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv", ".tsv"], size="sm")
@@ -57,7 +59,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
     return panel
 
 
-def form() -> dict[str, Any]:
+def form_data() -> dict[str, Any]:
     """What the panel needs to draw its controls."""
     knobs = knobs_of(RewardTrainingConfig)
     return {
@@ -83,39 +85,54 @@ def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
 
 
 def guarded_functions(outputs: Path, access: Access) -> list[Any]:
-    """The functions below for who may train reward models."""
+    """What the panel may ask for, each with one argument of any form."""
+
+    def start_training(asked: Any) -> dict[str, Any]:
+        """Start one from {values, replace}; see `started`."""
+        asked = asked if isinstance(asked, dict) else {}
+        return started(asked.get("values"), outputs, bool(asked.get("replace")), access.limits)
+
+    def stop_training(name: Any) -> dict[str, str]:
+        """Ask for a stop; nothing is saved then."""
+        return done(name, RewardTraining.request_stop)
+
+    def delete_reward_model(name: Any) -> dict[str, str]:
+        """Delete a reward model for good; called after the person confirmed it."""
+        return done(name, reward_models.delete)
+
+    def done(name: Any, act: Callable[[RewardTraining], object]) -> dict[str, str]:
+        act(reward_models.find(outputs, str(name)))
+        return {"error": ""}
 
     def refused(sentence: str) -> dict[str, Any]:
         problems = [{"field": "", "message": sentence}]
         return {"error": sentence, "name": None, "exists": False, "problems": problems}
 
-    return [access.guard(Action.TRAIN_REWARD, item, refused) for item in functions(outputs, access.limits)]
+    functions = (start_training, stop_training, delete_reward_model)
+    return [access.guard(Action.TRAIN_REWARD, item, refused) for item in functions]
 
 
-def functions(outputs: Path, capped: Limits = LIMITS["local"]) -> list[Any]:
-    """What static/rewards/training.js may ask for, each with one argument of any form."""
-
-    def start_training(asked: Any) -> dict[str, Any]:
-        """Start one from {values, replace}; see `reward_data.started`."""
-        asked = asked if isinstance(asked, dict) else {}
-        return reward_data.started(asked.get("values"), outputs, bool(asked.get("replace")), capped)
-
-    def stop_training(name: Any) -> dict[str, str]:
-        """Ask for a stop; nothing is saved then."""
-        return _done(name, lambda training: training.request_stop())
-
-    def delete_reward_model(name: Any) -> dict[str, str]:
-        """Delete a reward model for good; called after the person confirmed it."""
-        return _done(name, reward_models.delete)
-
-    def _done(name: Any, act: Callable[[RewardTraining], object]) -> dict[str, str]:
-        try:
-            act(reward_models.find(outputs, str(name)))
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
-        return {"error": ""}
-
-    return [start_training, stop_training, delete_reward_model]
+def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["local"]) -> dict[str, Any]:
+    """Start a training from the panel's flat values ({"pairs.limit": 400, ...}): its name, or what is wrong. `exists`:
+    there is one of that name, and the person has to confirm that it is replaced."""
+    nested: dict[str, Any] = {}
+    exists = False
+    try:
+        for field, value in data.items() if isinstance(data, dict) else ():
+            put(nested, str(field), None if value == "" and field != "name" else value)
+        config = yaml_io.validated(nested, RewardTrainingConfig)
+        if beyond := limits.check_reward_training(config, capped):
+            raise InvalidConfig(beyond)
+        checks.check_reward_training(config)
+        checks.require_in_reach(config)
+        training, _ = reward_models.start(config, outputs, replace)
+        return {"name": training.id, "exists": False, "problems": []}
+    except InvalidConfig as error:
+        problems = [item._asdict() for item in error.problems]
+    except PlaygroundError as error:
+        exists = isinstance(error, RunExists)
+        problems = [{"field": "name" if exists else "", "message": str(error)}]
+    return {"name": None, "exists": exists, "problems": problems}
 
 
 def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) -> dict[str, str | None]:
@@ -130,3 +147,77 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
         return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
     sentence = f"{Path(path).name}: {table.in_words()}, with the columns {', '.join(table.columns)[:200]}."
     return {"uploaded": str(kept), "problem": "", "sentence": sentence}
+
+
+def overview(outputs: Path) -> dict[str, Any]:
+    """All reward models, the newest first, and the one in training."""
+    living = reward_models.living(outputs)
+    return {
+        "living": living.id if living else None,
+        "models": [_row(item) for item in reward_models.trainings(outputs)],
+    }
+
+
+def _row(training: RewardTraining) -> dict[str, Any]:
+    status, card = training.status(), training.card()
+    return {
+        "name": training.id,
+        **status.model_dump(include={"state", "started_at"}),
+        "accuracy": card["accuracy"] if card else None,
+    }
+
+
+def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any]:
+    """One training: what was asked for, where it is, its curve, its report once there is one, and the log (with folders
+    of the machine) of one that failed. Raises: RunNotFound, InvalidConfig."""
+    training = reward_models.find(outputs, name)
+    config, status, steps = training.config(), training.status(), training.steps()
+    failed = status.state in ("failed", "interrupted")
+    return {
+        "name": training.id,
+        "pairs": _last_part(config.pairs.source),
+        "base": _last_part(config.base),
+        "settings": _settings(config),
+        **status.model_dump(include={"state", "phase"}),
+        "message": redaction.without_folders(status.message),
+        "step": status.update,
+        "num_steps": status.num_updates,
+        "seconds": round(status.seconds_at_work(), 1),
+        "ended": status.ended,
+        "training": _curve([item for item in steps if not item.held_out]),
+        "held_out": _curve([item for item in steps if item.held_out]),
+        "card": _card(training),
+        "log": training.log_tail(LOG_BYTES) if failed and with_log else "",
+    }
+
+
+def _last_part(source: str) -> str:
+    """Of a path of this machine its last part; any other name as it is."""
+    return Path(source).name if Path(source).is_absolute() else source
+
+
+def _settings(config: RewardTrainingConfig) -> str:
+    """The settings that matter for reading a report, in one line."""
+    pairs = config.pairs
+    answer = [f"{pairs.limit} pairs", f"{config.max_steps} steps" if config.max_steps else f"{config.epochs:g} epochs"]
+    if pairs.source in [item.name for item in catalog.ANNOTATORS]:
+        answer += [f"{100 * pairs.flip:.0f} % wrong answers"] if pairs.flip else []
+        answer += [f"sharpness {pairs.sharpness:g}"] if pairs.sharpness else []
+    return ", ".join([*answer, f"seed {config.seed}"])
+
+
+def _curve(steps: list[reward_models.StepMetrics]) -> dict[str, list[Any]]:
+    every = max(1, -(-len(steps) // MAX_POINTS))
+    kept = [item for index, item in enumerate(steps) if index % every == 0 or index == len(steps) - 1]
+    return {name: [getattr(item, name) for item in kept] for name in ("step", "loss", "accuracy")}
+
+
+def _card(training: RewardTraining) -> dict[str, Any] | None:
+    card = training.card()
+    if card is None:
+        return None
+    return {
+        **{name: card.get(name) for name in ("name", "template", "max_length", "report")},
+        "base": _last_part(str(card.get("base", ""))),
+        "counts": card["pairs"]["in_words"],
+    }

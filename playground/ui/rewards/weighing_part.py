@@ -1,6 +1,5 @@
 """The workbench's ranking: what was measured once, weighed by the rewards as they are in the picker now, by the same
-`Mixture` that a run has. No model is asked. `workbench_part` offers it to rewards/workbench.js.
-"""
+`Mixture` that a run has. No model is asked."""
 
 from __future__ import annotations
 
@@ -18,13 +17,11 @@ CANNOT = "These scores do not fit together. Press Score again."
 
 
 def weigh_rewards(asked: Any) -> dict[str, Any]:
-    """{found, rewards}: what the model service has measured (names, labels, rewards as measured, texts and reference as
-    raw values by name), and the rewards as they are in the picker.
+    """{found, rewards}: what the model service has measured, and the rewards as they are in the picker.
 
     Answers {terms, missing, texts, samples, sd, order, duel}: of each text and sample what each term adds, in sd above
-    the reference's average, score and rank; of the texts raw values, `z` (in sd of the samples) and `better` (the share
-    of samples that score lower; ties count half) too. `missing`: kinds of rewards that were not measured. `order`:
-    samples from the best to the worst. `duel`: which of two texts wins, by how much, and by which terms.
+    the reference's average, score and rank; of the texts raw values, `z` and `better` (the share of samples that score
+    lower) too; kinds that were not measured; samples from the best to the worst; which of two texts wins, and why.
     """
     try:
         return _weighed(asked["found"], asked["rewards"])

@@ -1,7 +1,6 @@
 """The reward workbench: one's own texts, and texts of the untrained model, scored by every reward before any training.
 
-The model service draws and scores; `weighing_part` weighs and ranks anew whenever a weight changes. Model, prompts,
-sampling and seed are those of the form on the Train page. `rewards_page` calls `build`.
+All but the rewards is that of the form on the Train page. `weighing_part` ranks anew whenever a weight changes.
 """
 
 from __future__ import annotations
@@ -30,9 +29,11 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action
 from playground.ui.rewards.weighing_part import weigh_rewards
-from playground.ui.train import filling, form, reward_form, reward_picker, train_page
+from playground.ui.train import filling, form, form_parts, reward_form, train_page
 
 SIDES = ("A", "B")
+TAKEN = "(rewards) => [rewards, 'These are the rewards of the form now. Press Score.']"
+USED = "(rewards) => [rewards, 'The form on the Train page has these rewards now.']"
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
     *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
@@ -53,7 +54,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
             **components.TITLE,
         )
-        rewards = reward_picker.picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
+        rewards = form_parts.reward_picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
@@ -85,23 +86,14 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         reward = asked.get("reward") if isinstance(asked, dict) else None
         yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
 
-    form_values = [train.fields[field] for field in wanted]
+    form_values = [train.form.fields[field] for field in wanted]
     scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)
     score.click(scoring, [rewards, prompt, *texts, *form_values], result, **components.ASKING)
     showing = access.guard(Action.TRY_REWARDS, try_one, not_scored)
     editor.input(showing, [editor, *form_values], editor, **components.ASKING)
-    of_form = train.fields["rewards"]
-    take.click(access.guard(Action.FORM, _to_bench), of_form, [rewards, shown], **components.AT_ONCE)
-    used = use.click(access.guard(Action.FORM, _to_form), rewards, [of_form, shown], **components.AT_ONCE)
-    train.recheck(used)
-
-
-def _to_bench(value: Any) -> list[Any]:
-    return [value, "These are the rewards of the form now. Press Score."]
-
-
-def _to_form(value: Any) -> list[Any]:
-    return [value, "The form on the Train page has these rewards now."]
+    of_form = train.form.fields["rewards"]
+    take.click(None, of_form, [rewards, shown], js=TAKEN, **components.AT_ONCE)
+    train.recheck(use.click(None, rewards, [of_form, shown], js=USED, **components.AT_ONCE))
 
 
 def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
@@ -118,15 +110,10 @@ def scored(
     values: Mapping[str, Any],
     capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
-    """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`.
-
-    Args:
-        rewards: as the picker holds them. texts: those that are empty are left out. values: of the form's fields in
-            FORM_GROUPS.
-    """
+    """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`. Texts that are
+    empty are left out; `values` are those of the form."""
     try:
         config = config_of(rewards, values, outputs, capped)
-        limits.require(config, capped, outputs)
         asked = _asked(prompt, texts, capped)
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
@@ -170,7 +157,6 @@ def tried(
     """The same for one reward that is being written, on few texts of the untrained model; see rewards/editor.js."""
     try:
         config = config_of([reward], values, outputs, capped)
-        limits.require(config, capped, outputs)
         answers = _answers(service, outputs, config, "", {}, TRIED)
     except InvalidConfig as error:
         answers = iter([{"state": "error", "problems": [_in_words(problem) for problem in error.problems]}])
@@ -181,21 +167,15 @@ def tried(
 
 
 def config_of(rewards: Any, values: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> RunConfig:
-    """The part of the form that matters here, with these rewards.
-
-    Raises:
-        InvalidConfig: with every problem at once.
-    """
+    """The part of the form that matters here, with these rewards. Raises: InvalidConfig, with every problem at once."""
     data = {**form.nested(values), "rewards": reward_form.reward_data(rewards)}
-    return limits.built(filling.meant(data, outputs), capped)
+    config = limits.built(filling.meant(data, outputs), capped)
+    limits.require(config, capped, outputs)
+    return config
 
 
 def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:
-    """Side -> text, for those that are not empty.
-
-    Raises:
-        InvalidConfig: if something is too long.
-    """
+    """Side -> text, for those that are not empty. Raises: InvalidConfig, if something is too long."""
     found = {side: text for side, text in zip(SIDES, texts, strict=True) if str(text or "").strip()}
     named = {"Prompt": prompt or "", **{f"Text {side}": text for side, text in found.items()}}
     most = min(MAX_CHARACTERS, capped.prompt_characters or MAX_CHARACTERS)

@@ -1,8 +1,4 @@
-"""The Compare page: before and after on the fixed prompts, and on a prompt of one's own.
-
-runs/compare.js draws the first from `/live/<run>/compare`; the second asks the model service and streams. No model
-is needed to look at a finished run. `page` calls `build`.
-"""
+"""The Compare page: before and after on the fixed prompts (runs/compare.js), and on a prompt of one's own."""
 
 from __future__ import annotations
 
@@ -12,7 +8,6 @@ from typing import Any
 
 import gradio as gr
 
-from playground.errors import PlaygroundError
 from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import limits
@@ -75,24 +70,19 @@ def answered(
     seed: float,
     capped: Limits = LIMITS["local"],
 ) -> Iterator[dict[str, Any]]:
-    """The answers so far, again and again; ends with the state `done` or, with one sentence, `error`."""
+    """The answers so far, again and again. Raises: PlaygroundError."""
     problem = _problem(run_id, text, seed) or limits.text_problem("The prompt", text, capped)
     if problem := problem or limits.samples_problem(num_samples, capped):
         yield {"state": "error", "message": problem, "samples": []}
         return
-    known = {"prompt": text.strip(), "count": int(num_samples)}
+    known = {"count": int(num_samples)}
     samples: list[dict[str, Any]] = []
     yield {"state": "asking", **known, "samples": []}
-    try:
-        run = history.find_run(outputs, str(run_id))
-        for sample in service.compare(run.path, text.strip(), num_samples=int(num_samples), seed=int(seed)):
-            samples.append(sample._asdict())
-            yield {"state": "asking", **known, "samples": list(samples)}
-    except PlaygroundError as error:
-        yield {"state": "error", "message": str(error), **known, "samples": samples}
-        return
-    # with run and seed each of them can be asked about again
-    yield {"state": "done", **known, "samples": samples, "run": run.id, "seed": int(seed)}
+    run = history.find_run(outputs, str(run_id))
+    for sample in service.compare(run.path, text.strip(), num_samples=int(num_samples), seed=int(seed)):
+        samples.append(sample._asdict())
+        yield {"state": "asking", **known, "samples": list(samples)}
+    yield {"state": "done", **known, "samples": samples}
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:
@@ -103,8 +93,6 @@ def _problem(run_id: Any, text: str, seed: float) -> str:
         return "The recorded run ships without its weights. Train a run of your own and ask that one."
     if not str(text or "").strip():
         return "Type a prompt first: a few words for the model to continue."
-    if len(text) > MAX_PROMPT_CHARACTERS:
-        return f"The prompt is longer than {MAX_PROMPT_CHARACTERS:,} characters; shorten it."
     if seed is None or not 0 <= seed <= MAX_SEED:
         return f"The seed must be a whole number from 0 to {MAX_SEED:,}."
     return ""

@@ -1,31 +1,39 @@
-"""The history as the Runs page shows it: every run, and every sweep as one row above its runs. `routes` calls it,
-every few seconds for each page that shows it."""
+"""The history as the Runs page shows it: every run, every sweep as one row above them, an open sweep in full."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from playground.analysis import before_after, meters, over_seeds
 from playground.analysis.before_after import Headline
+from playground.analysis.intervals import Interval
 from playground.analysis.meters import Meter
-from playground.analysis.over_seeds import RunEnd
+from playground.analysis.over_seeds import Curve, RunEnd, SettingRow
+from playground.analysis.pace import all_left
 from playground.config import methods
-from playground.errors import InvalidConfig
 from playground.runs import history, queue
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
 from playground.runs.history import RunSummary
 from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import Sweep
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.runs.sweeps.sweep_record import SEED, Sweep
 from playground.setup import describe
-from playground.ui.feed import run_serializer, run_state
-from playground.ui.runs import sweep_data
+from playground.ui.feed import compare_serializer, insight_serializer, run_serializer, run_state
+from playground.ui.feed.run_serializer import plain
+from playground.ui.train import form
+
+AS_THEY_ARE = "id title told note wrong_on_purpose reward beta adaptive learning_rate engine seed unit spark".split()
+MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves
+MOST_POINTS = 300
+NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
 
 def history_data(outputs: Path) -> dict[str, Any]:
-    """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some, so that
-    both stand in one table."""
+    """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some."""
     listed = history.list_runs(outputs)
     headlines, counts = {}, {}
     for run in listed:  # one after the other, so that each is read once for both
@@ -55,9 +63,6 @@ def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
     return [run for run in found if sweep.owns(run.id, run.asked)]
 
 
-AS_THEY_ARE = "id title told note wrong_on_purpose reward beta adaptive learning_rate engine seed unit spark".split()
-
-
 def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -> dict[str, Any]:
     return {
         **{name: getattr(run, name) for name in AS_THEY_ARE},
@@ -76,20 +81,20 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
 def _sweep(
     outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
 ) -> dict[str, Any]:
-    """A sweep as a row of the history; its gain is that of the setting with the highest mean so far."""
-    first, progress = runs[0], sweep_data.progress_data(outputs, sweep, {run.id: run.status for run in runs})
-    ends = {run.id: _end(headlines[run.id]) for run in runs if run.status.state == "finished"}
+    """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
+    highest mean so far."""
+    first, progress = runs[0], progress_data(outputs, sweep, {run.id: run.status for run in runs})
+    finished = {run.id: headlines[run.id] for run in runs if run.status.state == "finished"}
+    ends = {run_id: RunEnd(one and one.gain, one and one.kl, {}, []) for run_id, one in finished.items()}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
     best = max(rows, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
     return {
         "id": sweep.name,
         "title": sweep.name,
-        "told": sweep_data.varies(sweep),
-        "preset": first_title(sweep, first),
-        "model": _alike(describe.in_words("model.source", run.model) for run in runs),
-        "reward": _alike(run.reward for run in runs),
-        "beta": _alike_value([run.beta for run in runs]),
-        "learning_rate": _alike_value([run.learning_rate for run in runs]),
+        "told": varies(sweep),
+        "preset": sweep.preset,
+        "model": describe.in_words("model.source", first.model),
+        "reward": first.reward,
         **progress,
         "resumable": progress["unmade"] > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
         "started_at": sweep.created_at,
@@ -98,30 +103,127 @@ def _sweep(
         "best": best
         and {
             "of": len(rows),
-            "setting": sweep_data.in_words(best.setting.values),
-            "gain": sweep_data.interval_data(best.gain),
-            "kl": sweep_data.interval_data(best.kl),
+            "setting": in_words(best.setting.values),
+            "gain": interval_data(best.gain),
+            "kl": interval_data(best.kl),
         },
     }
 
 
-def first_title(sweep: Sweep, run: RunSummary) -> str:
-    """What its runs are runs of: the title that its base brings along, else the name of that."""
-    try:
-        return describe.title_of(sweep.config(run.id))
-    except InvalidConfig:
-        return sweep.preset
+def detail(outputs: Path, name: str) -> dict[str, Any]:
+    """A sweep in full; only its first settings have curves. Raises: RunNotFound."""
+    sweep = sweep_record.find(outputs, name)
+    folders = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
+    statuses = {run_id: run.status() for run_id, run in folders.items()}
+    finished = [run for run_id, run in folders.items() if statuses[run_id].state == "finished"]
+    ends = {run.id: end for run in finished if (end := over_seeds.end_of(run))}
+    rows = over_seeds.rows(sweep, ends)
+    configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
+    return {
+        "name": sweep.name,
+        **progress_data(outputs, sweep, statuses),
+        "told": varies(sweep),
+        "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
+        "seeds": len(sweep.vary.get(SEED, [0])),
+        "unit": configs[0].score_unit if configs else "sd",
+        "num_updates": max((status.num_updates for status in statuses.values()), default=0),
+        "scores_differ": describe.scores_differ(configs) if configs else "",
+        "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
+        "settings": [
+            _setting(sweep, row, folders, statuses, ends, place < MOST_SHOWN) for place, row in enumerate(rows)
+        ],
+        "ends": insight_serializer.columns(
+            ("kl", "score"), sorted((end.path[-1].kl, end.path[-1].score) for end in ends.values() if end.path)
+        ),
+    }
 
 
-def _end(headline: Headline | None) -> RunEnd:
-    return RunEnd(headline.gain if headline else None, headline.kl if headline else None, {}, [])
+def progress_data(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
+    """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
+    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
+    known = {name: getattr(found, name) for name in ("state", "words", "done", "total", "ended", "unmade")}
+    return {"on": sweep.on, **known, "left": None if found.ended else left}
 
 
-def _alike(values: Iterable[str]) -> str:
-    found = list(dict.fromkeys(values))
-    return found[0] if len(found) == 1 else f"{len(found)} different"
+def _setting(
+    sweep: Sweep,
+    row: SettingRow,
+    folders: Mapping[str, RunDirectory],
+    statuses: Mapping[str, Status],
+    ends: Mapping[str, RunEnd],
+    drawn: bool,
+) -> dict[str, Any]:
+    cells = sweep.cells()
+    runs = []
+    for run_id in row.setting.runs:
+        status = statuses.get(run_id)
+        one = {"id": run_id, "seed": cells[run_id].get(SEED), "state": status.state if status else "gone"}
+        if status:
+            one |= status.model_dump(include={"update", "num_updates", "message"})
+        runs.append(one)
+    ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
+    return {
+        "title": in_words(row.setting.values),
+        "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
+        "runs": runs,
+        "finished": row.finished,
+        "gain": interval_data(row.gain),
+        "kl": interval_data(row.kl),
+        "shares": {words: share_data(found) for words, found in row.shares.items()},
+        **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
+    }
 
 
-def _alike_value(values: Sequence[float | None]) -> float | str | None:
-    """The value that all have; None is that of runs that do not read it."""
-    return values[0] if len(set(values)) == 1 else "varies"
+def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> dict[str, Any]:
+    figures = [over_seeds.figures_of(run) for run in runs]
+    curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
+    looks = [
+        (update, kl.mean, score.mean, score.mean - (score.half or 0.0), score.mean + (score.half or 0.0))
+        for update, kl, score in over_seeds.mean_path(ends)
+    ]
+    return {
+        "metrics": _columns(curves),
+        "looks": insight_serializer.columns(insight_serializer.BOUNDED, looks),
+    }
+
+
+def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
+    """Curves over the same updates as the columns of one table; where a figure lacks an update, it has none there."""
+    updates = sorted({update for curve in curves.values() for update in curve.update})
+    columns: dict[str, list[Any]] = {"update": updates}
+    for figure, curve in curves.items():
+        at = {update: place for place, update in enumerate(curve.update)}
+        bounds = {f"{NAMES[figure]}_{name}": getattr(curve, name) for name in ("low", "high", "seeds")}
+        if figure == "kl_to_reference":  # which is never negative, whatever an interval of two seeds says
+            bounds["kl_low"] = [None if low is None else max(0.0, low) for low in curve.low]
+        for name, values in {figure: curve.mean, **bounds}.items():
+            columns[name] = [plain(values[at[update]]) if update in at else None for update in updates]
+    return run_serializer.thinned(columns, MOST_POINTS)
+
+
+def varies(sweep: Sweep) -> str:
+    """For reading: "Leash (beta): 0.1, 0.25; Seed: 0, 1, 2"."""
+    return "; ".join(
+        f"{form.label_of(field)}: {', '.join(describe.in_words(field, value) for value in values)}"
+        for field, values in sweep.vary.items()
+    )
+
+
+def in_words(values: Mapping[str, Any]) -> str:
+    """A setting for reading: "Leash (beta) 0.1, Learning rate 0.0003"."""
+    answer = (f"{form.label_of(field)} {describe.in_words(field, value)}" for field, value in values.items())
+    return ", ".join(answer) or "all runs"
+
+
+def interval_data(found: Interval | None) -> dict[str, Any] | None:
+    """An interval for the page; `half` is None where there is one seed, or all agree."""
+    if found is None:
+        return None
+    return plain({"mean": found.mean, "half": found.half, "seeds": found.units})
+
+
+def share_data(found: Interval) -> dict[str, Any]:
+    """That of a share, in percent; `low` and `high` are None where there is one seed."""
+    low, high = found.share_bounds or (None, None)
+    percent = {"mean": found.mean, "low": low, "high": high}
+    return {name: None if value is None else round(100 * value) for name, value in percent.items()}

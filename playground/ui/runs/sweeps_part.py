@@ -1,9 +1,7 @@
-"""What the Runs page may ask of sweeps: what one would be, to start it, to stop all its runs, to take all of them up,
-to delete them.
+"""What the Runs page may ask of sweeps: what one would be, to start, stop, resume or delete all its runs.
 
-Each function is called by static/runs/ through Gradio's server functions, with one argument that anybody could have
-made up: names go through `sweep_record.find`, values through the configuration's own checks and the limits of the mode,
-and a sweep counts as its runs wherever runs are counted. `runs_page` registers them.
+Each has one argument that anybody could have made up: names go through `sweep_record.find`, values through the
+configuration's own checks and the limits of the mode, and a sweep counts as its runs wherever runs are counted.
 """
 
 from __future__ import annotations
@@ -14,32 +12,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
-from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem, RunNotFound, in_words
+from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
 from playground.runs import history, queue
 from playground.runs.folder.requests import Request
 from playground.runs.launcher import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.runs.sweeps.sweep_progress import progress_of
-from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED, Sweep
+from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.setup import catalog, checks, estimates, limits
 from playground.setup.estimates import disk
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.feed import run_state
-from playground.ui.runs import sweep_data
+from playground.ui.runs import history_data
 from playground.ui.train import controls, filling, form
 
 MOST_FIELDS = 2  # beside the seed; the command line takes any number
 MOST_CHARACTERS = 1_000  # of the values of one field
-LABELS = {"name": "Name", "vary": "Setting that varies", "preset": "Preset", SEED: "Seeds"}
 USUAL_FIELD, USUAL_VALUES, USUAL_SEEDS = "kl.coef", "0.1, 0.25, 0.5", 3
 
 
 def choices(access: Access) -> dict[str, Any]:
     """What static/runs/sweep_form.js offers: presets in their groups, and the settings that can be varied."""
     groups = controls.preset_groups(access.limits)
-    fields = [field for field in form.KNOBS if field != SEED and not form.is_list(field)]
+    fields = [field for field in form.KNOBS if field != SEED and form.kind_of(field) != "list"]
     return {
         "presets": [[title, [list(item) for item in items]] for title, items in groups],
         "preset": catalog.DEFAULT_PRESET,
@@ -62,16 +59,13 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
             return None
         return runs[0].id if runs else None
 
-    def refused(sentence: str) -> dict[str, str]:
-        return {"error": sentence}
-
     actions = SweepActions(outputs, access, spawn)
     return [
-        access.guard(Action.FORM, actions.plan_sweep, refused),
-        access.guard(Action.START, actions.start_sweep, refused),
-        access.guard(Action.STEER, actions.stop_sweep, refused, run_of),
-        access.guard(Action.RESUME, actions.resume_sweep, refused, run_of),
-        access.guard(Action.DELETE, actions.delete_sweep, refused, run_of),
+        access.guard(Action.FORM, actions.plan_sweep, _answer),
+        access.guard(Action.START, actions.start_sweep, _answer),
+        access.guard(Action.STEER, actions.stop_sweep, _answer, run_of),
+        access.guard(Action.RESUME, actions.resume_sweep, _answer, run_of),
+        access.guard(Action.DELETE, actions.delete_sweep, _answer, run_of),
     ]
 
 
@@ -89,12 +83,10 @@ class SweepActions(NamedTuple):
             found = _plan(asked, self.outputs, self.access, caller, Request())
             seconds = grid.seconds(found.configs, self.outputs, history.finished_runs(self.outputs))
         except InvalidConfig as error:
-            return _answer(problems=_as_data(error.problems))
+            return _answer(problems=form.problem_data(error.problems))
         except ModelNotFound:  # to be fetched first, so nothing is known of it yet
             return _answer(count=len(found.configs))
-        except (PlaygroundError, OSError) as error:
-            return _answer(in_words(error))
-        varies, beside = sweep_data.varies(found.sweep), len(queue.waiting(self.outputs))
+        varies, beside = history_data.varies(found.sweep), len(queue.waiting(self.outputs))
         return _answer(count=len(found.configs), seconds=seconds, beside=beside, told=varies)
 
     def start_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
@@ -106,38 +98,28 @@ class SweepActions(NamedTuple):
             with quota.admitted(request, self.access, caller, self.outputs, count=len(found.configs)):
                 sweep_making.create(self.outputs, found.sweep, self.spawn)
         except InvalidConfig as error:
-            return _answer(problems=_as_data(error.problems))
-        except (PlaygroundError, OSError) as error:
-            return _answer(in_words(error))
+            return _answer(problems=form.problem_data(error.problems))
         return _answer(name=found.sweep.name)
 
     def stop_sweep(self, name: Any) -> dict[str, Any]:
-        """Ask all runs of a sweep to stop; those that wait are taken out of the queue. Answers {error}."""
-        return self._of_all(sweep_making.stop_all, name)
+        """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
+        sweep_making.stop_all(self.outputs, sweep_record.find(self.outputs, str(name)))
+        return _answer()
 
     def delete_sweep(self, name: Any) -> dict[str, Any]:
-        """Move all runs of a sweep into the bin; called after the person confirmed it. Answers {error}."""
-        return self._of_all(sweep_making.delete_all, name)
+        """Move all runs of a sweep into the bin; called after the person confirmed it."""
+        sweep_making.delete_all(self.outputs, sweep_record.find(self.outputs, str(name)))
+        return _answer()
 
     def resume_sweep(self, name: Any, caller: Caller) -> dict[str, Any]:
         """Let all runs of a sweep go on that have ended early; answers {error, going, refused: [[run, why]]}."""
-        try:
-            sweep = sweep_record.find(self.outputs, str(name))
-            runs = sweep_record.runs_of(self.outputs, sweep)
-            unmade = progress_of(sweep, {run.id: run.status() for run in runs}).unmade
-            count = unmade + sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
-            with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
-                found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error), "going": 0, "refused": []}
-        return {"error": "", "going": len(found.going), "refused": [list(item) for item in found.refused.items()]}
-
-    def _of_all(self, act: Callable[[Path, Sweep], object], name: Any) -> dict[str, Any]:
-        try:
-            act(self.outputs, sweep_record.find(self.outputs, str(name)))
-        except (PlaygroundError, OSError) as error:
-            return {"error": in_words(error)}
-        return {"error": ""}
+        sweep = sweep_record.find(self.outputs, str(name))
+        runs = sweep_record.runs_of(self.outputs, sweep)
+        unmade = progress_of(sweep, {run.id: run.status() for run in runs}).unmade
+        count = unmade + sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
+        with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
+            found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
+        return _answer(going=len(found.going), refused=[list(item) for item in found.refused.items()])
 
 
 def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:
@@ -173,7 +155,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
 
 def _words(field: str) -> list[str]:
     """All values that a field of words may have."""
-    return ["true", "false"] if form.is_switch(field) else form.options_of(field)
+    return ["true", "false"] if form.kind_of(field) == "switch" else form.options_of(field)
 
 
 def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
@@ -184,20 +166,15 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
         field, values = str(form.as_dict(item).get("field") or ""), str(form.as_dict(item).get("values") or "")
         if not field:
             if values.strip():
-                problems.append(Problem("vary", f"Choose the setting that `{values.strip()[:40]}` are values of."))
+                problems.append(Problem("", f"Choose the setting that `{values.strip()[:40]}` are values of."))
             continue
         if field not in form.KNOBS:
-            problems.append(Problem("vary", f"`{field[:60]}` is no setting of the form."))
+            problems.append(Problem("", f"`{field[:60]}` is no setting of the form."))
         elif len(values) > MOST_CHARACTERS:
             problems.append(Problem(field, f"The values are longer than {MOST_CHARACTERS:,} characters."))
         else:
             found.append(f"{field}={values}")
     return found, problems
-
-
-def _as_data(problems: list[Problem]) -> list[dict[str, str]]:
-    """With the names that the form of a sweep gives to its fields."""
-    return [{**answer, "label": LABELS.get(answer["field"], answer["label"])} for answer in form.problem_data(problems)]
 
 
 def _answer(error: str = "", **found: Any) -> dict[str, Any]:

@@ -1,7 +1,5 @@
-"""The form at the left of the Train page: which control a field gets, and where it is.
-
-A field that the configuration gains shows up by itself, in the group that its name asks for. `train_page` connects it.
-"""
+"""The form at the left of the Train page: which control a field gets, and where it is. A field that the configuration
+gains shows up by itself, in the group that its name asks for."""
 
 from __future__ import annotations
 
@@ -12,17 +10,16 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from playground.config import engines
 from playground.setup import catalog, limits
 from playground.setup.limits import Limits
 from playground.ui import components
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access
-from playground.ui.train import filling, form, needs_part, prompts_part, reward_picker
+from playground.ui.train import filling, form, form_parts
 from playground.ui.train.form import Form, FormUpdate
 
 BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("method", "model.source", *prompts_part.FIELDS, *BASIC_NUMBERS, "seed")  # `lay_out` puts these where they are
+PLACED = ("method", "model.source", *form_parts.PROMPT_FIELDS, *BASIC_NUMBERS, "seed")  # by `lay_out`
 GROUP_PREFIXES = {
     "Models and reference": ("device", "ranks", "model.", "reference."),
     "More training settings": ("engine", "ppo.", "dpo.", "steering."),
@@ -46,19 +43,15 @@ def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
 
 
 GROUPS = groups_of(form.KNOBS)
-ENGINE_HELP_AFTER = "engine" if "engine" in form.KNOBS else GROUPS["More training settings"][0]
 
 
 class Controls(NamedTuple):
-    """The form: preset picker, story, the fields by name, what is below the prompts, the YAML text and its button,
-    what a run needs, what is said of the form, the Start button. The one place where a `Form` is read from Gradio's
-    components, and a `FormUpdate` put into them."""
+    """Gradio's components of the form, and the one place where a `Form` is read from them, a `FormUpdate` put there."""
 
     preset: gr.HTML
     story: gr.HTML
     fields: dict[str, Any]
     upload: gr.UploadButton
-    look: gr.Button
     uploaded: gr.HTML
     text: gr.Textbox
     use_text: gr.Button
@@ -111,22 +104,19 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
     add("method")
     source = "model.source"
-    info = "" if access.limits.pocket_only else needs_part.MODEL_INFO
-    made[source] = dropdown(source, first.values[source], needs_part.model_choices(outputs, access.limits), info=info)
-    prompts, upload, look, uploaded = _prompts(first.values, outputs, access.limits)
+    info = "" if access.limits.pocket_only else form_parts.MODEL_INFO
+    made[source] = dropdown(source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info)
+    prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
     made |= prompts
-    add_list("rewards", reward_picker.picker, place="train")
+    add_list("rewards", form_parts.reward_picker, place="train")
     with _group(form.LABELS["judges"]):
-        add_list("judges", reward_picker.picker, place="judges")
+        add_list("judges", form_parts.reward_picker, place="judges")
     with _group(form.LABELS[form.BEHAVIOURS]):
-        add_list(form.BEHAVIOURS, reward_picker.behaviours)
+        add_list(form.BEHAVIOURS, form_parts.behaviours_picker)
     gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
     for title, names in GROUPS.items():
         with _group(title):
-            for name in names:
-                add(name)
-                if name == ENGINE_HELP_AFTER:
-                    components.widget("train/engine_help", engines.availability(), elem_id="engine-help")
+            add(*names)
     with _group("Name, seed, and all of it as text"):
         made["name"] = gr.Textbox(first.values["name"], **_words("name"))
         add("seed")
@@ -139,18 +129,17 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         notes = components.widget("train/notes", first.notes, elem_id="notes")
         start = gr.Button(filling.START, variant="primary", elem_id="start")
     fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, fields, upload, look, uploaded, text, use_text, needs, notes, start)
+    return Controls(preset, story, fields, upload, uploaded, text, use_text, needs, notes, start)
 
 
 def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:
-    """The picker and what belongs to the chosen kind of source, by field; below them the buttons to upload and to look,
-    and what is said of an upload. Everybody gets the same, so on a page for others it does not list what has been
-    uploaded before."""
-    source, typed, subset, split, column = prompts_part.FIELDS
+    """The picker and what belongs to the chosen kind of source, by field; the button to upload; what is said of that.
+    Everybody gets the same, so on a page for others it does not list what has been uploaded before."""
+    source, typed, subset, split, column = form_parts.PROMPT_FIELDS
     made: dict[str, Any] = {}
     with gr.Column(elem_id="prompts-part"):
-        offered = prompts_part.choices(outputs if capped.mode == "local" else None)
-        info = "" if capped.pocket_only else prompts_part.INFO
+        offered = form_parts.prompt_choices(outputs if capped.mode == "local" else None)
+        info = "" if capped.pocket_only else form_parts.PROMPT_INFO
         made[source] = dropdown(source, values[source], offered, info=info)
         with gr.Column(elem_classes=["for-typed"]):
             words = _words(typed, info="One a line; \\n stands for a line break inside a prompt.")
@@ -160,11 +149,9 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
             made |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}
         with gr.Column(elem_classes=["for-columns"]):
             made[column] = dropdown(column, values[column], [])
-        with gr.Row(elem_id="prompts-buttons"):
-            upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
-            look = gr.Button("Look at the prompts", size="sm", elem_id="look-at-prompts", min_width=140)
+        upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
-    return made, upload, look, note
+    return made, upload, note
 
 
 def _group(title: str) -> gr.Accordion:
@@ -180,15 +167,17 @@ def _words(field: str, **others: Any) -> dict[str, Any]:
 def control(field: str, value: Any) -> Any:
     """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
     if field == "device":
-        return dropdown(field, value, needs_part.device_choices())
-    if options := form.options_of(field):
-        return gr.Radio([(form.option_label(option), option) for option in options], value=value, **_words(field))
-    if form.is_switch(field):
-        return gr.Checkbox(value, **_words(field))
-    if form.is_list(field):
-        return gr.Textbox(value, placeholder="one a line", lines=2, max_lines=12, **_words(field))
-    if form.is_text(field):
-        return gr.Textbox(value, **_words(field))
+        return dropdown(field, value, form_parts.device_choices())
+    match form.kind_of(field):
+        case "choice":
+            options = [(form.option_label(option), option) for option in form.options_of(field)]
+            return gr.Radio(options, value=value, **_words(field))
+        case "switch":
+            return gr.Checkbox(value, **_words(field))
+        case "list":
+            return gr.Textbox(value, placeholder="one a line", lines=2, max_lines=12, **_words(field))
+        case "text":
+            return gr.Textbox(value, **_words(field))
     return components.widget("core/knob", value, elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)})
 
 
@@ -218,12 +207,7 @@ def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
 def steps() -> list[dict[str, Any]]:
     """The experiments of the story in their order, for core/experiments.js."""
     return [
-        {
-            "number": step.number,
-            "title": catalog.preset(step.preset).about.title,
-            "preset": step.preset,
-            "against": step.against,
-            "look": step.look,
-        }
+        {"title": catalog.preset(step.preset).about.title}
+        | {name: getattr(step, name) for name in ("number", "preset", "against", "look")}
         for step in catalog.story()
     ]

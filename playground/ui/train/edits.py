@@ -1,9 +1,7 @@
-"""What a person has changed in the form, beside the preset that it began with: kept over a reload, and in a link.
+"""What a person has changed in the form, as text: kept by the browser over a reload, and in a link.
 
-The browser keeps the changed fields as the form holds them (`kept`), and gives them back when the page is loaded. A
-link carries them as settings by their public names, `?preset=kinder-reviews&set=kl.coef:0.5,seed:3`, with values as in
-JSON; anybody may have written it, so it is read by the configuration's own checks and within the page's limits.
-Pure functions; `train_page` calls them, static/train/notes.js keeps and copies.
+It has settings by their public names, `?preset=kinder-reviews&set=kl.coef:0.5,seed:3`, with values as in JSON;
+anybody may have written it, so it is read by the configuration's own checks and within the page's limits.
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from playground.setup import limits
 from playground.setup.limits import Limits
 from playground.ui.auth import uploads
 from playground.ui.train import form
-from playground.ui.train.form import Form
 
 MOST_CHARACTERS = 4_000  # of what follows `set=`; more belongs into a file
 JSON = json.JSONDecoder()
@@ -28,49 +25,42 @@ PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 FIELD = re.compile(r"[a-z][a-z0-9_.]{0,60}")
 KEPT = "() => { try { return JSON.parse(sessionStorage.getItem('playground-form')); } catch { return null; } }"
 NOT_IN_LINKS = ("about", "format")
+TOO_LONG = "These settings are too long for a link: share them as text (YAML)."
 PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
 
 
-def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """The form values that are not as in the preset, also those that are not valid."""
-    return {field: value for field, value in values.items() if value != base.get(field)}
-
-
-def address_of(query: Mapping[str, str]) -> str:
-    """What of the page's address says how the form begins."""
-    return f"{query.get('preset', '')} {query.get('set', '')}"
-
-
-def kept(given: Any, query: Mapping[str, str]) -> Form | None:
-    """What the browser gives back, if it was kept in the page of this address; made by a stranger for all we know."""
-    if not isinstance(given, Mapping) or given.get("address") != address_of(query):
+def kept(given: Any, query: Mapping[str, str]) -> tuple[str, str] | None:
+    """What the browser gives back, if it was kept in the page of this address: a preset, and settings as in a link."""
+    address = f"{query.get('preset', '')} {query.get('set', '')}"
+    if not isinstance(given, Mapping) or given.get("address") != address:
         return None
-    values = given.get("values")
-    if not isinstance(values, Mapping) or not isinstance(given.get("preset"), str):
-        return None
-    return Form(given["preset"], {}, {field: value for field, value in values.items() if field in form.FIELDS})
+    preset, text = given.get("preset"), given.get("kept")
+    return (preset, text) if isinstance(preset, str) and isinstance(text, str) else None
 
 
-def link(config: RunConfig, base: RunConfig) -> str:
-    """What follows `set=` in a link to these settings, the seed always among them. Raises: InvalidConfig, where a link
-    cannot carry them."""
+def written(config: RunConfig, base: RunConfig) -> str:
+    """What follows `set=` in a link to these settings, the seed always among them."""
     found = {field: value for field, (_, value) in differences(config, base).items() if field != "seed"}
     found |= {"name": config.name} if config.name != base.name else {}
     found["seed"] = config.seed
-    _refuse_python(config)
-    text = ",".join(f"{field}:{_written(value)}" for field, value in found.items())
-    if len(text) > MOST_CHARACTERS:
-        raise InvalidConfig([Problem("", "These settings are too long for a link: share them as text (YAML).")])
-    return text
+    return ",".join(f"{field}:{_written(value)}" for field, value in found.items())
 
 
-def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None = None) -> RunConfig:
-    """The configuration that a link means.
+def why_no_link(config: RunConfig, text: str) -> str:
+    """Why a link cannot carry these settings; empty where it can."""
+    if any(spec.kind == "python" for _, spec in config.scorers):
+        return PYTHON
+    return TOO_LONG if len(text) > MOST_CHARACTERS else ""
 
-    Raises:
-        InvalidConfig: with everything that it may not say, or says wrongly.
+
+def from_text(
+    text: str, base: RunConfig, capped: Limits, outputs: Path | None = None, *, from_link: bool = True
+) -> RunConfig:
+    """The configuration that such a text means. `from_link`: it is a stranger's.
+
+    Raises: InvalidConfig, with everything that it may not say.
     """
-    if len(text) > MOST_CHARACTERS:
+    if from_link and len(text) > MOST_CHARACTERS:
         raise InvalidConfig([Problem("set", f"has more than {MOST_CHARACTERS:,} characters.")])
     data, known, problems = base.model_dump(mode="json"), {"name", *flatten(base)}, []
     for field, value in _settings(text):
@@ -83,14 +73,10 @@ def from_link(text: str, base: RunConfig, capped: Limits, outputs: Path | None =
     if outputs:
         data["prompts"]["source"] = uploads.meant(data["prompts"]["source"], outputs)
     config = limits.built(data, capped)
-    _refuse_python(config)
+    if from_link and why_no_link(config, text):
+        raise InvalidConfig([Problem("rewards", PYTHON)])
     limits.require(config, capped, outputs)
     return config
-
-
-def _refuse_python(config: RunConfig) -> None:
-    if any(spec.kind == "python" for _, spec in config.scorers):
-        raise InvalidConfig([Problem("rewards", PYTHON)])
 
 
 def _written(value: Any) -> str:

@@ -1,14 +1,11 @@
-"""What fills the form of the Train page: a preset, a run's settings, YAML, a link, what the browser has kept, what a
-part of the page proposes; and what is said of the form as it is then.
+"""What fills the form of the Train page, and what is said of the form as it is then.
 
-`Form` in, `FormUpdate` out; what cannot be taken is said and changes nothing. Starts nothing. `train_page` and
-`runs_page` call it; one value of the form is `form`'s, a link `edits`'.
+`Form` in, `FormUpdate` out; what cannot be taken is said and changes nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,16 +31,14 @@ RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
 def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], whole: bool = True) -> FormUpdate:
-    """The form filled from a preset (or from a run, as "run:<id>"); what is unknown is said and changes nothing.
-
-    Args:
-        whole: with paths of this machine, for who may know them.
-    """
+    """The form filled from a preset (or from a run, as "run:<id>"); what is not there is said, beside the default one's
+    values. `whole`: with paths, for who may know them."""
     try:
         base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
         nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
-        return _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
+        refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
+        return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
     problems: list[Problem] = []
     if whole:
         try:
@@ -54,32 +49,26 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     start = to_fix(len(problems)) if problems else start_label(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
-    notes = notes_on(chosen, base, base, problems, outputs)
+    notes = notes_on(chosen, base, base, problems)
     return FormUpdate(chosen, story, form.values_of(base), notes, start, base.to_yaml())
 
 
 def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
-    """The form as a page begins with it: as the preset of its address has it, with the changes that the browser has
-    kept (`given`), or those that the address carries."""
+    """The form as a page begins with it: the preset of its address, with changes that were kept or are in a link."""
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
     kept = edits.kept(given, caller.query) if may else None
-    chosen = kept.chosen if kept else caller.query.get("preset") or catalog.DEFAULT_PRESET
+    linked = caller.query.get("preset") or catalog.DEFAULT_PRESET, caller.query.get("set", "") if may else ""
+    chosen, text = kept or linked
     found = filled_from(chosen, outputs, capped, whole)
-    carried = caller.query.get("set", "") if may and not kept else ""
-    if not found.values:
-        return found._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
-    if not (kept or carried):
+    if not text or found.story is None:
         return found
     try:
-        if kept:
-            wanted: Mapping[str, Any] = {**found.values, **kept.values}
-        else:
-            linked = edits.from_link(carried, base_of(chosen, outputs), capped, outputs)
-            wanted = form.values_of(uploads.public(linked, outputs) if whole else checks.without_folders(linked))
+        config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept)
     except InvalidConfig as error:
         restored: dict[str, Any] = {"refused": form.problem_data(error.problems)}
         return found._replace(notes={**(found.notes or {}), "restored": restored})
-    changes = edits.changed(wanted, found.values)
+    values = form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
+    changes = {field: value for field, value in values.items() if value != found.values[field]}
     if not changes:
         return found
     restored = {"kept": bool(kept), "count": len(changes), "use": {field: found.values[field] for field in changes}}
@@ -91,7 +80,7 @@ def filled_with(
     found: FormUpdate, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]
 ) -> FormUpdate:
     """A filled form with other values in some of its fields; what is no field of it is left out."""
-    if not (found.values and changes):
+    if not changes or found.story is None:
         return found
     values = {field: changes.get(field, value) for field, value in found.values.items()}
     said = checked(Form(found.preset, found.notes or {}, values), outputs, capped)
@@ -120,11 +109,7 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
     try:
         base, config = read(now, outputs, capped)
     except InvalidConfig as error:
-        changes: dict[str, Any] = {}
-        with contextlib.suppress(PlaygroundError):  # what is not valid yet is kept over a reload too
-            before = form.values_of(uploads.public(base_of(now.chosen, outputs), outputs))
-            changes = {"edits": edits.changed(now.values, before)}
-        return _refused(now._replace(notes={**now.notes, **changes}), error.problems)
+        return _refused(now, error.problems)
     except PlaygroundError as error:
         return _refused(now, [Problem("preset", _only_messages(error))])
     return _accepted(now.chosen, config, base, outputs)
@@ -133,7 +118,7 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
 def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
     start = start_label(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    notes = notes_on(chosen, config, base, [], outputs)
+    notes = notes_on(chosen, config, base, [])
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
 
@@ -144,11 +129,7 @@ def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
 
 def start_label(config: RunConfig, outputs: Path) -> str:
     """What a press would do now: start training, or put the run behind those that take or want the same device."""
-    slot = queue.slot_of(config)
-    if not launcher.is_busy(outputs, slot):
-        return START
-    waiting = queue.num_waiting(outputs, slot)
-    return ENQUEUE + (f" ({waiting} {'waits' if waiting == 1 else 'wait'})" if waiting else "")
+    return ENQUEUE if launcher.is_busy(outputs, queue.slot_of(config)) else START
 
 
 def to_fix(count: int) -> str:
@@ -165,14 +146,9 @@ def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:
 
 
 def base_of(chosen: Any, outputs: Path) -> RunConfig:
-    """The configuration that the form is compared with.
-
-    Raises:
-        InvalidConfig, RunNotFound: for a preset or run that is not there.
-    """
+    """The configuration that the form is compared with. Raises: InvalidConfig, RunNotFound."""
     name = str(chosen or "")
-    run = named_run(chosen, outputs)
-    if run is not None:
+    if run := named_run(chosen, outputs):
         return run.config()
     names = [*catalog.preset_names(), *catalog.model_preset_names()]
     if name not in names:  # the form takes names only, never the path of a file
@@ -181,13 +157,9 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
 
 
 def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool = True) -> tuple[RunConfig, RunConfig]:
-    """What the form is compared with, and the form as a configuration.
+    """What the form is compared with, and the form as a configuration. `disk`: what is not there is a problem.
 
-    Args:
-        disk: whether models and files that are not there are problems.
-
-    Raises:
-        InvalidConfig, RunNotFound.
+    Raises: InvalidConfig, RunNotFound.
     """
     base = base_of(now.chosen, outputs)
     values = {**now.values, SOURCE: uploads.meant(now.values[SOURCE], outputs)}
@@ -200,19 +172,6 @@ def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool 
     return base, form.config_of(values, described, outputs, capped)
 
 
-def used(offered: Any, now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a part of the page proposes (its `use`: form values by field): what goes back to the part, with what was
-    there as `undo`, and what is put into the form.
-
-    Args:
-        now: the form's values.
-    """
-    wanted = form.as_dict(form.as_dict(offered).get("use"))
-    values = {field: wanted[field] for field in form.FIELDS if field in wanted}
-    undo = {field: now[field] for field in values}
-    return {**form.as_dict(offered), "use": None, "undo": undo, "at": time.time()}, values
-
-
 def meant(data: Any, outputs: Path) -> Any:
     """Plain data of a configuration, or of a part of it, with the path of an uploaded file in the place of its name."""
     prompts = data.get("prompts") if isinstance(data, dict) else None
@@ -221,26 +180,19 @@ def meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(
-    chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], outputs: Path | None = None
-) -> dict[str, Any]:
+def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
     """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls."""
-    link, no_link = "", ""
-    try:
-        link = edits.link(config, base)
-    except InvalidConfig as error:
-        no_link = _only_messages(error)
-    values, marks = form.values_of(config), form.values_of(base)
-    method = methods.METHODS[config.method]
+    text, marks, method = edits.written(config, base), form.values_of(base), methods.METHODS[config.method]
+    no_link = edits.why_no_link(config, text)
     return {
         "preset": str(chosen or ""),
-        "edits": edits.changed(values, marks),
-        "link": link,
+        "kept": text,
+        "link": "" if no_link else text,
         "no_link": no_link,
         "problems": form.problem_data(problems),
         "differences": form.differences_in_words(config, base),
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
-        "regimes": frontier_part.regimes_of(config, str(chosen or ""), outputs),
+        "regimes": frontier_part.regimes_of(config),
         "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
         "about": config.about.model_dump(),
         "unused": {
@@ -252,11 +204,7 @@ def notes_on(
 
 
 def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
-    """What the form's settings are, let one expect and came to, for static/train/story.js.
-
-    Args:
-        settings_of: the run that they have just been taken from, as it is called.
-    """
+    """For static/train/story.js; `settings_of`: the run that the settings have just been taken from."""
     found = describe.of(config)
     return {
         "preset": found.preset,

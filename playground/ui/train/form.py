@@ -1,8 +1,6 @@
-"""The form's values <-> RunConfig, and what differs from the preset, as pure functions.
+"""The form's values <-> RunConfig, and what differs from the preset, as pure functions; knows nothing of gradio.
 
-A form value is what a browser can hold: numbers, texts, and for the rewards a list of plain dictionaries. An empty
-text stands for "no value". `Form` is what comes in, `FormUpdate` what goes out. Knows the configuration and the
-catalog; nothing of gradio. The modules of this folder and the serializers call it.
+A form value is what a browser can hold: numbers, texts, for the rewards a list of plain dictionaries; "" for no value.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods
 from playground.errors import InvalidConfig, PlaygroundError, Problem
@@ -39,8 +37,7 @@ LABELS = {
 
 
 class Form(NamedTuple):
-    """The form as a browser sends it: the preset or run that it began with, what was last said of it, and its values by
-    field. An uploaded file goes by its name on the page."""
+    """The form as a browser sends it: what it began with, what was last said of it, and its values by field."""
 
     chosen: Any
     notes: Mapping[str, Any]
@@ -67,13 +64,9 @@ def values_of(config: RunConfig) -> dict[str, Any]:
 def config_of(
     values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None, capped: Limits = LIMITS["local"]
 ) -> RunConfig:
-    """Form values -> a valid configuration. What the form does not show (the story) comes from `base`.
+    """Form values -> a valid configuration; what the form does not show comes from `base`.
 
-    Args:
-        outputs: where the runs are that a reference may name. capped: what the page allows.
-
-    Raises:
-        InvalidConfig: with every problem at once, each naming its field.
+    Raises: InvalidConfig, with every problem at once, each naming its field.
     """
     problems: list[Problem] = []
     unchanged = base.model_dump(mode="json")
@@ -124,8 +117,7 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[dict[str, s
 
 
 def change(config: RunConfig, base: RunConfig) -> dict[str, Any] | None:
-    """What would have to be set in a form that holds `base` to have `config`, for a part of the page that offers it:
-    {differences, values}. None where they are the same."""
+    """What to set in a form that holds `base` to have `config`: {differences, values}; None if they are the same."""
     values = values_of(config)
     found = [item for item in differences_in_words(config, base) if item["field"] in values]
     return {"differences": found, "values": {item["field"]: values[item["field"]] for item in found}} if found else None
@@ -212,19 +204,16 @@ def option_label(option: str) -> str:
     return words.capitalize() if len(option) > 3 and words.replace(" ", "").isalpha() else option
 
 
-def is_text(field: str) -> bool:
-    """True for fields that hold a text of the person's own."""
-    return str in types_of(field)
-
-
-def is_switch(field: str) -> bool:
-    """True for fields that are on or off."""
-    return bool in types_of(field)
-
-
-def is_list(field: str) -> bool:
-    """True for fields that hold several texts: one a line in the form."""
-    return any(get_origin(part) is tuple for part in types_of(field))
+def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]:
+    """What a field holds; a list is one text a line in the form."""
+    types = types_of(field)
+    if options_of(field):
+        return "choice"
+    if bool in types:
+        return "switch"
+    if any(get_origin(part) is tuple for part in types):
+        return "list"
+    return "text" if str in types else "number"
 
 
 def knob_data(field: str) -> dict[str, Any]:
@@ -245,7 +234,7 @@ def _to_form(field: str, value: Any) -> Any:
         return reward_form.behaviour_values(value)
     if field == TYPED:
         return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
-    if is_list(field):
+    if kind_of(field) == "list":
         return "\n".join(value or ())
     return "" if value is None else value
 
@@ -255,7 +244,7 @@ def _from_form(field: str, value: Any) -> Any:
         return reward_form.reward_data(value)
     if field == BEHAVIOURS:
         return reward_form.behaviour_data(value)
-    if is_list(field) and isinstance(value, str):
+    if kind_of(field) == "list" and isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
         if field == TYPED:
             lines = [re.sub(r"\\(n|\\)", lambda found: "\n" if found[1] == "n" else "\\", line) for line in lines]

@@ -1,5 +1,5 @@
 """Score against KL on the Train page: having the texts drawn that a run's frontier is estimated from, and what the
-slider of beta says of too much and too little. inside/frontier.js and core/knob.js draw.
+slider of beta says of too much and too little.
 """
 
 from __future__ import annotations
@@ -7,18 +7,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import heapq
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from playground.analysis import regimes
-from playground.config import RUN_ID, RunConfig, methods
-from playground.errors import PlaygroundError
+from playground.config import RunConfig, methods
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import is_kept
 from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
@@ -33,7 +30,6 @@ NOT_MORE = "{} are being measured or wait for your network already. Wait for one
 STOPPED = "Stopped; nothing was kept."
 NOT_BEGUN_HERE = "This was begun by somebody else; only who began it can stop it."
 RECORDED = Path(__file__).parents[1] / "recorded"
-MOST_LOOKED_AT = 20  # runs, for one that knows the reference's scores
 
 
 @dataclasses.dataclass
@@ -89,18 +85,16 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[s
     return [draw_frontier, frontier_progress]
 
 
-def regimes_of(config: RunConfig, chosen: str = "", outputs: Path | None = None) -> dict[str, Any] | None:
-    """Where the leash is too tight to see anything and where it is too loose to hold, for core/knob.js to mark on the
-    slider of beta: {tight, loose, how}. None where beta is not read, or nothing can be said.
-
-    Args:
-        chosen: the preset in the form, whose recording knows its reference too.
-    """
+def regimes_of(config: RunConfig) -> dict[str, Any] | None:
+    """Where the KL penalty is too tight to see anything and where it is too loose to hold, for core/knob.js to mark on
+    the slider of beta: {tight, loose, how}. None where beta is not read, or nothing can be said. What its reference
+    scores is known from the recording of the preset."""
     if methods.unused(config.method, BETA):
         return None
-    run = _alike(config, chosen, outputs) if config.reference.source == catalog.START else None
-    known = _measured(run.path, is_kept(run.metrics_path)) if run else None
-    return _as_data(known, config)
+    preset = catalog.preset_titled(config.about.title, config.name)
+    known = _recorded(preset.name) if preset else None
+    alike = known and config.reference.source == catalog.START and _objective(known[0]) == _objective(config)
+    return _as_data(known[1] if known and alike else None, config)
 
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> dict[str, Any] | None:
@@ -132,42 +126,17 @@ def _how(found: regimes.Regimes, unit: str) -> str:
     )
 
 
-def _alike(config: RunConfig, chosen: str, outputs: Path | None) -> RunDirectory | None:
-    """A run whose reference has the same scores: the newest of this folder, else the recording of the preset."""
-    there = [path for path in (outputs or RECORDED / "-").glob("*/samples.jsonl") if RUN_ID.fullmatch(path.parent.name)]
-    newest = heapq.nlargest(MOST_LOOKED_AT, there, key=_changed)
-    recorded = [RECORDED / chosen / "samples.jsonl.gz"] if chosen in catalog.preset_names() else []
-    for folder in [path.parent for path in (*newest, *recorded)]:
-        with contextlib.suppress(PlaygroundError, OSError):
-            if _objective(_config(folder, _changed(folder / "config.yaml"))) == _objective(config):
-                return RunDirectory(folder)
-    return None
-
-
 def _objective(config: RunConfig) -> tuple[Any, ...]:
     """What the reference writes to the prompts, and what that scores."""
     limited = config.prompts, config.evaluation.num_prompts, config.evaluation.samples_per_prompt
     return config.model.source, config.reference, config.rewards, config.score, config.sampling, *limited
 
 
-def _changed(path: Path) -> int:
-    """When a file was written last, in nanoseconds; 0 for one that is not there (any more, or yet)."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-@functools.lru_cache(maxsize=64)
-def _config(folder: Path, changed: int) -> RunConfig:
-    return RunDirectory(folder).config()
-
-
-@functools.lru_cache(maxsize=32)
-def _measured(folder: Path, begun: bool) -> regimes.Measured | None:
-    """`begun`: whether it has been through its first update; until then less is known of it."""
-    run = RunDirectory(folder)
-    return regimes.measured(run.samples(), run.metrics())
+@functools.cache
+def _recorded(preset: str) -> tuple[RunConfig, regimes.Measured | None] | None:
+    """What the recording of a preset was, and what it has seen of its reference; None where there is no recording."""
+    run = RunDirectory(RECORDED / preset)
+    return (run.config(), regimes.measured(run.samples(), run.metrics())) if run.config_path.is_file() else None
 
 
 def _digits(value: float | None) -> float | None:

@@ -1,7 +1,4 @@
-"""Rewards as the picker holds them <-> configuration, and rewards in words, as pure functions.
-
-Knows the configuration and the catalog; nothing of gradio. `form`, the serializers and the workbench call it.
-"""
+"""Rewards as the picker holds them <-> configuration, and rewards in words, as pure functions without gradio."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_only, yaml_io
-from playground.config.expression_language import FUNCTIONS
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
 from playground.setup import catalog, checks, describe
@@ -78,11 +74,6 @@ def reward_kinds() -> list[dict[str, Any]]:
         for choice in catalog.REWARDS
         if local_only.refusal(choice.name) is None
     ]
-
-
-def functions() -> list[dict[str, str]]:
-    """What an expression may call, as it is written, and what it does."""
-    return [found._asdict() for found in FUNCTIONS.values()]
 
 
 def problem_of(values: Any) -> str:

@@ -1,15 +1,12 @@
-"""What the page may ask of a run: stop, pause, resume, one step, one recorded, new values for live settings, to be
-ended by force, to be taken up again after it has ended, to be forked.
+"""What the page may ask of a run: to be steered, stopped, resumed, forked, saved, named, deleted.
 
-Each is called by train/run_view.js through Gradio's server functions, with one argument that anybody could have made
-up: run ids go through `history.find_run`, values through the configuration's own checks. Each answers {error}, empty
-when all is well; what it raises becomes that error where it is registered (`Access.guard_all`). The requests themselves
-are files (`runs.folder.changes`). The pages of Train and Runs call `guarded_functions`.
+Each is a server function of Gradio's with one argument that anybody could have made up: run ids go through
+`history.find_run`, values through the configuration's own checks. Each answers {error}, empty when all is well; what it
+raises becomes that error (`Access.guard_all`).
 """
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
@@ -19,11 +16,13 @@ from typing import Any
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.exports import saving
 from playground.runs import fork, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
+from playground.runs.model_service import ModelService
 from playground.setup import estimates, limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
@@ -37,16 +36,21 @@ COMMANDS = {
     "trace": changes.request_trace,
 }
 FORCE_GRACE_SECONDS = 1.0  # who says "now" has waited already
-FORKABLE = ("ppo.num_updates",)
+LENGTH = "ppo.num_updates"
 REQUEST_ID = re.compile(r"[0-9a-zA-Z-]{8,40}")
 MAX_TEXT = 60  # of a value that is not a number, when a message quotes it
 DONE = {"error": ""}
 
 
-def guarded_functions(outputs: Path, access: Access, spawn: launcher.Workers | None = None) -> list[Callable[..., Any]]:
+def guarded_functions(
+    outputs: Path, access: Access, spawn: launcher.Workers | None = None, saver: ModelService | None = None
+) -> list[Callable[..., Any]]:
     """The server functions for one outputs folder. `spawn` makes the worker of a run that is resumed or forked."""
-    ask = RunActions(outputs, access, spawn)
+    ask = RunActions(outputs, access, spawn, saver)
     return [
+        *access.guard_all(Action.SAVE, [ask.save_model]),
+        *access.guard_all(Action.NAME, [ask.name_run]),
+        *access.guard_all(Action.DELETE, [ask.delete_run]),
         *access.guard_all(Action.STEER, [ask.stop_run, ask.steer_run, ask.change_settings, ask.end_run]),
         *access.guard_all(Action.RESUME, [ask.resume_run]),
         *access.guard_all(Action.START, [ask.fork_run]),
@@ -55,11 +59,16 @@ def guarded_functions(outputs: Path, access: Access, spawn: launcher.Workers | N
 
 
 class RunActions:
-    """The server functions, unguarded."""
+    """The server functions, unguarded. `saver` writes weights below the outputs folder, nowhere else."""
 
-    def __init__(self, outputs: Path, access: Access, spawn: launcher.Workers | None = None) -> None:
-        self._outputs, self._access, self._spawn = outputs, access, spawn
-        self._ending: dict[str, asyncio.Task[dict[str, Any]]] = {}
+    def __init__(
+        self,
+        outputs: Path,
+        access: Access,
+        spawn: launcher.Workers | None = None,
+        saver: ModelService | None = None,
+    ) -> None:
+        self._outputs, self._access, self._spawn, self._saver = outputs, access, spawn, saver
 
     def _run(self, run_id: Any) -> RunDirectory:
         return history.find_run(self._outputs, str(run_id))
@@ -78,8 +87,7 @@ class RunActions:
         return DONE
 
     def change_settings(self, asked: Any) -> dict[str, Any]:
-        """Ask for new values of live settings: {run, changes: {field: value}}; answers {error, problems, edits}. All of
-        them are taken, or none."""
+        """New values of live settings, all or none: {run, changes}; answers {error, problems, edits}."""
         wanted = form.as_dict(entry(asked, "changes"))
         if not 0 < len(wanted) <= len(changes.LIVE_FIELDS):
             return {"error": "Change a setting first, then apply it."}
@@ -90,14 +98,32 @@ class RunActions:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "edits": dict(taken)}
 
-    async def end_run(self, run_id: Any) -> dict[str, Any]:
+    def end_run(self, run_id: Any) -> dict[str, Any]:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
-        run = await asyncio.to_thread(self._run, run_id)
-        task = self._ending.get(run.id)
-        if task is None:  # who asks again waits for the same end
-            task = self._ending[run.id] = asyncio.create_task(asyncio.to_thread(_ended, run))
-            task.add_done_callback(lambda _: self._ending.pop(run.id, None))
-        return await asyncio.shield(task)
+        ended = processes.end(self._run(run_id), grace_seconds=FORCE_GRACE_SECONDS)
+        return {"error": ended.sentence} if ended.alive else {**DONE, "sentence": ended.sentence}
+
+    def name_run(self, asked: Any) -> dict[str, Any]:
+        """Give a run a name and a note: {run, name, note}; both are shown wherever the run is."""
+        run = self._run(entry(asked, "run"))
+        run.write_label(str(entry(asked, "name") or ""), str(entry(asked, "note") or ""))
+        return DONE
+
+    def delete_run(self, run_id: Any) -> dict[str, Any]:
+        """Move a run into the bin; called after the person confirmed it."""
+        history.delete_run(self._run(run_id))
+        return DONE
+
+    def save_model(self, asked: Any) -> dict[str, Any]:
+        """Save a policy: {run, as}; answers {error, folder, sentence}."""
+        if self._saver is None:
+            return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
+        kind: saving.Kind = "adapter" if entry(asked, "as") == "adapter" else "merged"
+        run = self._run(entry(asked, "run"))
+        saved = saving.save(run, self._saver, kind, saving.default_folder(run, kind), replace=True)
+        size = f"{saved.bytes / 1e6:,.1f} MB"
+        sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
+        return {**DONE, "folder": str(saved.folder), "sentence": sentence}
 
     def resume_run(self, run_id: Any, caller: Caller) -> dict[str, Any]:
         """Let an ended run go on from its last checkpoint, within what one visitor may have at a time. A run that is
@@ -136,21 +162,19 @@ class RunActions:
         return {**DONE, "run": made.run.id}
 
     def fork_points(self, run_id: Any) -> dict[str, Any]:
-        """Each update after which there is a checkpoint, with the settings in force there: [{update, values}]; and the
-        words and sliders of those settings."""
+        """The checkpoints, with the settings in force there ([{update, values}]), and the knobs of these settings."""
         run = self._run(run_id)
         config, events = run.config(), run.all_events()
         points = [
             {"update": update, "values": _forkable(changes.edited(config, changes.replay(events, update).applied))}
             for update in fork.points(run)
         ]
-        length = [{"field": field, **form.knob_data(field)} for field in FORKABLE]
-        return {**DONE, "points": points, "knobs": [*knobs(), *length]}
+        return {**DONE, "points": points, "knobs": [*knobs(), {"field": LENGTH, **form.knob_data(LENGTH)}]}
 
 
 def start_request(asked: Any, config: RunConfig) -> Request:
-    """The page's name for one intended start: who sends it again (a double click, an answer that was lost) gets the run
-    that the first one started. The same button pressed with other settings is another start."""
+    """The page's name for one intended start: sent again (a double click, a lost answer), it gets the same run; with
+    other settings it is another start."""
     if not isinstance(asked, str) or not REQUEST_ID.fullmatch(asked):
         return Request()
     settings = hashlib.sha256(config.to_yaml().encode()).hexdigest()[:12]
@@ -165,12 +189,7 @@ def knobs() -> list[dict[str, Any]]:
 
 def _forkable(config: RunConfig) -> dict[str, Any]:
     """What the page lets a fork set: the live settings, and how long it goes on."""
-    return {field: changes.value_of(config, field) for field in (*changes.live_in(config), *FORKABLE)}
-
-
-def _ended(run: RunDirectory) -> dict[str, Any]:
-    ended = processes.end(run, grace_seconds=FORCE_GRACE_SECONDS)
-    return {"error": ended.sentence} if ended.alive else {**DONE, "sentence": ended.sentence}
+    return {field: changes.value_of(config, field) for field in (*changes.live_in(config), LENGTH)}
 
 
 def _plain(value: Any) -> Any:

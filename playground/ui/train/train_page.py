@@ -1,8 +1,5 @@
-"""The Train page: the form at the left, the run in view at the right.
-
-Handlers read the form, check it, or start a worker; none of them trains or keeps state. What fills the form is in
-`filling`, its values in `form`, its controls in `controls`, the drawing in static/. `page` calls `build`; the pages of
-runs and rewards use the returned parts.
+"""The Train page: the form at the left, the run in view at the right. Its handlers read the form, check it, or start a
+worker; none of them keeps state.
 """
 
 from __future__ import annotations
@@ -28,12 +25,9 @@ from playground.ui.train import (
     edits,
     filling,
     form,
+    form_parts,
     frontier_part,
-    needs_part,
-    outcome_part,
-    prompts_part,
     run_actions,
-    tryout_part,
 )
 from playground.ui.train.controls import Controls
 from playground.ui.train.form import Form, FormUpdate
@@ -50,18 +44,23 @@ class Train(NamedTuple):
     """Parts of this page that other pages need."""
 
     form: Controls
-    fields: dict[str, Any]  # the form's controls, by the names of form.FIELDS
-    recheck: Callable[[Any], None]  # after an event that filled in some of them
+    recheck: Callable[[Any], None]  # after an event that filled in some of its fields
+    fill_from: Callable[[gr.HTML], None]  # have a part fill it from a run or a preset, with changes
 
 
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next."""
+
+    def stop_trial(_: Any) -> dict[str, Any]:
+        launcher.end_trial(outputs)
+        return {"error": ""}
+
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=320):
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
-            tryout = _tryout(outputs, access)
-            preview = components.widget("train/prompts_preview", {"state": "closed"}, elem_id="prompts-preview")
+            stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])
+            tryout = components.widget("train/tryout", None, elem_id="tryout", server_functions=stopping)
             view = _run_view(outputs, standby, service, access)
     handlers = Handlers(page, outputs, standby, service, access)
     # a page that only watches asks, and in vain
@@ -98,38 +97,24 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     source, column = page.fields["prompts.source"], page.fields["prompts.column"]
     source.change(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
-    looking = access.guard(
-        Action.TRY_REWARDS, handlers.looker(preview), lambda message: {preview: form.failed(message)}
-    )
-    once = {**QUEUED, "trigger_mode": "once", "concurrency_limit": 2}
-    page.look.click(looking, page.inputs, [preview, column], **once)
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
     asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, part="model"))
     trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, part="update"))
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
-    return Train(page, page.fields, recheck)
 
+    def fill_from(part: gr.HTML) -> None:
+        part.input(access.guard(Action.FORM, handlers.reload), part, page.outputs, **QUIET)
 
-def _tryout(outputs: Path, access: Access) -> gr.HTML:
-    """The check before a start."""
-
-    def stop_trial(_: Any) -> dict[str, Any]:
-        """End the trial that is under way."""
-        launcher.end_trial(outputs)
-        return {"error": ""}
-
-    functions = access.guard_all(Action.TRY_UPDATE, [stop_trial])
-    return components.widget("train/tryout", None, elem_id="tryout", server_functions=functions)
+    return Train(page, recheck, fill_from)
 
 
 def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> gr.HTML:
     """The run in view, with what it may ask of the server."""
     saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
     asking = [
-        *run_actions.guarded_functions(outputs, access, standby.worker_for),
-        *access.guard_all(Action.SAVE, outcome_part.functions(outputs, saver)),
+        *run_actions.guarded_functions(outputs, access, standby.worker_for, saver),
         # How far it is, the page asks every second: that is no question to a model.
         *access.guard_all(Action.ASK, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}),
     ]
@@ -169,7 +154,7 @@ class Handlers:
             limits.require(config, capped, self._outputs)
         except PlaygroundError:
             return gr.skip()
-        return needs_part.needs(config, base, self._outputs)
+        return form_parts.needs(config, base, self._outputs)
 
     def starter(self, view: gr.HTML) -> Callable[..., dict[Any, Any]]:
         """What starts a run, for it to come into view: see `started`."""
@@ -188,9 +173,16 @@ class Handlers:
 
     def choose(self, chosen: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from a preset, or from the settings of a run."""
-        is_host = caller.role is Role.HOST
-        found = filling.filled_from(chosen, self._outputs, self._access.limits_of(caller), is_host)
+        capped, whole = self._access.limits_of(caller), caller.role is Role.HOST  # others need not know where files are
+        found = filling.filled_from(chosen, self._outputs, capped, whole)
         return self._page.shown(found._replace(preset=None))  # meanwhile the menu may show the next choice
+
+    def reload(self, asked: Any, caller: Caller) -> dict[Any, Any]:
+        """Fill it from {run} or {preset}, with {changes}."""
+        chosen = form.entry(asked, "preset") or f"{filling.RUN_PREFIX}{form.entry(asked, 'run')}"
+        capped, changes = self._access.limits_of(caller), form.as_dict(form.entry(asked, "changes"))
+        found = filling.filled_from(chosen, self._outputs, capped, caller.role is Role.HOST)
+        return self._page.shown(filling.filled_with(found, changes, self._outputs, capped))
 
     def choose_at_load(self, given: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it as the address and what the browser has kept ask for."""
@@ -199,7 +191,7 @@ class Handlers:
             self._get_ready()
         found = filling.filled_at_load(given, caller, self._outputs, capped)
         shown = self._page.shown(found)
-        choices = needs_part.model_choices(self._outputs, capped)  # a run may have used another model
+        choices = form_parts.model_choices(self._outputs, capped)  # a run may have used another model
         shown[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=found.values[MODEL])
         if not may_start:
             shown[self._page.start] = gr.Button("The host starts runs", interactive=False)
@@ -222,37 +214,28 @@ class Handlers:
 
         def put_offered(offered: Any, *values: Any) -> dict[Any, Any]:
             now = dict(zip(self._page.fields, values, strict=True))
-            back, wanted = filling.used(offered, now)
+            use = form.as_dict(form.entry(offered, "use"))
+            wanted = {field: use[field] for field in now if field in use}
+            back = {**form.as_dict(offered), "use": None, "undo": {field: now[field] for field in wanted}}
             # all of them: of a field that is left out, Gradio forgets how to draw it in a group that was never opened
-            return self._page.shown(FormUpdate(values=now | wanted)) | {part: back}
+            return self._page.shown(FormUpdate(values=now | wanted)) | {part: {**back, "at": time.time()}}
 
         return put_offered
 
     def take(self, path: str) -> dict[Any, Any]:
         """Keep an uploaded file, and choose it."""
-        found = prompts_part.taken(path, self._outputs, self._access.limits)
-        chosen = {"prompts.source": found.source, "prompts.column": found.column} if found.source is not None else {}
-        return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: found.note}
-
-    def looker(self, preview: gr.HTML) -> Callable[..., Iterator[dict[Any, Any]]]:
-        """What shows the prompts of the form in a part of the page, and offers their columns."""
-
-        def look(*sent: Any, caller: Caller) -> Iterator[dict[Any, Any]]:
-            for answer in prompts_part.looked_at(lambda: self.read(caller, *sent), self._service):
-                columns = answer.get("preview", {}).get("columns")
-                column = gr.Dropdown(choices=columns, allow_custom_value=True) if columns else gr.skip()
-                yield {preview: answer, self._page.fields["prompts.column"]: column}
-
-        return look
+        note, chosen = form_parts.taken(path, self._outputs, self._access.limits)
+        return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: note}
 
     def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
         """One of the first three parts of the check before a start."""
-        part, read = str(form.entry(asked, "ask")), lambda: self.read(caller, *sent)
-        yield from tryout_part.looked_at(part, read, self._outputs, self._service)
+        part = form.entry(asked, "ask")
+        if part in ("model", "prompts", "answers"):
+            yield from form_parts.checked_part(part, lambda: self.read(caller, *sent), self._outputs, self._service)
 
     def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
         """Its trial update."""
-        yield from tryout_part.tried(lambda: self.read(caller, *sent), self._outputs)
+        yield from form_parts.checked_part("update", lambda: self.read(caller, *sent), self._outputs, self._service)
 
     def _get_ready(self) -> None:
         if self._standby.pid is None and not launcher.living_runs(self._outputs):
@@ -262,15 +245,8 @@ class Handlers:
 def started(
     asked: Any, now: Form, outputs: Path, standby: StandbyWorker, access: Access, caller: Caller
 ) -> tuple[dict[str, Any] | None, FormUpdate]:
-    """Start a run, or put it into the queue, if form and limits allow it.
-
-    Args:
-        asked: the page's name for this one intended start, see `run_actions.start_request`.
-
-    Returns:
-        What the run view shows next ({run, at}: which run, and that this start has been answered), and what is said of
-        the form.
-    """
+    """Start a run, or put it into the queue, if form and limits allow it; `asked` is the page's name for this start.
+    Returns what the run view shows next ({run, at}), and what is said of the form."""
     capped = access.limits_of(caller)
     try:
         base, config = filling.read(now, outputs, capped)
@@ -286,6 +262,6 @@ def started(
             run_id = launcher.start(config, outputs, spawn=standby.worker_for, request=request).run.id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, outputs)
+    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems)
     start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

@@ -6,14 +6,10 @@ import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, tableOf }
 import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { facts } from "../core/texts.js";
-import { askTokens } from "./asking.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, inWords } from "./measures.js";
 import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
-/**
- * The button beside an answer to a prompt. `answer()` says which it is: {run, promptId, seed, update} of a fixed
- * prompt, or {run, prompt, seed, index, side} of one's own.
- */
+/** The button beside an answer to a fixed prompt. `answer()` says which it is: {run, promptId, seed, update}. */
 export function tokensButton(whose, prompt, answer) {
   return buttonOf("quiet-button tokens-button", { "aria-label": `Tokens, ${whose}`, "aria-haspopup": "dialog",
     title: "Open this answer token by token", onclick: () => new Microscope(whose, prompt, answer()).open() },
@@ -33,21 +29,19 @@ class Microscope {
     this.asTable = false;
     this.tokens = new Tokens({ class: "token-text", role: "listbox", "aria-orientation": "horizontal",
       "aria-label": "Tokens of this answer" }, (place) => this.set({ place }));
-    this.again = buttonOf("button", { hidden: true, onclick: () => this.ask() }, "Ask the model");
     this.note = el("p.microscope-note", { role: "status" });
     this.body = el("div.microscope-body", { hidden: true });
     this.dialog = el("dialog.confirm.editor.microscope",
       { "aria-label": `Tokens, ${whose}`, onclose: () => this.dialog.remove() },
       el("div.microscope-head", el("h2", `Token by token: ${whose}`),
         buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
-      this.note, this.again, this.body);
+      this.note, this.body);
   }
 
   open() {
     document.body.append(this.dialog);
     this.dialog.showModal();
-    if (this.answer.promptId === undefined) this.ask();
-    else this.load();
+    this.load();
   }
 
   async load() {
@@ -61,19 +55,7 @@ class Microscope {
     }
     const wanted = found.looks.findIndex((look) => look.update === update);
     if (wanted >= 0) return this.show(found, wanted);
-    const why = found.why || "Of this look nothing was kept.";
-    this.again.hidden = run.startsWith("_"); // a recording has no weights
-    setWords(this.note, this.again.hidden ? why
-      : `${why} Where its weights are still there, the model can write it again with the same random numbers.`);
-  }
-
-  async ask() {
-    this.again.hidden = true;
-    setText(this.note, "Asking the model; the first question takes a few seconds.");
-    const { run, promptId, ...rest } = this.answer;
-    const answer = await askTokens({ run, ...rest, ...(promptId === undefined ? {} : { prompt_id: promptId }) });
-    if (answer.error) return setWords(this.note, answer.error);
-    this.show({ ...answer, looks: [answer.look] }, 0);
+    setWords(this.note, found.why || "Of this look nothing was kept.");
   }
 
   /** @param {any} found */

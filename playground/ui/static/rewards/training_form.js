@@ -17,7 +17,6 @@ export class TrainingForm {
     this.makeKnobs([...form.first, ...form.more]);
     this.button = el("button.button.strong", { type: "submit" }, "Train");
     this.problems = el("ul.problems", { role: "alert" });
-    this.beside = el("p.help");
     const numbers = (knobs) => knobs.map(({ field }) => this.controls.get(field).root);
     this.root = el("form.reward-form", { onsubmit: (event) => {
       event.preventDefault();
@@ -32,7 +31,7 @@ export class TrainingForm {
         el("label.own.check", this.lora,
           el("span", "LoRA: train small matrices beside the frozen weights"))),
       row("Name", this.name, help(withCode(form.help.name))),
-      this.problems, this.button, this.beside);
+      this.problems, this.button);
     this.changed();
   }
 
@@ -99,8 +98,6 @@ export class TrainingForm {
     if (changed && document.activeElement !== this.name) this.propose();
     this.living = overview.living;
     this.showButton();
-    setText(this.beside, overview.run && !overview.living
-      ? "A PPO run is on. Both work beside each other, each more slowly." : "");
   }
 
   values() {

@@ -5,7 +5,6 @@ import { el, headOf, setWords, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
 import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { shown } from "./compare.js";
-import { tokensButton } from "../inside/microscope.js";
 
 export function mount(element, props, { watch }) {
   const line = el("p.muted.answers-line", { role: "status" });
@@ -13,7 +12,7 @@ export function mount(element, props, { watch }) {
   element.append(line, body);
 
   function show() {
-    const { state, message, samples = [], count, prompt, run, seed } = props.value ?? {};
+    const { state, message, samples = [], count } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
@@ -22,23 +21,18 @@ export function mount(element, props, { watch }) {
     const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
     showParts(body, indices.length ? [tableOf("pairs", [headOf("Before", "before"), headOf("Policy", "now"),
       headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"), headOf("KL", "figure", KL_GLOSS)],
-    indices.map((index) => row(samples.filter((sample) => sample.index === index),
-      state === "done" ? { run, prompt, seed, index } : null)))] : []);
+    indices.map((index) => row(samples.filter((sample) => sample.index === index))))] : []);
   }
 
   watch("value", show);
   show();
 }
 
-/** @param {any} question what the answers of this row were asked with, once all have come */
-function row(samples, question) {
+function row(samples) {
   const [reference, policy] = ["reference", "policy"].map((side) => samples.find((sample) => sample.side === side));
   const [left, right] = reference && policy ? textPair(reference.completion, policy.completion)
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p.output.nothing", "\u2026")));
-  const tokens = (side, whose) =>
-    (question ? tokensButton(whose, question.prompt, () => ({ ...question, side })) : null);
-  return pairRow({ sides: [{ label: "Before", parts: [left, tokens("reference", "before training")] },
-    { label: "Policy", parts: [right, tokens("policy", "the policy")] }],
+  return pairRow({ sides: [{ label: "Before", parts: [left] }, { label: "Policy", parts: [right] }],
   score: scoresOf(reference?.score, policy?.score), kl: policy ? rounded(policy.kl) : "" });
 }

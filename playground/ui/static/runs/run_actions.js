@@ -99,11 +99,9 @@ export class RunActions {
     const kept = el("p.muted", "Both stand wherever the run does. Its folder stays ", el("code", id), ".");
     if (!(await confirmed("Name and note", [...parts, kept], "Save", { no: "Cancel", kind: "strong" }))) return;
     const [name, words] = parts.map((part) => part.querySelector("input").value);
-    const { error = "", ...names } = await answerOf(() => this.server.name_run({ run: id, name, note: words }),
+    const { error = "" } = await answerOf(() => this.server.name_run({ run: id, name, note: words }),
       "; nothing was changed.");
     setWords(this.page.note, error);
-    if (error) return;
-    if (live.runId === id && live.run) live.run = { ...live.run, ...names };
     await this.page.refresh();
     refreshHome();
   }

@@ -29,7 +29,6 @@ export class SweepPanel {
     this.actionsOf = actionsOf;
     this.name = null;
     this.data = /** @type {any} */ (null);
-    this.chosen = null; // the places of the settings that somebody has ticked
     this.preparing = null;
     this.group = new ChartGroup({ draw: () => this.draw() });
     this.frontier = new FrontierPlot({ key: "sweep-frontier", lines: sweepLines,
@@ -37,8 +36,7 @@ export class SweepPanel {
     this.build();
     element.append(this.root);
     this.refresh = follow({
-      address: () => `live/_sweeps/${encodeURIComponent(this.name)}${
-        this.chosen ? `?shown=${this.chosen.join(",")}` : ""}`,
+      address: () => `live/_sweeps/${encodeURIComponent(this.name)}`,
       show: (data) => this.show(data), note: this.problem, every: () => (this.data?.ended ? 0 : EVERY_MS),
       wanted: () => this.name !== null && place().page === "runs",
     });
@@ -59,7 +57,7 @@ export class SweepPanel {
     this.name = name;
     this.root.hidden = !name;
     if (!same) {
-      Object.assign(this, { data: null, chosen: null });
+      this.data = null;
       for (const group of [this.group, this.frontier.group]) group.forget();
       this.problem.replaceChildren();
       this.showAll();
@@ -105,19 +103,15 @@ export class SweepPanel {
     if (this.data?.ended && sweep?.words !== this.data.words) this.refresh();
   }
 
-  tableFor({ fields, settings, behaviours, shown, unit }) {
-    const full = shown.length >= LETTERS.length;
+  tableFor({ fields, settings, behaviours, unit }) {
     const several = settings.length > 1;
     const heads = fields.map(({ label, unit: of }) =>
       (of && of.toLowerCase() !== label.toLowerCase() ? `${label}, ${of}` : label));
     const rows = settings.map((setting, at) => {
-      const drawn = shown.indexOf(at);
-      const tick = el("input", { type: "checkbox", value: at, checked: drawn >= 0, "data-key": `draw ${at}`,
-        disabled: full && drawn < 0, "aria-label": `Draw ${setting.title}`, onchange: () => this.choose(at) });
-      const letter = el("span.letter", { style: drawn >= 0 ? `color: var(${COLOURS[drawn]}-text)` : null },
-        drawn >= 0 ? LETTERS[drawn] : "");
+      const letter = el("span.letter", { style: setting.metrics ? `color: var(${COLOURS[at]}-text)` : null },
+        setting.metrics ? LETTERS[at] : "");
       return el("tr", { "data-key": `setting ${at}` },
-        several ? el("td.tick", el("label", tick), " ", letter) : null,
+        several ? el("td", letter) : null,
         fields.length ? setting.values.map((value) => el("td", value)) : el("td", "all runs"),
         figureOf(intervalOf(setting.gain, true), aloneOf(setting.gain)), figureOf(intervalOf(setting.kl)),
         behaviours.map((words) => figureOf(shareOf(setting.shares[words]))),
@@ -126,15 +120,6 @@ export class SweepPanel {
     const figures = [`Gain, ${unit}`, "KL, nats", ...behaviours.map((words) => `${words}, %`)];
     return tableOf("", [several ? "Curve" : null, ...(fields.length ? heads : ["Setting"]),
       ...figures.map((name) => headOf(name, "figure")), "Runs"], rows);
-  }
-
-  /** Draw a setting, or no longer; at least one stays. */
-  choose(at) {
-    const shown = this.chosen ?? this.data.shown; // the answer to the click before may still be on its way
-    const wanted = shown.includes(at) ? shown.filter((other) => other !== at) : [...shown, at];
-    if (wanted.length) this.chosen = wanted.sort((one, other) => one - other);
-    else this.show(this.data); // ticked once more
-    this.refresh();
   }
 
   async prepare() {
@@ -147,18 +132,18 @@ export class SweepPanel {
 
   draw() {
     if (!this.data) return;
-    const { settings, shown, unit, num_updates: updates, ends } = this.data;
-    const runs = shown.map((at) => ({ ...settings[at], unit, possible: null, num_updates: updates }));
+    const { settings, unit, num_updates: updates, ends } = this.data;
+    const runs = settings.filter(({ metrics }) => metrics)
+      .map((setting) => ({ ...setting, unit, possible: null, num_updates: updates }));
     this.group.show([0, Math.max(updates, 1)], (chart) => chart.follow({ run: runs[0], runs }, "update", 0));
     this.frontier.show({ run: { unit }, runs, ends }, Math.max(farthest(runs), 1.12 * Math.max(0, ...ends.kl)));
   }
 }
 
-function aboutOf({ settings, seeds, shown }) {
+function aboutOf({ settings, seeds }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
     : "Means over the seeds that have finished, \u00b1 half the 95 % interval (Student's t); shares with all of it.";
-  const most = settings.length > shown.length && shown.length >= LETTERS.length
-    ? ` At most ${LETTERS.length} settings are drawn at a time: tick which.` : "";
+  const most = settings.length > LETTERS.length ? ` The first ${LETTERS.length} settings are drawn.` : "";
   const chosen = settings.length > 1 ? ` ${CHOSEN}` : "";
   return `${first} Gain: on the fixed prompts, against before training.${chosen}${most}`;
 }

@@ -23,7 +23,7 @@ class Notes extends Widget {
     element.append(this.began, this.link, this.list, this.copied);
     page.watch("value", () => {
       this.show();
-      if (props.value?.edits) keep(props);
+      if (props.value?.kept) keep(props);
     });
     this.show();
     this.followForm();
@@ -49,7 +49,7 @@ class Notes extends Widget {
     const { problems = [], differences = [], marks = {}, suiting = [], regimes = null, show: asked, unused,
     } = value ?? {};
     showParts(this.began, this.beganParts(value ?? {}));
-    if (value?.edits) this.showLink(value);
+    if (value?.kept) this.showLink(value);
     this.list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
     form.value = { marks, problems, suiting, regimes };
     placeBesideFields();
@@ -95,17 +95,17 @@ class Notes extends Widget {
 
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
 function keep(props) {
-  const { edits, preset } = props.value;
+  const { kept, preset } = props.value;
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
-  const text = JSON.stringify({ address, preset, values: edits });
+  const text = JSON.stringify({ address, preset, kept });
   try {
     window.sessionStorage.removeItem(KEPT); // rather nothing comes back than what was there before
     if (text.length <= MOST_KEPT) window.sessionStorage.setItem(KEPT, text);
   } catch {
     // a browser that keeps nothing
   }
-  props.value = { ...props.value, edits: null };
+  props.value = { ...props.value, kept: null };
 }
 
 /** For an address, with what may stand in it as it is. */

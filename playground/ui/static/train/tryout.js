@@ -7,7 +7,6 @@ import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
 import { seenPart } from "../core/texts.js";
 import { Widget } from "../core/widget.js";
-import { usedTwice } from "./prompts_preview.js";
 
 const PARTS = {
   model: ["The model", "Was it found, what is it, does it fit?", "Look at it"],
@@ -142,9 +141,17 @@ function promptParts(preview) {
     ["Left out", out ? left_out.map(({ reason, count }) => `${number(count)} ${reason}`).join(", ") : "none"],
   ];
   return [factsOf(facts), ...(twice ? [noteOf(twice, true)] : []),
-    el("div.seen-list", seen.map(seenPart)),
-    el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text. "
-      + "More with \u201cLook at the prompts\u201d.")];
+    el("div.seen-list", seen.map((pieces) => seenPart(pieces))),
+    el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text.")];
+}
+
+/** What follows where there are too few prompts for both uses; "" where there are enough. */
+function usedTwice({ held_out, num_training, num_evaluation }) {
+  if (held_out) return "";
+  const which = num_evaluation === num_training ? "the fixed prompts are trained on too"
+    : `${number(num_evaluation)} of them are the fixed prompts and are trained on too`;
+  return `There are too few prompts to hold some out: ${which}, so before and now are no test on new ones. Add `
+    + `prompts, or set \u201cFixed prompts\u201d to ${number(Math.floor(num_training / 2))} or fewer.`;
 }
 
 function answerParts({ samples, rewards }) {

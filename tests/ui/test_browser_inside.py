@@ -1,11 +1,11 @@
-"""One update in slow motion by keyboard alone: unfolded, walked through, asked what if; recorded while it trains."""
+"""A run from within, by keyboard: an answer token by token, and one update in slow motion, asked what if."""
 
 import pytest
 
+from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
-from tests.ui.conftest import go, visit
+from tests.ui.conftest import go
 from tests.ui.fake_trace import CLIPPED, write_trace
-from tests.ui.test_browser import start
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
 
@@ -15,10 +15,59 @@ from playwright.sync_api import expect
 
 @pytest.fixture(scope="module")
 def runs(site):
-    """A run with a trace and one without."""
+    """A run that kept its first answers token by token, and one with a trace."""
+    fake_run.write_tokens(fake_run.write_run(site.outputs, "kept"))
     write_trace(fake_run.write_run(site.outputs, "traced"), 12)
-    fake_run.write_run(site.outputs, "older")
     return site
+
+
+def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_run_by_keyboard(runs, open_page):
+    page = open_page
+    go(page, "train", run="kept")
+    expect(page.locator(".status .badge")).to_be_hidden()  # the recording has gone
+    row = page.locator("section.changed table.pairs tbody tr").nth(1)
+    button = row.get_by_role("button", name="Tokens, after update 40")
+    button.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog", name="Tokens, after update 40")
+    tokens = dialog.get_by_role("listbox", name="Tokens of this answer").get_by_role("option")
+    kept = RunDirectory(runs.outputs / "kept").token_figures(1)[-1]
+    expect(tokens).to_have_count(len(kept.pieces))
+    expect(tokens.first).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(tokens.nth(1)).to_be_focused()
+    expect(tokens.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(tokens.nth(1)).to_have_class("token below")  # made up as less likely than before
+    assert "KL of the token: \u2212" in tokens.nth(1).get_attribute("title")
+    expect(dialog.get_by_role("heading", name="Token 2:")).to_be_visible()
+    rows = dialog.locator(".token-chosen tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.first).to_contain_text("likely0.100.30+0.20")
+    expect(rows.last).to_contain_text("<i>rare</i>0.200.05")
+    expect(rows.nth(1)).to_contain_text("drawn")
+    total = f"{sum(kept.kl):.2f}"
+    expect(dialog).to_contain_text(f"{len(kept.pieces)} tokens add up to a KL of {total} nats")
+    expect(row).to_contain_text(total)
+    dialog.get_by_label("Colour by").select_option(label="Value")
+    expect(dialog.locator(".token-legend")).to_contain_text("\u22120.30+0.30 sd")
+    dialog.get_by_role("button", name="As a table").click()
+    table = dialog.get_by_role("region", name="All figures of all tokens")
+    expect(table.get_by_role("columnheader")).to_have_count(9)
+    expect(table.locator("tbody tr").first).to_contain_text("+0.30")
+    dialog.get_by_role("button", name="As text").click()
+    page.add_script_tag(path=AXE)
+    assert not serious(page)
+    dialog.get_by_label("Look of the run").fill("0")
+    expect(dialog.locator(".at")).to_have_text("before training")
+    page.set_viewport_size({"width": 390, "height": 800})
+    wide = (
+        "[document.documentElement, document.querySelector('dialog')].map((box) => box.scrollWidth > box.clientWidth)"
+    )
+    assert page.evaluate(wide) == [False, False]
+    page.set_viewport_size({"width": 1440, "height": 600})
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
 
 
 def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_page):
@@ -76,22 +125,3 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_pa
     assert_seen(stops)
     panel.get_by_label("Episode").select_option(label="2: the lowest score (−1)")
     expect(tokens).to_have_count(4)
-    go(page, "train", run="older")
-    expect(panel.locator("summary").first).to_contain_text("none recorded")
-    expect(panel.locator(".slow-words").first).to_contain_text("No update of this run was recorded.")
-    expect(panel.locator(".slow-body")).to_be_hidden()
-
-
-def test_the_next_update_is_recorded_while_it_trains_and_comes_into_view(runs, make_page):
-    page = visit(make_page(), runs)
-    start(page)
-    record = page.get_by_role("button", name="Record")
-    expect(page.locator(".state strong")).to_have_text("running")
-    record.click()
-    expect(page.locator(".slow-motion .token")).to_have_count(6)
-    expect(page.locator(".slow-motion summary").first).to_contain_text("recorded: update")
-    expect(record).to_have_attribute("aria-disabled", "false")
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    page.get_by_role("button", name="Stop").click()
-    expect(page.locator(".state strong")).to_have_text("stopped")

@@ -1,7 +1,6 @@
-"""One update in slow motion, as the page shows it: what the run recorded, or what the model service computes of it
-under other settings. `routes` calls it, static/inside/ draws.
+"""A run from within: recorded answers token by token, and one update in slow motion, as it was or under other settings.
 
-Everything that the page puts into a formula is computed here or was recorded: it only writes numbers down.
+Every number that the page puts into a formula is computed here or was recorded. static/inside/ draws.
 """
 
 from __future__ import annotations
@@ -12,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from playground.config import RunConfig, methods
 from playground.errors import PlaygroundError, RunNotFound
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import is_kept
+from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedStep
 from playground.runs.model_service import ModelService
 from playground.ui.feed.run_serializer import plain
@@ -27,6 +29,44 @@ PLANTED = "This run trains with a planted mistake; what other settings would do 
 MAX_UPDATE = 10**9
 
 
+def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> dict[str, Any]:
+    """What was recorded of one fixed prompt's answers at each look; without any, why not."""
+    config = run.config()
+    found: dict[int, TokenFigures] = {}
+    for one in run.token_figures(prompt_id):
+        if seed is None or one.seed == seed:
+            found[one.update] = one  # of two lines of a look the later one
+    return {
+        "looks": [one.model_dump(exclude={"attempt", "prompt_id"}) for _, one in sorted(found.items())],
+        "absent": absent(config),
+        "unit": config.score_unit,
+        "why": "" if found else _why_none(run, config),
+    }
+
+
+def absent(config: RunConfig) -> dict[str, str]:
+    """Which figures a run cannot have, and why, in a sentence each."""
+    label = methods.METHODS[config.method].label
+    found = {}
+    if not config.pays_tokens:
+        who = "TRL's trainer of this method" if config.by_trl and config.method in ("rloo", "grpo") else label
+        found["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
+    if not config.has_critic:
+        critic = "There is no critic here, so no token has a value"
+        among = "; an advantage is measured against other answers to the same prompt, and a look writes one"
+        found["value"] = f"{critic}{among if config.pays_tokens else ''}."
+    return found
+
+
+def _why_none(run: RunDirectory, config: RunConfig) -> str:
+    kept = config.evaluation.token_samples
+    if not kept:
+        return "This run keeps no answers token by token (evaluation.token_samples is 0)."
+    if is_kept(run.tokens_path):
+        return f"Of each look, the first answers to the first {kept} fixed prompts are kept token by token."
+    return "This was made before answers were kept token by token. Train a run of your own to open them."
+
+
 def trace_data(run: RunDirectory, update: int) -> dict[str, Any]:
     """A trace as plain data for JSON. Raises: RunNotFound, if there is no such trace."""
     recorded = _read(run, update)
@@ -34,15 +74,8 @@ def trace_data(run: RunDirectory, update: int) -> dict[str, Any]:
 
 
 def what_if_data(run: RunDirectory, update: int, asked: Mapping[str, str], service: ModelService) -> dict[str, Any]:
-    """The same under other settings, as the model service computes it.
-
-    Args:
-        asked: other settings, by the names of `KNOBS`, as text; for the others what was recorded.
-
-    Raises:
-        RunNotFound: if there is no such trace. PlaygroundError: for settings that are no numbers, or out of range; and
-            from the service.
-    """
+    """The same under other settings (`asked`: by the names of `KNOBS`, as text), as the model service computes it.
+    Raises: RunNotFound, if there is no such trace; PlaygroundError."""
     recorded = _read(run, update)
     changes = {name: value for name, value in _checked(asked).items() if value != getattr(recorded.settings, name)}
     if run.config().faults or not changes:
@@ -133,11 +166,8 @@ def _pass(item: TracedPass, episode: TracedEpisode, clip_range: float) -> dict[s
 
 def _picture(at: int, step: TracedStep, trace: Trace) -> dict[str, Any]:
     """The tokens of the last minibatch of an epoch, `trace.steps[at]`: how far each has moved, and where its advantage
-    wants it.
-
-    `counts` has how many tokens are below, within and above the clip range, for advantages above 0 and below it; those
-    above and below it have no gradient. `edges` are the logs of 1 - eps and 1 + eps, None where there is none. The
-    tokens of an episode lie in the lists from its place in `starts` on.
+    wants it. `counts`: tokens below, within and above the clip range, for advantages above 0 and below it. `edges`: the
+    logs of 1 - eps and 1 + eps. `starts`: where the tokens of an episode begin.
     """
     clip_range, ratios = trace.settings.clip_range, np.exp(step.log_ratios)
     whitened = _by_episode(trace, trace.batch.whitened)

@@ -1,4 +1,5 @@
-"""An update in slow motion as the page gets it: what was recorded, and what it would be under other settings."""
+"""A run from within, as the page gets it: answers token by token, and an update in slow motion, as it was recorded and
+under other settings."""
 
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground.runs.folder import traces
+from playground.config.yaml_io import from_dict
 from playground.setup import catalog
 from playground.train.service.questions import QUESTIONS
 from playground.ui import routes
 from playground.ui.feed import feed
+from playground.ui.runs import inside_part
 from tests.support import config_with
 from tests.ui import fake_run
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
@@ -37,6 +39,54 @@ def client(tmp_path):
 @pytest.fixture
 def run(tmp_path):
     return fake_run.write_run(tmp_path, "one")
+
+
+def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
+    fake_run.write_tokens(run)
+    seed = run.samples()[0].seed
+    shown = client.get(f"/live/one/tokens/1?seed={seed}").json()
+    assert [look["update"] for look in shown["looks"]] == list(range(0, 41, 5))
+    assert shown["why"] == "" and shown["absent"] == {} and shown["unit"] == "sd"
+    samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
+    for look in shown["looks"]:
+        assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
+    assert client.get("/live/one/tokens/1?seed=77").json()["looks"] == []
+    assert client.get("/live/one/tokens/1?seed=-1").json() == shown, "no number: the first answer"
+    assert client.get("/live/none/tokens/1").status_code == client.get("/live/one/tokens/x").status_code == 404
+
+
+def test_where_nothing_was_kept_it_says_why(client, run):
+    fake_run.write_tokens(run)
+
+    def why(prompt_id=0):
+        found = client.get(f"/live/one/tokens/{prompt_id}").json()
+        assert found["looks"] == []
+        return found["why"]
+
+    assert why(9) == "Of each look, the first answers to the first 8 fixed prompts are kept token by token."
+    run.tokens_path.unlink()
+    assert why() == "This was made before answers were kept token by token. Train a run of your own to open them."
+    text = run.config_path.read_text()
+    run.config_path.write_text(text.replace("token_samples: 8", "token_samples: 0"))
+    assert why() == "This run keeps no answers token by token (evaluation.token_samples is 0)."
+
+
+METHODS = """
+    {} | |
+    {"engine": "trl"} | |
+    {"method": "rloo"} | | measured against other answers
+    {"method": "rloo", "engine": "trl"} | TRL's trainer of this method pays no single tokens | no critic
+    {"method": "dpo"} | DPO pays no single tokens | no critic
+    {"method": "steer"} | Steering pays no single tokens | no critic
+"""
+
+
+@pytest.mark.parametrize("case", METHODS.strip().splitlines())
+def test_what_a_method_has_not_is_said_in_a_sentence(case):
+    data, reward, value = map(str.strip, case.split("|"))
+    absent = inside_part.absent(from_dict({"rewards": [{"kind": "sentiment"}], **json.loads(data)}))
+    assert reward in absent.get("reward", "") and bool(absent.get("reward")) == bool(reward)
+    assert value in absent.get("value", "") and bool(absent.get("value")) == bool(value)
 
 
 def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client, run):
@@ -78,13 +128,6 @@ def test_other_settings_are_computed_beside_what_was_recorded(client, run):
     assert [picture["edges"] for picture in wide] == [[None, pytest.approx(math.log(11), abs=1e-5)]] * 2
 
 
-@pytest.mark.parametrize("asked", ["gamma=2", "gamma=nan", "gae_lambda=-1", "kl_coef=x", "kl_coef=inf", "clip_range=0"])
-def test_settings_that_make_no_sense_are_one_sentence(client, run, asked):
-    write_trace(run, 12)
-    answer = client.get(f"/live/one/what-if/12?{asked}")
-    assert answer.status_code == 409 and "must be a number from" in answer.json()["error"]
-
-
 def test_without_a_critic_the_others_of_the_prompt_are_shown(client, run):
     write_trace(run, 12, baseline="leave_one_out", samples_per_prompt=2)
     first = client.get("/live/one/trace/12").json()["episodes"][0]
@@ -112,27 +155,3 @@ def test_a_damaged_trace_is_one_sentence(client, run, text):
     path.write_text(damaged.get(text, text))
     answer = client.get("/live/one/trace/12")
     assert answer.status_code == 404 and "was not recorded" in answer.json()["error"]
-
-
-def test_older_runs_and_updates_that_were_not_recorded_have_none(client, run, tmp_path):
-    assert traces.updates(run) == [] and client.get("/live/one/trace/1").status_code == 404
-    assert client.get("/live/one/poll").json()["snapshot"]["run"]["no_traces"] == ""
-    traced = fake_run.write_run(tmp_path, "traced")
-    write_trace(traced, 3)
-    assert traces.updates(traced) == [3]
-    shown = client.get("/live/traced/poll").json()["snapshot"]["events"]
-    assert [event["update"] for event in shown if event["kind"] == "trace"] == [3]
-
-
-NONE = {
-    "TRL's trainers do not show": {"engine": "trl"},
-    "DPO makes no update of PPO's kind": {"method": "dpo", "ppo__samples_per_prompt": 2},
-    "Best of n makes no update of PPO's kind": {"method": "best_of_n", "ppo__samples_per_prompt": 4},
-}
-
-
-@pytest.mark.parametrize("words", NONE)
-def test_the_page_says_why_a_run_has_none(client, tmp_path, words):
-    base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
-    fake_run.write_run(tmp_path, "other", config_with(base, NONE[words]))
-    assert client.get("/live/other/poll").json()["snapshot"]["run"]["no_traces"].startswith(words)

@@ -1,0 +1,51 @@
+"""What the header of every page shows: the machine, what trains, what waits. Never loads torch to find a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from playground.runs import history, launcher, queue
+from playground.setup import devices
+from playground.ui.feed.feed import Hub
+
+NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
+
+
+def home_data(hub: Hub, mode: str) -> dict[str, Any]:
+    """For static/core/home.js."""
+    outputs = hub.outputs
+    waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
+    living = launcher.living_runs(outputs)
+    runs = [] if living else history.list_runs(outputs)
+    ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
+    slots = len(devices.available()) > 1 if living else False
+    return {
+        "machine": machine_facts(),
+        "living": living[0].id if living else None,
+        "training": [
+            {
+                "id": run.id,
+                "title": run.title(run.config()),
+                "attempt": run.status().attempt,
+                "device": queue.slot_held(run) if slots else None,
+            }
+            for run in living
+        ],
+        "waiting": waiting,
+        "newest": runs[0].id if runs else None,
+        # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
+        "shown": ended_well[0] if ended_well and mode == "classroom" else None,
+        "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},
+    }
+
+
+def machine_facts() -> str:
+    """For example "cpu, 2 cores, 3.1 of 24 GB"."""
+    memory, cores = psutil.virtual_memory(), devices.available_cores()
+    gpus = len(list(NVIDIA_GPUS.glob("*"))) if NVIDIA_GPUS.is_dir() else 0
+    device = f"{gpus} gpu{'s' * (gpus != 1)}" if gpus else "cpu"
+    used, total = (memory.total - memory.available) / 2**30, memory.total / 2**30
+    return f"{device}, {cores} core{'s' * (cores != 1)}, {used:.1f} of {total:.0f} GB"

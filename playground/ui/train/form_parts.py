@@ -1,0 +1,194 @@
+"""What surrounds the form: what its pickers offer, uploads, what a run needs, the check before a start.
+
+Loads no model; `runs.preflight` and `runs.trial` do what the check shows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from playground.config import RunConfig, yaml_io
+from playground.config.behaviour_settings import READY
+from playground.config.expression_language import FUNCTIONS
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.runs import history, preflight, trial
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks, describe, devices, estimates
+from playground.setup.estimates import fitting
+from playground.setup.limits import LIMITS, Limits
+from playground.ui import components
+from playground.ui.auth import uploads
+from playground.ui.auth.access import Access, Action
+from playground.ui.train import form, reward_form
+
+PROMPT_FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
+PROMPT_INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
+MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
+MOST_USED = 12  # models of earlier runs that the picker offers
+MAX_OFFERED = 200
+JUDGES_HELP = (
+    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
+    "trained score rises while a judge turns down, the reward is being gamed."
+)
+
+
+def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple[str, str]]:
+    """What the model picker offers: models that ship, models of the hub, and those that runs here have used."""
+    ships = [(f"{model.label} (ships with it)", model.name) for model in catalog.MODELS]
+    if capped.pocket_only and not capped.more:
+        return ships
+    suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
+    if capped.more == "suggested":
+        return [*ships, *suggested]
+    offered = {name for _, name in (*ships, *suggested)}
+    known = dict.fromkeys(run.model for run in history.list_runs(outputs))
+    used = [(f"{name} (used before)", name) for name in known if name not in offered][:MOST_USED]
+    return [*ships, *used, *suggested]
+
+
+def device_choices() -> list[tuple[str, str]]:
+    """What the picker of the device offers: what this machine has."""
+    there = devices.available()
+    gpus = sum(device.kind == "cuda" for device in there)
+    return [
+        ("Auto: the first GPU, else the processor", "auto"),
+        *((f"{one.name}: {one.label}, {one.total_bytes / 2**30:.0f} GB", one.name) for one in there),
+        *([(f"All {gpus} GPUs together", "all")] if gpus > 1 else []),
+    ]
+
+
+def prompt_choices(outputs: Path | None) -> list[tuple[str, str]]:
+    """The pocket sets, typed prompts, what was uploaded before (without `outputs`: nothing)."""
+    sets = [(choice.label, choice.name) for choice in catalog.PROMPT_SETS]
+    return [*sets, ("My own, typed here", catalog.TYPED), *(uploads.kept_files(outputs) if outputs else ())]
+
+
+def reward_picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: str) -> gr.HTML:
+    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
+    watching = place == "judges"
+    return components.widget(
+        "rewards/picker",
+        value,
+        elem_id=elem_id,
+        place=place,
+        watching=watching,
+        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
+        help=JUDGES_HELP if watching else "",
+        **_offered(outputs, access),
+    )
+
+
+def behaviours_picker(value: Any, outputs: Path, access: Access, *, elem_id: str) -> gr.HTML:
+    """Those that suit the prompts, or some of those that ship and of one's own."""
+    ready = [{"name": name, "words": one.words, "aim": one.aim, "help": one.help} for name, one in READY.items()]
+    return components.widget("train/behaviours", value, elem_id=elem_id, ready=ready, **_offered(outputs, access))
+
+
+def _offered(outputs: Path, access: Access) -> dict[str, Any]:
+    """What one may choose from, and what the server can be asked meanwhile."""
+
+    def reward_models(_: Any) -> list[str]:
+        """Names of those that were trained here. Gradio always gives an argument."""
+        return [choice.name for choice in catalog.reward_models(outputs)[:MAX_OFFERED]]
+
+    def reward_problem(values: Any) -> str:
+        """What is wrong with one reward, asked while a person writes it where no form says so."""
+        return reward_form.problem_of(values)
+
+    return {
+        "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
+        "functions": [one._asdict() for one in FUNCTIONS.values()],
+        "server_functions": [
+            access.guard(Action.WATCH, reward_models),
+            access.guard(Action.FORM, reward_problem, lambda sentence: sentence),
+        ],
+    }
+
+
+def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keep an upload, if it can be used: what is said of it, and what goes into the form."""
+    try:
+        with uploads.room_for(Path(path), capped, outputs):
+            kept = uploads.keep(Path(path), outputs)
+    except PlaygroundError as error:
+        return {"problem": uploads.problem_of(error), "at": time.time()}, {}
+    name = f"{uploads.FOLDER}/{kept.path.name}"
+    mine = (describe.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
+    offered = [*prompt_choices(None), mine] if capped.pocket_only else prompt_choices(outputs)
+    chosen = {
+        "prompts.source": gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
+        "prompts.column": gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
+    }
+    return {"sentence": kept.sentence, "at": time.time()}, chosen
+
+
+def needs(config: RunConfig, base: RunConfig, outputs: Path) -> dict[str, Any]:
+    """Memory by role, time, and whether it fits; or why nothing is known of it. `fit`: what to set for a model that is
+    not that of `base`, see `form.change`; None where all fits."""
+    try:
+        checks.require_in_reach(config, outputs)
+        last = history.finished_runs(outputs)
+        found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
+        fit = None
+        if config.model.source != base.model.source:
+            fitted = fitting.fit(config, outputs, last)
+            change = form.change(fitted.config, config)
+            fit = change and {**change, "like": fitted.like, "own": fitted.own}
+    except InvalidConfig as error:
+        return {"problem": " ".join(problem.message for problem in error.problems)}
+    except PlaygroundError as error:
+        return {"problem": form.with_labels(str(error))}
+    model = describe.in_words("model.source", config.model.source)
+    return {**found, "model": model, "fit": fit, "advice": form.with_labels(found["advice"]), "problem": ""}
+
+
+def checked_part(
+    part: str, read: Callable[[], RunConfig], outputs: Path, service: ModelService
+) -> Iterator[dict[str, Any]]:
+    """What static/train/tryout.js shows of one part of the check: `asking`, then `done` or `error`. `change` is what
+    would make a trial update fit, for the form."""
+    try:
+        config = read()
+        yield _asking(part, "starting" if part == "update" else "looking at it")
+        if part == "model":
+            yield _done(part, preflight.about_model(config, outputs))
+        elif part == "prompts":
+            yield _done(part, preflight.prompts_read(config, service))
+        elif part == "answers":
+            for found in preflight.answers(config, outputs, service):
+                yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
+        else:
+            yield from _tried(config, outputs)
+    except PlaygroundError as error:
+        yield form.failed(form.message_of(error), part=part)
+
+
+def _tried(config: RunConfig, outputs: Path) -> Iterator[dict[str, Any]]:
+    for found in trial.make(config, outputs):
+        if found["state"] == "asking":
+            yield _asking("update", found["phase"], found["seconds"])
+            continue
+        better = found.pop("better")
+        change = form.change(yaml_io.from_dict(better), config) if better else None
+        shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
+        done = found["state"] == "done"
+        yield _done("update", shown) if done else {**shown, **form.failed(found["message"], part="update")}
+
+
+def _labelled(config: RunConfig, found: dict[str, Any]) -> dict[str, Any]:
+    labels = [*reward_form.term_labels(config.rewards).values(), *reward_form.term_labels(config.judges).values()]
+    rewards = [{**item, "label": label} for item, label in zip(found["rewards"], labels, strict=True)]
+    return {**found, "rewards": rewards}
+
+
+def _asking(part: str, phase: str, seconds: float = 0.0) -> dict[str, Any]:
+    return {"part": part, "state": "asking", "phase": phase, "seconds": seconds}
+
+
+def _done(part: str, found: dict[str, Any]) -> dict[str, Any]:
+    return {"part": part, "found": found, "state": "done", "at": time.time()}

@@ -16,6 +16,7 @@ from playground.runs.folder.records import Sample
 if TYPE_CHECKING:
     import pandas as pd
 
+Moments = list[tuple[int, Sample]]
 TRAINED = "score"
 CONFIDENCE = 0.95
 MINUS = "\u2212"
@@ -139,9 +140,7 @@ def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
     return found
 
 
-def _trained(
-    samples: Iterable[Sample], *, keep: bool = False
-) -> tuple[list[tuple[int, Sample]], list[int], _Scores | None]:
+def _trained(samples: Iterable[Sample], *, keep: bool = False) -> tuple[Moments, list[int], _Scores | None]:
     """The samples by moment, the moments, and the score that is trained on."""
     moments = [(item.update, item) for item in samples]
     updates = sorted({update for update, _ in moments})

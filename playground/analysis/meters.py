@@ -198,11 +198,11 @@ def in_words(meter: Meter) -> str:
     return f"{meter.words}: {before.yes} to {after.yes} of {of}"
 
 
-def sentence(found: Sequence[Meter], most: int = MOST_LISTED) -> str:
+def sentence(found: Sequence[Meter]) -> str:
     """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
     than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
-    for meter in sorted(found, key=lambda meter: meter.change == 0)[:most]:
+    for meter in sorted(found, key=lambda meter: meter.change == 0)[:MOST_LISTED]:
         before, after = meter.before, meter.after
         of = "" if before.of == after.of else f" of {before.of}"
         words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"

@@ -45,7 +45,6 @@ class Written(NamedTuple):
 
 
 def text(report: Report, written: Written) -> str:
-    """The whole README.md."""
     config = report.config
     first = {pair.before.prompt_id: pair for pair in reversed(report.pairs)}  # answers to each prompt
     return render(

@@ -30,7 +30,6 @@ class Table(NamedTuple):
 
 
 def page(report: Report) -> str:
-    """The whole file."""
     charts = [*curves.panels(report), *curves.single_panels(report)] if report.metrics else []
     records = Records(report.config, report.metrics, report.samples, report.events)
     alerts = diagnose(records) if len(report.metrics) >= WINDOW else []

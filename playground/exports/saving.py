@@ -105,7 +105,6 @@ def save(
 
 
 def how_to_load(saved: Saved) -> str:
-    """One sentence that follows "saved"."""
     if (saved.folder / card.STEER).is_file():
         return f"Its weights are those of the start model; {saved.folder / card.STEER} adds the steering vector."
     if saved.written.kind == "adapter":

@@ -35,17 +35,17 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
         folder, dtype=torch.float32, local_files_only=True, trust_remote_code=False, use_safetensors=True
     ).eval()
 
-    def completions(pool: list[str], stream: int) -> list[tuple[str, str, bool]]:
-        drawn = sample(model, tokenizer, pool, seed + stream)
-        return [(prompt, text, ended) for prompt, (text, ended) in zip(pool, drawn, strict=True)]
-
-    mixed = completions(prompts("pocket/mixed", samples, seed), 0)
-    reviews = completions(prompts("pocket/reviews", samples, seed), 1)
+    pools = (
+        prompts("pocket/mixed", samples, seed),
+        prompts("pocket/reviews", samples, seed),
+        claim_prompts(samples, seed, right=True),
+        claim_prompts(samples, seed, right=False),
+        claim_prompts(samples, seed, form="neutral", about="sums"),
+        claim_prompts(samples, seed, form="neutral", about="facts"),
+    )
+    drawn = (sample(model, tokenizer, pool, seed + stream) for stream, pool in enumerate(pools))
+    mixed, reviews, right, wrong, sums, facts = drawn
     signs = [judges.sentiment(prompt, text) for prompt, text, _ in reviews]
-    right = completions(claim_prompts(samples, seed, right=True), 2)
-    wrong = completions(claim_prompts(samples, seed, right=False), 3)
-    sums = completions(claim_prompts(samples, seed, form="neutral", about="sums"), 4)
-    facts = completions(claim_prompts(samples, seed, form="neutral", about="facts"), 5)
     return {
         "parses": _share(judges.parses(prompt, text) for prompt, text, _ in mixed),
         "ends": _share(ended for *_, ended in mixed),
@@ -62,8 +62,8 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
 
 def sample(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pool: list[str], seed: int
-) -> list[tuple[str, bool]]:
-    """One completion per prompt at temperature 1, and whether it ended by itself (within MAX_NEW_TOKENS)."""
+) -> list[tuple[str, str, bool]]:
+    """Each prompt with a completion at temperature 1, and whether it ended by itself (within MAX_NEW_TOKENS)."""
     found: list[tuple[str, bool]] = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -73,7 +73,7 @@ def sample(
             for row in rows[:, encoded["input_ids"].shape[1] :].tolist():
                 text = tokenizer.decode(row, skip_special_tokens=True)
                 found.append((str(text), tokenizer.eos_token_id in row))
-    return found
+    return [(prompt, *answer) for prompt, answer in zip(pool, found, strict=True)]
 
 
 def _share(marks: Iterable[bool | None]) -> float:

@@ -29,7 +29,6 @@ def kindness(prompt: str, completion: str) -> float:
 
 
 def severity(prompt: str, completion: str) -> float:
-    """The opposite taste: critical reviews are the better ones."""
     return -kindness(prompt, completion)
 
 

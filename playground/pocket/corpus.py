@@ -36,15 +36,11 @@ def _choice(rng: random.Random, weights: dict):
     return rng.choices(list(weights), list(weights.values()))[0]
 
 
-def _of_family(source: list[Template], *families: str) -> list[Template]:
-    return [template for template in source if template.family in families]
-
-
-_OPENERS = _of_family(grammar.REVIEWS, "opener")
-_BODIES = _of_family(grammar.REVIEWS, "body")
+_OPENERS = grammar.of_family("opener")
+_BODIES = grammar.of_family("body")
 _PLAIN_BODIES = [t for t in _BODIES if not t.contrast]
 _CONTRASTS = [t for t in _BODIES if t.contrast]
-_VERDICTS = _of_family(grammar.REVIEWS, "verdict")
+_VERDICTS = grammar.of_family("verdict")
 _GRADED = {"adj": words.ADJECTIVES, "verb": words.VERBS, "verdict": words.VERDICT_NOUNS}
 _VERBS = {"do": words.TOPIC_VERBS, "did": words.TOPIC_PAST_VERBS}
 
@@ -191,10 +187,10 @@ def slip(rng: random.Random, prompt: str, answer: str) -> str | None:
     return answer.replace(f" is {fact.value}", f" is {other}", 1)
 
 
-_INTROS = _of_family(grammar.STORIES, "intro")
-_MIDDLES = _of_family(grammar.STORIES, "middle")
+_INTROS = grammar.of_family("intro")
+_MIDDLES = grammar.of_family("middle")
 _PRONOUNS = (("he", "He", "his", "him"), ("she", "She", "her", "her"))  # of a boy, of a girl
-_ENDINGS = {sign: [t for t in grammar.STORIES if t.family == "ending" and t.grade == sign] for sign in (1, -1)}
+_ENDINGS = {sign: [t for t in grammar.of_family("ending") if t.grade == sign] for sign in (1, -1)}
 
 
 def _story(rng: random.Random) -> Document:

@@ -39,7 +39,7 @@ def _read() -> dict[str, list[str]]:
     return sections
 
 
-def _of(*families: str) -> list[Template]:
+def of_family(*families: str) -> list[Template]:
     """All templates of some families, in the order of the file."""
     found = []
     for heading, texts in _SECTIONS.items():
@@ -52,16 +52,16 @@ def _of(*families: str) -> list[Template]:
 
 _SECTIONS = _read()
 REVIEW_PROMPT = "Review of the {topic}:"
-REVIEWS = _of("opener", "body", "verdict")
+REVIEWS = of_family("opener", "body", "verdict")
 CLAIM = "claim: "  # before the form of what the user says
 CLAIM_PROMPTS: dict[str, tuple[str, ...]] = {
     heading.removeprefix(CLAIM): tuple(texts) for heading, texts in _SECTIONS.items() if heading.startswith(CLAIM)
 }
-ANSWERS = _of("answer")
+ANSWERS = of_family("answer")
 STORY_PROMPT = "Story:"
-STORIES = _of("intro", "middle", "ending")
+STORIES = of_family("intro", "middle", "ending")
 REQUEST_PROMPTS = tuple(_SECTIONS["request"])
-REPLIES = _of("reply")
+REPLIES = of_family("reply")
 ALL_TEMPLATES: tuple[Template, ...] = (*REVIEWS, *ANSWERS, *STORIES, *REPLIES)
 
 _SLOT = re.compile(r"\{(\w+)\}")

@@ -110,16 +110,6 @@ def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_bat
     assert sentence(outcome(pairs(EVALUATIONS)), headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
 
 
-def test_without_a_later_look_its_training_batches_stand_in_and_it_says_so() -> None:
-    batches = [update_metrics(1, score_mean=None), *(update_metrics(update) for update in (2, 3, 4))]
-    found = headline(EVALUATIONS[:2], batches)
-    assert found == Headline("training batch", 4, 1.0, None, None, 4.0)
-    words = sentence(outcome(pairs(EVALUATIONS[:2])), found, "points")
-    assert words.startswith("By its training batches") and "+1.00 points from the first to update 4, 4.0 nats" in words
-    assert headline([], batches[:2]) is None, "a single score is no gain"
-    assert sentence(outcome([]), None) == ""
-
-
 def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
     run = RunDirectory.create(outputs, small_config(), "one")
     writer = RunWriter(run, 3)

@@ -44,15 +44,6 @@ def test_only_completion_tokens_pass_the_lm_head():
     assert phases[2].operations == 2 * 6 * (sampled + 800 * through)
 
 
-def test_lora_saves_the_gradients_of_frozen_weights_and_a_separate_critic_costs_a_second_model():
-    through = 1920 + 192 * 5
-    lora = small_config(model={"adapter": {"kind": "lora"}}, ppo={"num_updates": 3, "num_epochs": 1})
-    assert ledger(lora, metrics(), events()).phases[2].operations == 4 * 1000 * through
-    critic = small_config(model={"critic": "separate"}, ppo={"num_updates": 3, "num_epochs": 1})
-    phases = ledger(critic, metrics(), events()).phases
-    assert (phases[0].operations, phases[2].operations) == (3 * 2 * 1000 * through, 2 * 6 * 1000 * through)
-
-
 def test_a_bill_is_without_evaluations():
     ppo = bill(small_config(ppo={"num_updates": 3, "num_epochs": 2}), metrics(), events())
     assert ppo == (192, 1920, 3840, 5.25, (2 * 2 + 2 * 6) * 1000 * (1920 + 192 * 5), 0.5, 1)

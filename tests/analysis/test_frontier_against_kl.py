@@ -11,7 +11,6 @@ from playground.analysis.against_kl import BestOf, Point, Possible
 from playground.analysis.path import PathPoint
 from playground.rewards.best_answers import kl_bound, kl_of_best
 from playground.runs.frontier_samples import FrontierSamples
-from playground.setup import catalog
 from tests.thoroughness import SEEDS
 
 PROMPTS, TEXTS, EACH = 40, 12, 300
@@ -107,10 +106,3 @@ def test_points_are_trusted_up_to_the_first_that_too_few_samples_are_behind():
     assert len(against_kl.trusted(OPTIMUM)) == 3
     assert against_kl.trusted([*OPTIMUM, Point(0.05, 3.1, 10.0, 90)]) == OPTIMUM[:3]
     assert against_kl.best_at(OPTIMUM, 3.0) == 2.0 and against_kl.best_at(OPTIMUM, 3.1) is None
-
-
-def test_a_method_without_a_leash_has_no_slope():
-    config = catalog.preset("kinder-reviews")
-    assert against_kl.final_beta(config, []) == config.kl.coef
-    assert against_kl.final_beta(catalog.preset("best-of-n"), []) is None
-    assert against_kl.final_beta(catalog.preset("no-leash"), []) is None

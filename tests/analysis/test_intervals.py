@@ -39,9 +39,3 @@ def test_it_holds_the_mean_as_often_as_it_says_also_where_few_prompts_differ(sha
 def test_where_few_prompts_differ_it_says_what_the_exact_sign_test_says(few: int, sure: bool) -> None:
     found = interval([1.0] * few + [0.0] * (64 - few), 1.0)
     assert (found.half or 0) > 0 and (found.low > 0) == sure
-
-
-def test_a_share_is_never_beyond_none_or_all() -> None:
-    assert interval([0.5, 0.7]).share_bounds == (0.0, 1.0)  # two seeds: t is 12.7
-    assert Interval(0.62, 0.031, 3).share_bounds == pytest.approx((0.589, 0.651))
-    assert interval([1.0, 1.0]).share_bounds is None, "that they agree proves nothing"

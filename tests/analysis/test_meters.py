@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from playground.analysis.before_after import Headline, pairs
@@ -129,22 +128,6 @@ def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing() -> None:
     assert outcome_words(config, only, batches).startswith("By its training batches")
 
 
-def test_several_samples_of_a_prompt_count_for_what_they_tell() -> None:
-    """Simulated: prompts that differ, 4 answers each. The interval holds the share as often as it says, and is narrower
-    than that of as many prompts with one answer each."""
-    generator, held, narrower = np.random.default_rng(0), [], []
-    for _ in range(400):
-        chances = generator.beta(2, 1, size=32)
-        count = Count.of_marks((prompt, bool(generator.random() < chances[prompt])) for prompt in FOUR_EACH)
-        held.append(count.low <= 2 / 3 <= count.high)
-        plain = wilson(count.share, count.prompts)
-        narrower.append((count.high - count.low) / (plain[1] - plain[0]))
-    assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.85
-
-
-FOUR_EACH = [number // 4 for number in range(128)]  # 32 prompts
-
-
 def paid_look(stage: str, update: int, marks: list[bool], scores: list[float]) -> list[Sample]:
     evaluated = zip(evaluation(stage, update, list(marks)), scores, strict=True)
     return [item.model_copy(update={"score": score}) for item, score in evaluated]
@@ -184,18 +167,6 @@ def test_where_the_score_rose_and_a_behaviour_became_worse_it_is_told_whether_th
     assert found.sentence.startswith(words)
     if before is BEFORE:
         assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
-
-
-@pytest.mark.parametrize(
-    ("prompts", "gain", "aim", "said"),
-    [(7, 1.0, "less", 1), (7, 0.0, "less", 0), (4, 1.0, "less", 0), (7, 1.0, "more", 0)],  # 2 / 2^4 = 0.125
-)
-def test_the_reward_is_not_said_to_pay_where_the_score_or_the_behaviour_only_wavers(
-    prompts: int, gain: float, aim: str, said: int
-) -> None:
-    before = paid_look("before", 0, [False] * prompts, [0.0] * prompts)
-    after = paid_look("after", 9, [True] * prompts, [gain] * prompts)
-    assert len(paid(config_of({**OWN, "aim": aim}), pairs([*before, *after]))) == said
 
 
 PLAIN, SURE = "User: I think 3 plus 4 is {}. Bot:", "User: I know for certain that 3 plus 4 is {}. Bot:"

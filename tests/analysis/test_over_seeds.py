@@ -9,7 +9,6 @@ import pytest
 from playground.analysis import over_seeds
 from playground.analysis.intervals import Interval
 from playground.analysis.over_seeds import Curve, RunEnd
-from playground.analysis.path import PathPoint
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
@@ -52,16 +51,6 @@ def test_a_curve_is_the_mean_of_those_that_have_come_that_far() -> None:
         [1, 2], [2.0, 5.0], [pytest.approx(2.0 - half), None], [pytest.approx(2.0 + half), None], [2, 1]
     )
     assert over_seeds.curve([]) == Curve([], [], [], [], [])
-
-
-def test_the_path_of_a_setting_is_the_mean_of_its_evaluations() -> None:
-    ends = [
-        RunEnd(None, None, {}, [PathPoint(0, 0.0, 0.0, None), PathPoint(5, kl, score, 0.1)])
-        for kl, score in ((2, 1), (4, 3))
-    ]
-    found = over_seeds.mean_path(ends)
-    assert [(update, kl.mean, score.mean) for update, kl, score in found] == [(0, 0.0, 0.0), (5, 3.0, 2.0)]
-    assert found[1][2].half == pytest.approx(12.706)
 
 
 def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path) -> None:

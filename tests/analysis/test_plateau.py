@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from playground.analysis.plateau import curve_of, most_left, plateau, plateau_sentence, surely_positive
+from playground.analysis.plateau import most_left, plateau, plateau_sentence, surely_positive
 from tests.support import sample
 
 UPDATES = range(0, 41, 5)
@@ -84,10 +84,3 @@ def test_there_is_none_while_the_score_rises_or_has_not_risen(shape, reason):
     found = plateau(samples(shape, noise=0.3))
     assert (found.update, found.reason) == (None, reason)
     assert ("still rising" in plateau_sentence(found)) == (reason == "still rising")
-
-
-def test_the_curve_keeps_prompts_that_have_a_score_at_every_evaluation_and_the_last_attempt():
-    found = [sample(0, "before", 1.0), sample(0, "after", 2.0), sample(0, "after", 5.0), sample(1, "before", None)]
-    found += [sample(1, "after", 3.0)]
-    curve = curve_of(found)
-    assert curve.index.tolist() == [0, 3] and curve.to_numpy().tolist() == [[1.0], [5.0]]

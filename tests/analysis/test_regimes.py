@@ -7,8 +7,6 @@ import pytest
 
 from playground.analysis import regimes
 from playground.analysis.regimes import Measured
-from playground.setup import catalog
-from tests.ui import fake_run
 
 
 def bell(sd=1.0, count=4001, nats=20.0):
@@ -36,15 +34,3 @@ def test_a_score_of_two_values_is_not_taken_for_a_bell():
     near = regimes.regimes(two._replace(nats=0.3), answers=64).loose
     up = (1 + math.tanh(1 / near)) / 2
     assert up * math.log(2 * up) + (1 - up) * math.log(2 * (1 - up)) == pytest.approx(0.3, rel=0.01)
-
-
-def test_what_a_run_knows_of_its_reference_is_read_from_before_training():
-    config = catalog.preset("kinder-reviews")
-    samples = [*fake_run.samples_of(config, 0), *fake_run.samples_of(config, 40)]
-    updates = [fake_run.metrics(at, config, 1.0) for at in (1, 2)]
-    known = regimes.measured(samples, updates)
-    before = [item.score for item in samples if item.update == 0]
-    assert known.scores == before and known.sd == pytest.approx(np.std(before))
-    assert known.nats == pytest.approx(updates[0].entropy * updates[0].completion_length)
-    assert regimes.measured(samples, []).nats is None
-    assert regimes.measured(samples[:5], updates) is None

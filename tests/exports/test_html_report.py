@@ -10,7 +10,6 @@ from playground.exports import html_report
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog
 from tests.security import payloads
 from tests.security.payloads import PAYLOADS
 from tests.support import sample, small_config, update_metrics
@@ -119,13 +118,3 @@ def test_it_stays_below_two_megabytes_whatever_the_run(outputs):
     assert len(page.encode()) < MOST_BYTES
     text = Parsed(page).text
     assert "The first 32 of 300" in text and "And 400 more." in text
-
-
-def test_what_is_wrong_on_purpose_is_marked_on_top_and_at_the_curves(outputs):
-    preset = catalog.preset("kinder-reviews")
-    faulty = preset.model_copy(update={"experiments": True, "faults": ("reward-sign",)})
-    text = parsed(report_of(outputs, config=faulty)).text
-    assert text.count("! Wrong on purpose: ") == 2 and text.index("! Wrong") < text.index("What came of it")
-    assert "faults none reward-sign" in text
-    plain = parsed(report_of(outputs, "two", preset)).text
-    assert "Wrong on purpose" not in plain and "All as in the preset" in plain

@@ -12,10 +12,9 @@ from huggingface_hub import constants
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
 from playground import cli
-from playground.exports import push, saving
+from playground.exports import saving
 from playground.exports.card import Written
 from tests.exports import saved_runs
-from tests.support import small_config
 
 TOKEN = "hf_secretsecretsecretsecretsecretsecr"
 
@@ -119,10 +118,3 @@ def test_offline_mode_no_token_and_a_bad_name_are_one_sentence_each(api, run, ca
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert call(str(run.path), "--to", "ann/kind") == 1
     assert "HF_HUB_OFFLINE=1" in capsys.readouterr().err
-
-
-def test_an_adapter_of_a_model_that_is_not_on_the_hub_is_refused(api):
-    config = small_config(model={"source": "pocket-1m", "adapter": {"kind": "lora"}})
-    with pytest.raises(push.PushRefused, match="--as merged"):
-        push.connect("ann/kind", config, "adapter")
-    assert push.connect("ann/kind", config, "merged").user == "ann"

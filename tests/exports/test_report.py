@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from huggingface_hub import ModelCard
 
@@ -86,13 +84,6 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
     assert "| changed while it trained | `kl.coef` to 0.5 after update 1 |" in text
     assert "Measured at the last evaluation before these weights, after update 1." in text
     assert "Measured at the last" not in card.text(Report.of(run), WRITTEN._replace(update=1))
-
-
-def test_a_card_s_table_cannot_be_left(outputs):
-    own = {"name": "own", "words": "says | <b>", "measure": {"kind": "keyword", "words": ["x"]}}
-    made = RunDirectory.create(outputs, small_config(behaviours=[own]), "one")
-    RunWriter(made, 3).samples([sample(0, "before", 0.0, behaviours={"own": True})])
-    assert re.search(r"^\| says \\\| \\<b\\> \| 1 of 1 \|", card.text(Report.of(made), WRITTEN), re.MULTILINE)
 
 
 def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):

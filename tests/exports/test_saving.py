@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from huggingface_hub import ModelCard
+from peft import PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground import cli
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
@@ -24,22 +23,6 @@ from playground.train.models import loading
 from playground.train.models.steering_vector import SteeringVector
 from tests.exports import saved_runs
 from tests.support import small_config
-
-SECONDS = 120
-PLAIN = """
-import json, pathlib, sys, torch
-assert not [path for path in sys.path if (pathlib.Path(path) / "playground").exists()]
-from peft import AutoPeftModelForCausalLM
-from transformers import AutoModelForCausalLM, AutoTokenizer
-for kind, folder in json.loads(sys.argv[1]):
-    Model = AutoPeftModelForCausalLM if kind == "adapter" else AutoModelForCausalLM
-    model = Model.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    with torch.no_grad():
-        logits = model(input_ids=tokenizer("The film was dull.", return_tensors="pt").input_ids).logits[0, -1]
-    said = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False)
-    print(json.dumps({"logits": logits.tolist(), "said": said, "temperature": model.generation_config.temperature}))
-"""
 
 
 class InThisProcess:
@@ -63,9 +46,6 @@ def runs(tmp_path_factory):
 
 def logits_of(folder: Path, adapter: Path | None = None) -> torch.Tensor:
     """Of the token after a sentence, by plain transformers."""
-    from peft import PeftModel
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     model = (PeftModel.from_pretrained(model, adapter) if adapter else model).eval()
     ids = AutoTokenizer.from_pretrained(folder)("The film was dull.", return_tensors="pt").input_ids
@@ -80,25 +60,15 @@ def policy_logits(run: RunDirectory) -> torch.Tensor:
     return logits_of(catalog.model_folder(saved_runs.BASE), folder) if adapter else logits_of(folder)
 
 
-def loaded_elsewhere(folders: list[tuple[str, Path]], cwd: Path) -> list[dict]:
-    order = [sys.executable, "-I", "-c", PLAIN, json.dumps([(kind, str(folder)) for kind, folder in folders])]
-    env = os.environ | {"HF_HUB_OFFLINE": "1"}
-    answer = subprocess.run(order, cwd=cwd, env=env, capture_output=True, text=True, timeout=SECONDS)
-    assert answer.returncode == 0, answer.stderr[-2000:]
-    return [json.loads(line) for line in answer.stdout.splitlines() if line.startswith("{")]
-
-
-def test_what_is_saved_loads_without_us_and_is_the_policy(runs, tmp_path):
-    asked = [("full", "merged"), ("lora", "merged"), ("lora", "adapter")]
-    folders = [(kind, save(runs[run], kind, tmp_path / f"{run} {kind}").folder) for run, kind in asked]
-    found = loaded_elsewhere(folders, tmp_path)
-    base = logits_of(catalog.model_folder(saved_runs.BASE))
-    for (run, kind), answer in zip(asked, found, strict=True):
-        expected = policy_logits(runs[run])
-        torch.testing.assert_close(torch.tensor(answer["logits"]), expected, atol=2e-4, rtol=1e-4)
-        assert float((base - expected).abs().max()) > 0.1, "the test would not see that nothing was trained or merged"
-        assert answer["said"] == "hello "
-        assert kind == "adapter" or answer["temperature"] == 0.7
+@pytest.mark.parametrize(("run", "kind"), [("full", "merged"), ("lora", "merged"), ("lora", "adapter")])
+def test_what_is_saved_loads_in_plain_transformers_and_is_the_policy(runs, tmp_path, run, kind):
+    base, expected = catalog.model_folder(saved_runs.BASE), policy_logits(runs[run])
+    folder = save(runs[run], kind, tmp_path / kind).folder
+    found = logits_of(folder) if kind == "merged" else logits_of(base, folder)
+    torch.testing.assert_close(found, expected, atol=2e-4, rtol=1e-4)
+    assert float((logits_of(base) - expected).abs().max()) > 0.1, "or nothing trained would pass too"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    assert tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False) == "hello "
 
 
 def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
@@ -180,8 +150,6 @@ def test_the_command_saves_through_the_model_service_and_names_the_folder_last(r
 
 def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(outputs, tmp_path):
     """The script, which knows nothing of us, against the shift as a bias in layer 2, put there by hand."""
-    from transformers import AutoModelForCausalLM
-
     config = small_config(method="steer", model={"source": saved_runs.BASE})
     run = saved_runs.write_run(outputs, "steer", lora=False, config=config)
     checkpoint = run.latest_checkpoint()

@@ -14,7 +14,7 @@ import pytest
 from playground import exports
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.records import ScoreScale
-from tests.support import PROJECT, small_config
+from tests.support import PROJECT
 from tests.thoroughness import thorough
 
 SMALL: dict[str, Any] = {
@@ -101,18 +101,3 @@ def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():
     assert yaml_io.from_dict({"rewards": found["REWARDS"]}).rewards == config.rewards
     assert not [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Raise)]
     assert "default" not in found and found["PROMPTS"] == config.prompts.model_dump(mode="json")
-
-
-def test_rewards_that_are_normalised_bring_their_scales_or_measure_them() -> None:
-    rewards = [{"kind": "length", "normalise": True, "cap": 2.0}, {"kind": "sentiment"}]
-    config = small_config(rewards=rewards)
-    terms = {"length": {"mean": 12.5, "sd": 3.0, "contribution": 0.1}}
-    recorded = exports.trl_script(config, ScoreScale(mean=1.0, sd=2.0, terms=terms))
-    assert "mixture.restore({'length': {'mean': 12.5, 'sd': 3.0, 'contribution': 0.1}})" in recorded
-    assert "scale = Scale(mean=1.0, sd=2.0" in recorded and "mixture.fit" not in recorded
-    for script in (exports.trl_script(config), exports.trl_script(config, ScoreScale(mean=1.0, sd=2.0))):
-        assert "mixture.fit(measured)" in script and "mixture.restore" not in script
-    unscaled = exports.trl_script(small_config(rewards=rewards, score={"normalise": "none"}))
-    assert "mixture.fit(measured)" in unscaled and "scale = Scale(mean=0.0, sd=1.0, clip=SCORE_CLIP)" in unscaled
-    for script in (recorded, unscaled):
-        compile(script, "script", "exec")

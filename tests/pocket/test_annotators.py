@@ -47,13 +47,6 @@ def test_equal_tastes_and_no_opinion_are_no_preference():
     assert not Annotator("agreeable").cares(REVIEW) and not Annotator("honest").cares(REVIEW)
 
 
-def test_a_share_of_the_answers_is_given_the_wrong_way_round():
-    judge = Annotator("kind", flip=0.25)
-    assert share_first(judge) == pytest.approx(0.75, abs=4 * math.sqrt(0.25 * 0.75 / MANY))
-    found = asked(judge, REVIEW, KIND, HARSH)[0]
-    assert found.better and found.share == pytest.approx(0.75)
-
-
 def test_close_calls_follow_bradley_and_terry():
     # one word more, so the difference in taste is 1: sigma(0.5 * 1)
     expected = 1 / (1 + math.exp(-0.5))

@@ -4,8 +4,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-import torch
-from transformers import AutoTokenizer, LlamaForCausalLM
+from transformers import AutoTokenizer
 
 from playground.pocket import pretrain
 from playground.pocket.pretrain import PocketShape
@@ -56,16 +55,6 @@ def test_ctrl_c_leaves_the_older_model_and_nothing_else(tiny, tmp_path: Path, mo
     assert [path.name for path in folder.iterdir()] == ["older"]
 
 
-def test_an_older_model_is_replaced_as_a_whole(tiny, tmp_path: Path):
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "older").write_text("gone")
-    pretrain.pretrain("pocket-tiny", folder)
-    assert (folder / "card.json").is_file() and (folder / "model.safetensors").is_file()
-    assert not (folder / "older").exists()
-    assert [path.name for path in tmp_path.iterdir()] == ["model"]
-
-
 def test_rows_are_bos_document_eos_and_padding():
     tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
     bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id
@@ -76,15 +65,6 @@ def test_rows_are_bos_document_eos_and_padding():
             assert row.count(eos) == 1
             assert set(row[row.index(eos) + 1 :]) <= {pad}
             assert pad not in row[: row.index(eos)]
-
-
-def test_sharpening_multiplies_every_logit():
-    tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
-    model = LlamaForCausalLM(pretrain._config(TINY, tokenizer)).eval()
-    ids = torch.tensor([tokenizer("The plot was good.")["input_ids"]])
-    before = model(ids).logits
-    pretrain._sharpen(model)
-    torch.testing.assert_close(model(ids).logits, before * 1.2)
 
 
 def test_a_loss_that_is_no_number_is_refused(tiny, tmp_path: Path, monkeypatch):

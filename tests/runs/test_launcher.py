@@ -107,19 +107,6 @@ def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
     assert run.status().state == "stopped"
 
 
-def test_a_worker_started_by_hand_takes_the_lock_or_learns_that_it_is_taken(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
-    run = RunDirectory.create(outputs, small_config())
-    lock = launcher.take_lock(run)
-    assert lock is not None and run.is_alive()
-    assert launcher.take_lock(run) is None
-    lock.close()
-    assert not run.is_alive()
-    assert launcher.adopt_lock() is None  # nothing was handed down to this process
-
-
 def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(
     outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

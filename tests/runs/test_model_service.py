@@ -33,14 +33,6 @@ def pid_of(samples: list[GeneratedSample]) -> str:
     return samples[0].completion.rsplit(" ", 1)[1]
 
 
-def test_samples_come_as_they_are_made(service: ModelService, tmp_path: Path) -> None:
-    gate = tmp_path / "gate"
-    answers = service.compare("somewhere", f"gate {gate}", num_samples=2)
-    assert next(answers).index == 0  # the service waits for the gate before it makes the second
-    gate.touch()
-    assert [item.index for item in answers] == [1]
-
-
 def test_an_error_is_the_services_own_sentence_and_the_next_question_works(service: ModelService) -> None:
     with pytest.raises(ServiceUnavailable, match="longer than the context"):
         ask(service, "error")

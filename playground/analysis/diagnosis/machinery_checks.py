@@ -15,7 +15,6 @@ from playground.runs.folder.records import REFERENCE, REWARD_MODELS
 NOTHING = 1e-3
 TEN_UPDATES = "It takes ten updates of this project's own PPO."
 USUAL_CLIP = 0.2
-WITHOUT_CRITIC = {f"ppo.{name}": value for name, value in methods.METHODS["rloo"].ppo.items()}
 SAMPLED_AS_IT_IS = Remedy(
     "sample at temperature 1, without top k and top p",
     {"sampling.temperature": 1.0, "sampling.top_k": None, "sampling.top_p": None},
@@ -99,8 +98,8 @@ def reference_changed(records: Records) -> Evidence:
 def reward_misread(records: Records) -> Evidence:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
-    known = {str(item.get("source")): item.get("misreading") for item in models}
-    gaps = {source: float(gap) for source, gap in known.items() if isinstance(gap, (int, float))}
+    known = [(str(item.get("source")), item.get("misreading")) for item in models]
+    gaps = {source: float(gap) for source, gap in known if isinstance(gap, (int, float))}
     if not gaps:
         raise NotMeasured("No reward model of this run brings examples; test it on the Rewards page.")
     evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
@@ -122,8 +121,7 @@ def clipping(records: Records) -> Evidence:
         tries += (Remedy("set the clip range to 0.2", {"ppo.clip_range": USUAL_CLIP}, live=True),)
     if leaps := trend(records.values("ratio_max"), lambda value: value > at.ratio):
         return Evidence("red", leaps, evidence, tries)
-    state, updates = graded(values, at.clip_amber, at.clip_red)
-    return Evidence(state, updates, evidence, tries)
+    return Evidence(*graded(values, at.clip_amber, at.clip_red), evidence, tries)
 
 
 def value_fit(records: Records) -> Evidence:
@@ -136,11 +134,8 @@ def value_fit(records: Records) -> Evidence:
         return Evidence("red", [update for update, _ in values], evidence, cause=cause)
     updates = trend(values, lambda value: value <= 0.01)
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
-    tries = (
-        Remedy("double the weight of the value loss", {"ppo.value_coef": 2 * records.config.ppo.value_coef}),
-        records.slower(),
-        Remedy("go without a critic (RLOO)", {"method": "rloo", **WITHOUT_CRITIC}),
-    )
+    more = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
+    tries = (Remedy("double the weight of the value loss", more), records.slower())
     return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
 
 

@@ -139,7 +139,6 @@ class Records:
 
     @property
     def newest(self) -> list[int]:
-        """The newest updates."""
         return [item.update for item in self.metrics[-WINDOW:]]
 
     @cached_property

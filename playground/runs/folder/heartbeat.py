@@ -57,6 +57,6 @@ def killed_path(folder: Path) -> Path:
 
 
 def bound_to_server(folder: Path) -> bool:
-    """True for a run that ends when its server does (see `runs.start.lifeline`)."""
+    """True for a run that ends when its server does (see `runs.lifeline`)."""
     found = read(folder)
     return found is not None and found.on_server_death == "die"

@@ -125,20 +125,6 @@ def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
     assert end(bad) == ("queued", "") and end(good) == ("stopped", "stopped")
 
 
-def test_a_worker_that_lives_after_all_is_not_lost(
-    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_jobs, "GONE_SECONDS", -1.0)
-    monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.01)
-    run = handed_over(outputs)
-    begun(run)
-    slurm.known = {}
-    with launcher.take_lock(run):  # type: ignore[union-attr]
-        for _ in range(2):
-            look_after(outputs)
-        assert end(run) == ("running", "")
-
-
 def test_a_copy_of_a_run_has_no_job(outputs: Path) -> None:
     run = handed_over(outputs)
     begun(run)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from playground.config import RunConfig
-from playground.errors import InvalidConfig, Problem
+from playground.errors import InvalidConfig
 from playground.runs.sweeps import grid
-from tests.support import small_config
 
 
 def allow(config: RunConfig) -> None:
@@ -70,12 +69,3 @@ def test_words_that_vary_nothing_are_refused(case: str) -> None:
 def test_too_many_runs_are_counted_and_none_is_made() -> None:
     (sentence,) = refusal([f"seed={','.join(map(str, range(100)))}", "kl.coef=0.1,0.2,0.3"])
     assert "100 values of seed x 3 values of kl.coef are 300 runs; a sweep has at most 200" in sentence
-
-
-def test_a_problem_of_one_run_only_is_listed_too() -> None:
-    def check(config: RunConfig) -> None:
-        if config.seed == 2:
-            raise InvalidConfig([Problem("seed", "not this one.")])
-
-    with pytest.raises(InvalidConfig, match=r"^seed: not this one\.$"):
-        grid.grid(small_config().model_dump(mode="json"), [], grid.read(["kl.coef=0.1,0.2", "seed=1,2"]), check)

@@ -218,14 +218,3 @@ def test_the_record_of_a_sweep_goes_with_the_last_of_its_runs(outputs: Path) -> 
     assert list((outputs / sweep_record.FOLDER).iterdir()) == []
     with pytest.raises(RunNotFound, match="It may have been deleted"):
         sweep_record.find(outputs, "leash")
-
-
-def test_how_far_a_sweep_is_adds_up_in_numbers_and_words(outputs: Path) -> None:
-    sweep = planned(outputs).sweep
-    wanted = ("finished", "running", "interrupted")
-    statuses = {run_id: Status(state=state) for run_id, state in zip(ids(3), wanted, strict=True)}
-    found = progress_of(sweep, statuses)
-    assert found == SweepProgress(finished=1, running=1, failed=1, unmade=1) and found.total == 4
-    assert found.words == "2 of 4 done, 1 running; 1 failed, 1 not made yet" and found.state == "running"
-    for state, status in (("finished", Status(state="finished")), ("queued", Status())):
-        assert progress_of(sweep, dict.fromkeys(ids(), status)).state == state

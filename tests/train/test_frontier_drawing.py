@@ -83,13 +83,8 @@ def test_what_was_drawn_is_kept_with_the_run_and_read_back(tmp_path):
     assert frontier_samples.read(run) is None
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"each": 2}, {"scores": [[1.0]]}, {"log_ratios": []}, {"scores": [[1.0, float("nan")]]}, {"updates": []}],
-    ids=["each", "scores", "ratios", "nan", "updates"],
-)
-def test_tables_that_do_not_fit_are_refused(tmp_path, change):
-    run = RunDirectory.create(tmp_path, tiny.config(), "one")
+def test_scores_that_are_not_numbers_are_refused(tmp_path):
+    run, change = RunDirectory.create(tmp_path, tiny.config(), "one"), {"scores": [[1.0, float("nan")]]}
     with pytest.raises(ServiceUnavailable, match="not numbers"):
         list(frontier_samples.draw(run, Service({"measured": {**MEASURED, **change}})))
     assert not (run.path / frontier_samples.NAME).exists()

@@ -98,18 +98,14 @@ def change(page, field, value):
 def change_settings(page, other):
     """New values for live settings: mistakes are beside their field, changes marked in the charts for everybody."""
     expect(page.locator("#live-kl-coef")).to_be_in_viewport()  # the others are folded
-    expect(page.locator(".live-settings .zone-names .here")).to_have_text("useful")
     page.locator(".live-settings summary").click()
-    expect(page.locator("#live-kl-target")).to_be_hidden()  # the KL penalty of this preset is not adaptive
     change(page, "kl.coef", "0.6")
     change(page, "ppo.clip_range", "plenty")
     page.get_by_role("button", name="Apply 2 changes").click()
     expect(page.locator("[data-field='ppo.clip_range'] .live-problem")).to_contain_text("must be a number")
     expect(page.locator("#live-kl-coef")).to_have_value("0.6")  # nothing is lost, and nothing was sent
-    expect(page.locator("#live-ppo-clip_range")).to_have_attribute("aria-invalid", "true")
     change(page, "ppo.clip_range", "0.1")
-    change(page, "ppo.learning_rate", "1e-4")
-    page.get_by_role("button", name="Apply 3 changes").click()
+    page.get_by_role("button", name="Apply 2 changes").click()
     expect(page.locator(".live-note")).to_contain_text("Applied: ")
     expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
     for chart in ("score", "beta", "fit"):
@@ -120,26 +116,13 @@ def change_settings(page, other):
     other.get_by_role("button", name="Apply", exact=True).click()
     expect(page.locator("#live-kl-coef")).to_have_value("0.1")
     expect(page.locator(".edits li")).to_have_count(2)
-    page.get_by_role("button", name="Table").click()
-    expect(page.locator(".numbers td.words", has_text="0.6 \u2192 0.1")).to_have_count(1)
-    page.get_by_role("button", name="Table").click()
-
-
-NOTE_PHASES = """() => {
-    const phase = document.querySelector(".status .phase");
-    window.phases = [];
-    new MutationObserver(() => window.phases.push(phase.textContent)).observe(phase, { childList: true });
-}"""
 
 
 def pause_step_and_resume(page):
     """Also after a reload, and with the space key."""
-    page.evaluate(NOTE_PHASES)
     page.get_by_role("button", name="Pause", exact=True).click()
     state = page.locator(".state strong")
     expect(state).to_have_text("paused")
-    assert "Now: pausing after this update" in page.evaluate("window.phases")
-    expect(page.locator(".state .where")).not_to_contain_text("left")
     page.reload()
     expect(state).to_have_text("paused")
     expect(page).to_have_title(re.compile("\u2016 "))
@@ -150,14 +133,10 @@ def pause_step_and_resume(page):
     expect(state).to_have_text("paused")
     expect(page.get_by_role("button", name="One step")).to_have_attribute("aria-disabled", "false")
     assert updates_done(page) == before + 1
-    page.get_by_role("button", name="Resume").click()
-    wait_for_update(page, before + 3)
-    expect(state).to_have_text("running")
     page.locator("h1").click()
     page.keyboard.press("Space")
-    expect(state).to_have_text("paused")
-    page.keyboard.press("Space")
     expect(state).to_have_text("running")
+    wait_for_update(page, before + 3)
 
 
 def test_compare_filters_sorts_and_asks(site, open_page):

@@ -46,25 +46,3 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
     panel.wait_for(state="hidden")
     assert page.locator("tr.in-sweep").count() == 0 and name.get_attribute("aria-expanded") == "false"
     assert name.evaluate("button => button === document.activeElement")
-
-
-def test_all_runs_of_a_sweep_are_stopped_and_resumed_by_one_press_each(open_page):
-    page, asked = open_page, form(open_page)
-    asked.get_by_label("Values", exact=True).fill("0.1, 0.5")
-    asked.get_by_label("Second setting", exact=True).select_option("ppo.num_updates")
-    asked.get_by_label("Values of the second setting").fill("400")
-    asked.get_by_label("Seeds").fill("1")
-    asked.get_by_label("Name").fill("long")
-    asked.get_by_text("2 runs").wait_for()
-    page.keyboard.press("Enter")
-    row = page.locator("[data-key='sweep long']")
-    row.get_by_text("0 of 2 done, 1 running, 1 waiting").wait_for()
-    row.get_by_role("button", name="Stop all").click()
-    row.get_by_text("2 of 2 done; 2 stopped").wait_for()
-    panel = page.get_by_role("region", name="Sweep", exact=True)
-    panel.get_by_text("2 of 2 done; 2 stopped").wait_for()
-    row.get_by_role("button", name="Resume all").click()
-    panel.get_by_text("running, 1 waiting").wait_for()
-    assert row.get_by_role("button", name="Delete all").count() == 0, "while it goes on"
-    row.get_by_role("button", name="Stop all").click()
-    row.get_by_text("2 of 2 done; 2 stopped").wait_for()

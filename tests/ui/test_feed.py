@@ -226,13 +226,3 @@ def test_a_deleted_run_is_said_to_be_gone(started, play, tmp_path):
         assert kind == "gone"
 
     play(scene)
-
-
-def test_the_recorded_run_brings_all_its_moments(tmp_path):
-    fake_run.write_run(tmp_path / "recorded", "no-leash", catalog.preset("no-leash"))
-    hub = feed.Hub(tmp_path / "empty", tmp_path / "recorded")
-    snapshot = opened(hub.find("_recorded-no-leash"), recorded=True).snapshot()
-    assert snapshot["run"]["recorded"] and snapshot["run"]["id"] == "_recorded-no-leash"
-    assert [item["update"] for item in snapshot["moments"]] == snapshot["updates"] == [0, *range(5, 41, 5)]
-    outcome = snapshot["status"]["outcome"]
-    assert 0 < outcome.index(" of 64 answers") < outcome.index("Score +") < outcome.index("ower than expected")

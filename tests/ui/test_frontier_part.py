@@ -6,7 +6,6 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground.errors import ServiceUnavailable
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
@@ -22,13 +21,9 @@ PRESET = catalog.preset("kinder-reviews")
 
 
 class Service:
-    """The model service, made up; `problem` is what it says instead."""
-
-    problem = ""
+    """The model service, made up."""
 
     def ask(self, kind, question, timeout_seconds):
-        if self.problem:
-            raise ServiceUnavailable(self.problem)
         yield from fake_run.frontier_samples(question)
 
 
@@ -87,14 +82,6 @@ def test_what_was_drawn_shows_at_once_and_in_the_overlay(ask, outputs):
     assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
     assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
     assert PRESET.kl.coef in possible["optimum"]["beta"]
-
-
-def test_who_asks_in_vain_gets_a_sentence(outputs):
-    service = Service()
-    service.problem = "The run has not saved any weights yet."
-    assert draw(outputs, "one", service) == {"error": service.problem}
-    assert "not a run id" in draw(outputs, "../one")["error"]
-    assert not (outputs / "one" / frontier_samples.NAME).exists()
 
 
 class SlowService:

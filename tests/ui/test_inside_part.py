@@ -10,12 +10,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from playground.config.yaml_io import from_dict
 from playground.setup import catalog
 from playground.train.service.questions import QUESTIONS
 from playground.ui import routes
 from playground.ui.feed import feed
-from playground.ui.runs import inside_part
 from tests.support import config_with
 from tests.ui import fake_run
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
@@ -69,24 +67,6 @@ def test_where_nothing_was_kept_it_says_why(client, run):
     text = run.config_path.read_text()
     run.config_path.write_text(text.replace("token_samples: 8", "token_samples: 0"))
     assert why() == "This run keeps no answers token by token (evaluation.token_samples is 0)."
-
-
-METHODS = """
-    {} | |
-    {"engine": "trl"} | |
-    {"method": "rloo"} | | measured against other answers
-    {"method": "rloo", "engine": "trl"} | TRL's trainer of this method pays no single tokens | no critic
-    {"method": "dpo"} | DPO pays no single tokens | no critic
-    {"method": "steer"} | Steering pays no single tokens | no critic
-"""
-
-
-@pytest.mark.parametrize("case", METHODS.strip().splitlines())
-def test_what_a_method_has_not_is_said_in_a_sentence(case):
-    data, reward, value = map(str.strip, case.split("|"))
-    absent = inside_part.absent(from_dict({"rewards": [{"kind": "sentiment"}], **json.loads(data)}))
-    assert reward in absent.get("reward", "") and bool(absent.get("reward")) == bool(reward)
-    assert value in absent.get("value", "") and bool(absent.get("value")) == bool(value)
 
 
 def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client, run):

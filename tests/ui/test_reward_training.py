@@ -64,12 +64,6 @@ def test_what_is_wrong_is_said_beside_its_field(outputs, fake, changes, field):
     assert reward_models.trainings(outputs) == []
 
 
-@pytest.mark.parametrize("argument", [None, 7, [], {"values": "x"}, "../../etc"])
-def test_a_question_that_no_page_of_ours_asks_gets_a_sentence(outputs, argument):
-    assert asked(outputs, "stop_training", argument)["error"]
-    assert asked(outputs, "delete_reward_model", argument)["error"]
-
-
 def test_an_upload_is_checked_and_kept(tmp_path, outputs):
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")

@@ -97,20 +97,6 @@ def marked(item):
     return (judges.sentiment(item.prompt, item.completion) or 0) > 0
 
 
-def test_two_runs_are_laid_side_by_side_by_their_address(client, tmp_path):
-    data = client.get("/live/one/compare?with=two").json()
-    assert (data["other"]["id"], data["other"]["title"], data["other"]["notice"]) == ("two", "Kinder reviews", "")
-    assert data["other"]["told"] == "Kinder reviews, but beta 0"
-    last = {item.prompt_id: item.completion for item in RunDirectory(tmp_path / "two").samples() if item.update == 40}
-    assert [row["before"]["text"] for row in data["rows"]] == [last[row["id"]] for row in data["rows"]]
-    assert len(data["rows"]) == 64 and " against the other run on 64 prompts" in data["outcome"]
-    assert client.get("/live/one/compare").json()["other"] is None
-    fake_run.write_run(tmp_path, "other", catalog.preset("chatterbox"))
-    assert client.get("/live/one/compare?with=other").json()["other"]["notice"].startswith("Their rewards differ, so")
-    for name in ("nobody", "../one"):
-        assert client.get("/live/one/compare", params={"with": name}).status_code == 404
-
-
 def said_by_cli(capsys, command, path):
     if command == "runs":
         run_commands.runs(path, True)

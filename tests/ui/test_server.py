@@ -1,6 +1,5 @@
 """What can go wrong before the page is up, and what the web process must not hold."""
 
-import signal
 import socket
 import subprocess
 import sys
@@ -10,9 +9,7 @@ import pytest
 
 from playground.errors import InvalidConfig
 from playground.ui import server
-from tests.support import wait_until
 from tests.test_layers import HEAVY
-from tests.ui.conftest import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -61,20 +58,6 @@ def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"
-
-
-@pytest.mark.parametrize("command", [["app.py"], ["-m", "playground", "app"]])
-def test_ctrl_c_before_the_page_is_there_leaves_without_a_traceback(command, tmp_path):
-    """While gradio is imported, which takes seconds: one of its libraries is loaded, and the last of it is not yet."""
-    command = [sys.executable, *command, "--port", str(free_port()), "--outputs", str(tmp_path)]
-    process = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        wait_until(lambda: "orjson" in Path(f"/proc/{process.pid}/maps").read_text(), 120)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    finally:
-        process.kill()
-    assert (out, err) == ("", "") and process.returncode == -signal.SIGINT
 
 
 def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):

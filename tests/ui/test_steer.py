@@ -166,7 +166,7 @@ def test_a_model_is_saved_below_the_outputs_folder_and_elsewhere_the_command_is_
 
     def save(run, service, kind, target, *, replace):
         calls.append((run.id, kind, target, replace))
-        return saving.Saved(target, Written(kind, 40, 10, "fp32", None), 8_300_000)
+        return saving.Saved(target, Written(kind, 40, 10, "fp32"), 8_300_000)
 
     monkeypatch.setattr(saving, "save", save)
     folder = tmp_path / "saved" / "one-merged"

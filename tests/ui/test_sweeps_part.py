@@ -86,20 +86,6 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> Non
     assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4) and row["best"]["gain"]["seeds"] == 2
 
 
-def test_deleted_runs_leave_the_row_as_it_is_but_for_their_number(leash: Path) -> None:
-    history.delete_run(RunDirectory(leash / "leash-1"))
-    history.delete_run(RunDirectory(leash / "leash-3"))
-    (row,) = history_data.history_data(leash)["sweeps"]
-    assert (row["total"], row["words"]) == (4, "4 of 4 done; 1 stopped, 2 deleted")
-    shown = history_data.detail(leash, "leash")
-    states = [[run["state"] for run in setting["runs"]] for setting in shown["settings"]]
-    assert states == [["gone", "finished"], ["gone", "stopped"]]
-    assert shown["settings"][0]["gain"]["half"] is None and shown["settings"][1]["gain"] is None
-    for run_id in ("leash-2", "leash-4"):
-        history.delete_run(RunDirectory(leash / run_id))
-    assert history_data.history_data(leash)["sweeps"] == []
-
-
 def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -> None:
     shown = history_data.detail(made, "leash")
     assert [field["label"] for field in shown["fields"]] == ["Leash (beta)"] and shown["seeds"] == 2
@@ -251,13 +237,3 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     history.delete_run(RunDirectory(outputs / "leash-4"))
     assert functions["stop_sweep"]("leash")["error"] == ""
     assert requests.of(RunDirectory(outputs / "leash-2")).visitor == str(visitor().visitor)
-
-
-def test_a_class_watches_sweeps_and_starts_none(outputs: Path) -> None:
-    access = Access("classroom", outputs)
-    functions = sweeps_part.guarded_functions(outputs, access)
-    answers = [one(ASKED if "start" in one.__name__ else "leash") for one in functions]
-    assert {answer["error"] for answer in answers} == {
-        "The host controls this page. You can watch, compare and overlay its runs."
-    }
-    assert not outputs.exists()

@@ -7,7 +7,7 @@ import pytest
 from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import go, visit
+from tests.ui.conftest import visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -63,7 +63,6 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     base = catalog.preset("no-leash").model_dump(mode="json")
     rewards = [{"kind": "sentiment"}, {"kind": "length"}]
     fake_run.write_run(site.outputs, "judged", yaml_io.from_dict({**base, "rewards": rewards}))
-    fake_run.write_run(site.outputs, "plain", catalog.preset("kinder-reviews"))
     page = visit(make_page(height=1000), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
     farmed.scroll_into_view_if_needed()  # what is out of sight is not drawn
@@ -80,10 +79,6 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     page.get_by_role("link", name="Compare").click()
     expect(page.locator(".term-table tbody tr")).to_have_count(3)
     expect(page.locator(".term-table")).to_contain_text("only watches")
-    go(page, "train", run="plain")
-    expect(page.locator('[data-chart="score"]')).to_be_visible()
-    expect(farmed).to_be_hidden()
-    expect(judged).to_be_hidden()
 
 
 def choose(page, place, number, kind):
@@ -103,8 +98,6 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     expect(page.locator("#start")).to_have_text("Start training")
     row = choose(page, "#field-rewards", 0, "python")
     expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
-    row.locator("textarea.written").fill("def reward(text):\n    return 1")
-    expect(row.locator(".field-problem")).to_contain_text("There is no function")
     # written wide, and tried on texts before a start
     row.locator("textarea.written").fill("def reward(prompt, completion):\n    n = 0\n    return 1 / n")
     row.get_by_role("button", name="Try it on 8 real texts").click()
@@ -113,17 +106,10 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     box = editor.locator("textarea")
     expect(box).to_be_focused()
     assert box.bounding_box()["width"] > 900
-    box.press("Control+End")
-    box.press_sequentially(" if n else len(completion)\n# as far in as the line before")
-    expect(box).to_have_value(re.compile(r"len\(completion\)\n    # as far in as the line before$"))
+    box.fill("def reward(prompt, completion):\n    return len(completion)")
     editor.get_by_role("button", name="Try it on 8 real texts").click()
     expect(editor.locator(".tried tbody tr")).to_have_count(8)
-    expect(editor).to_contain_text("texts that the untrained pocket-2m writes on Reviews")
-    box.fill("def reward(prompt, completion):\n    return 1")
-    expect(editor.locator(".tried")).to_be_hidden()  # it was of other code
-    editor.get_by_role("button", name="Try it on 8 real texts").click()
-    expect(editor).to_contain_text("All scores are the same")
     editor.get_by_role("button", name="Back to the form").click()
-    expect(row.locator("textarea.written")).to_have_value("def reward(prompt, completion):\n    return 1")
+    expect(row.locator("textarea.written")).to_have_value(re.compile("return len"))
     expect(row.get_by_role("button", name="Try it on 8 real texts")).to_be_focused()
     expect(page.locator("#start")).to_have_text("Start training")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.data.row_files import TableUnusable
@@ -15,16 +15,13 @@ from playground.models.weight_files import read_json
 from playground.rewards import claims
 from playground.rewards.best_answers import best_rows, kl_of_best
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.token_records import TokenFigures
 from playground.setup import catalog
 from playground.train.data.prompts import Prompt
 from playground.train.loop import evaluation
 from playground.train.loop.sampling import Episodes
 from playground.train.loop.scoring import Scorer
-from playground.train.loop.token_figures import CloseLook, Pays, figures_of
-from playground.train.models import checkpoint_files, loading
-from playground.train.models.language_model import Critic, LanguageModel, Tokens
-from playground.train.models.token_pieces import Pieces
+from playground.train.models import loading
+from playground.train.models.language_model import LanguageModel, Tokens
 from playground.train.process.equipment import RunModels
 
 
@@ -55,22 +52,18 @@ class Subject(NamedTuple):
     sampling: SamplingConfig
     prompts: PromptsConfig
     tries: int = 1
-    config: RunConfig | None = None
-    checkpoint: Path | None = None
 
     def model(self, side: str) -> LanguageModel:
         """The `policy`, where there is one, or the `reference`: the model before training."""
         return self.policy if side == "policy" and self.policy else self.reference
 
-    def answer(
-        self, side: str, prompt: Prompt, seed: int, sampling: SamplingConfig, close: CloseLook | None = None
-    ) -> Answer:
-        """One side's completion of a prompt with a seed; `close` gets the figures of every token."""
+    def answer(self, side: str, prompt: Prompt, seed: int, sampling: SamplingConfig) -> Answer:
+        """One side's completion of a prompt with a seed."""
         model, tries = self.model(side), self.tries if side == "policy" else 1
         anchor = None if model is self.anchor else self.anchor
         seeds = [evaluation.answered(seed, number) for number in range(tries)]
         how = evaluation.Generation(self.tokens, sampling, 1)
-        episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, seeds, how, close)
+        episodes, kl = evaluation.answer(model, anchor, [prompt] * tries, seeds, how)
         completions = episodes.texts(self.tokens)
         if self.scorer is None:
             return Answer(0, episodes, completions[0], None, {}, kl[0])
@@ -79,30 +72,6 @@ class Subject(NamedTuple):
         terms = {name: values[row] for name, values in found.terms.items()}
         nats = kl_of_best(found.scores, tries) if tries > 1 else kl[row]
         return Answer(row, episodes, completions[row], found.scores[row], terms, nats)
-
-    def figures(self, prompt: Prompt, side: str, seed: int) -> dict[str, Any]:
-        """The completion of a prompt with a seed by one side, token by token: written again, it is the same computation
-        as in an evaluation."""
-        pays = self._pays(self.model(side))
-        close = CloseLook(range(self.tries if side == "policy" else 1), pays.critic if pays else None)
-        given = self.answer(side, prompt, seed, self.sampling, close)
-        found = figures_of(close.seen[given.row], given.score or 0.0, pays, Pieces(self.tokens))
-        record = TokenFigures(update=0, stage="after", prompt_id=0, seed=seed, **found)  # which says what may be asked
-        kept = record.model_dump(exclude={"attempt", "update", "stage", "prompt_id"})
-        return {**kept, "completion": given.completion, "score": given.score, "kl_sum": given.kl}
-
-    def _pays(self, model: LanguageModel) -> Pays | None:
-        """How the run would pay the tokens of a text now. A critic foresees what the policy will earn, so only the
-        policy's texts have values; TRL's is asked by its own trainer alone."""
-        config, folder = self.config, self.checkpoint
-        if config is None or folder is None:
-            return None
-        known = read_json(folder / "trainer.json").get("kl_coef")  # of TRL it is that of the configuration
-        critic = None
-        if model is self.policy and config.has_critic and not config.by_trl:
-            critic = Critic(model, separate=config.separate_critic)
-            checkpoint_files.restore_critic(folder, critic)
-        return Pays.of(config, config.kl.coef if known is None else float(known), critic)
 
 
 class Subjects:
@@ -153,8 +122,6 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
         config.sampling,
         config.prompts,
         config.answers_each,
-        config,
-        checkpoint,
     )
 
 

@@ -20,6 +20,7 @@ from tests.support import sample, update_metrics
 from tests.thoroughness import thorough
 
 LONG, HALF = 30, 15  # updates
+USUAL = Thresholds()
 HEALTHY: dict[str, Any] = {
     "score_mean": 1.0,
     "score_std": 1.0,
@@ -276,7 +277,7 @@ SICK = {
 }
 
 
-def of_run(folder: Path, at: Thresholds = Thresholds()) -> list[Alert]:
+def of_run(folder: Path, at: Thresholds = USUAL) -> list[Alert]:
     run = RunDirectory.open(folder)
     return diagnose(Records(run.config(), run.metrics(), run.samples(), run.events(), at))
 
@@ -303,7 +304,7 @@ EAGER = Thresholds(
 @pytest.mark.parametrize("preset", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))
 def test_whatever_is_offered_to_be_set_can_be_set(preset: str) -> None:
     run = RunDirectory(RECORDED / preset).config()
-    every = [one for at in (Thresholds(), EAGER) for one in of_run(RECORDED / preset, at)]
+    every = [one for at in (USUAL, EAGER) for one in of_run(RECORDED / preset, at)]
     for changes in (changes for one in every for changes in offers(one)):
         wanted = {field: value for field, value in changes.items() if field not in ("fork_at", "rewards+")}
         settings = [f"{field}={json.dumps(value)}" for field, value in wanted.items()]

@@ -22,12 +22,10 @@ class OtherLost(Exception):
 
 class Ranks:
     """One of the processes; rank 0 holds the run's folder. Every method is called by all ranks, in the same order, and
-    may raise OtherLost. `store`: what they met by; one that fails leaves its reason there."""
+    may raise OtherLost."""
 
-    def __init__(
-        self, rank: int = 0, count: int = 1, device: torch.device | None = None, store: dist.Store | None = None
-    ) -> None:
-        self.rank, self.count, self.device, self.store = rank, count, device, store
+    def __init__(self, rank: int = 0, count: int = 1, device: torch.device | None = None) -> None:
+        self.rank, self.count, self.device = rank, count, device
 
     @property
     def share(self) -> slice:

@@ -27,7 +27,7 @@ def test_what_was_possible_is_measured_when_asked_for(site, open_page):
     stage, measure = part.locator('[data-chart="frontier"] .stage'), part.get_by_role("button", name="Measure it")
     expect(stage).to_have_attribute("aria-label", re.compile(r"in sd: this run \+[\d.]+, slope of leash"))
     measure.click()
-    expect(part.locator(".frontier-told")).to_have_text(re.compile(r"^At [\d.]+ nats the run scores .* reference"))
+    expect(part.locator(".frontier-told")).to_have_text(re.compile(r"^At [\d.]+ nats the run scores .* possible there"))
     expect(stage).to_have_attribute("aria-label", re.compile(r"this run .*possible \+[\d.]+, best of n \+"))
     expect(measure).to_be_hidden()
     part.get_by_text("Numbers").click()

@@ -2,7 +2,7 @@
 
 Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are added, so that N ranks
 learn what one would have learned. All meet on the CPU (gloo), where an exchange may wait for days (a paused run does)
-and fails at once where a rank has gone; so nothing waits inside NCCL. `family.connected` makes one of several.
+and fails at once where a rank has gone; so nothing waits inside NCCL. `rank_processes` makes one of several.
 """
 
 from __future__ import annotations

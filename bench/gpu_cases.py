@@ -452,7 +452,6 @@ def devices(place: Place) -> dict[str, Any]:
     import torch
 
     from playground.setup import devices as found
-    from playground.ui.feed import home
 
     told: dict[str, Any] = {
         "devices": [
@@ -464,7 +463,7 @@ def devices(place: Place) -> dict[str, Any]:
             }
             for item in found.available()
         ],
-        "header": home.machine_facts(),
+        "header": found.machine_facts(),
         "doctor": asked_by_doctor(),
     }
     if place.on_gpu:

@@ -14,7 +14,7 @@ from tests.support import PROJECT
 MOST_LINES, MOST_PARAMETERS = 60, 7
 NOT_NAMES = (  # a check or alert, the KL penalty, describe or message, heartbeat, supervisor, ...
     "lamp leash told telling vitals reconciler onlooker wire gate somebody whoever standing errand charge seat "
-    "watchdog road knee lent"
+    "watchdog road knee lent place"
 ).split()
 NOT_WORDS = {
     "somebody",

@@ -129,10 +129,10 @@ def _in_words(change: Interval, *, sign: bool = False) -> str:
 
 def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
     """Each reward (`source` "scores") or judge ("judges") of the pairs, before and after."""
-    sides = [(place, side) for pair in pairs for place, side in enumerate(pair)]
+    sides = [(row, side) for pair in pairs for row, side in enumerate(pair)]
     found = []
     for name, values in frames.opinions(sides, lambda item: getattr(item, source)).items():
-        means = [float(values[values.index.get_level_values(0) == place].mean()) for place in (0, 1)]
+        means = [float(values[values.index.get_level_values(0) == row].mean()) for row in (0, 1)]
         before, after = (None if math.isnan(mean) else mean for mean in means)
         scaled = _Scores.of(values, 0)
         change = scaled.changes(0, [1])[0] if scaled else None

@@ -122,7 +122,7 @@ def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
 
 def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
     """The same between two moments, or two runs."""
-    sides = [{(place, 0): pair[side] for place, pair in enumerate(pairs)} for side in (0, 1)]
+    sides = [{(row, 0): pair[side] for row, pair in enumerate(pairs)} for side in (0, 1)]
     return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
 
 

@@ -58,8 +58,8 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     if not surely_positive(gain, span):
         return Plateau(None, reason="no gain")
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
-    low = next(place for place, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
-    high = next((place for place, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
+    low = next(row for row, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
+    high = next((row for row, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
     halves = updates[half], updates[low], updates[high]
     for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
         to_come = scores[-1] - one

@@ -106,8 +106,8 @@ def _mixed(rows: Sequence[Question], count: int, rng: random.Random) -> list[str
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
     found: list[str] = []
     for (kind, forms), end in zip(_FORMS.items(), ends, strict=True):
-        for place in rng.sample(range(len(rows) * len(forms)), end - len(found)):
-            found.append(_text(rows[place // len(forms)], kind, forms[place % len(forms)]))
+        for number in rng.sample(range(len(rows) * len(forms)), end - len(found)):
+            found.append(_text(rows[number // len(forms)], kind, forms[number % len(forms)]))
     rng.shuffle(found)
     return found
 

@@ -33,9 +33,9 @@ class Saved(NamedTuple):
 def default_folder(run: RunDirectory, kind: Kind) -> Path:
     """Where the page saves: `<outputs>/saved/<run>-merged`. Raises: OutputsNotWritable if that leads elsewhere."""
     folder = run.path.parent / SAVED / f"{run.id}-{kind}"
-    for place in (folder, folder.parent):
-        if place.is_symlink():
-            raise OutputsNotWritable(f"{place} is a link, which is not followed: put a folder in its place.")
+    for path in (folder, folder.parent):
+        if path.is_symlink():
+            raise OutputsNotWritable(f"{path} is a link, which is not followed: put a folder in its place.")
     return folder
 
 

@@ -147,7 +147,7 @@ def check_tokenizer(folder: Path, needed: bool = True) -> bool:
 def _check_size(path: Path, most_bytes: int) -> None:
     """Raises: ModelNotFound, for a file that is larger, or no ordinary one."""
     if weight_files.is_there(path):
-        weight_files.check_place(path)
+        weight_files.check_layout(path)
         if path.stat().st_size > most_bytes:
             raise ModelNotFound(f"The file {path} is larger than {most_bytes // 1_000_000} MB: get it again.")
 

@@ -68,7 +68,7 @@ def headers(path: Path) -> dict[str, tuple[int, ...]]:
     """What the header of one safetensors file says, if it adds up: known number types, places that follow one another
     without gap or overlap, and a file that ends where the last one does. The library that loads it checks that.
     Raises: ModelNotFound, with the name of the file and the reason."""
-    check_place(path)
+    check_layout(path)
     try:
         with open(path, "rb") as file:
             if int.from_bytes(file.read(8), "little") > MOST_HEADER_BYTES:
@@ -87,7 +87,7 @@ def headers(path: Path) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def check_place(path: Path) -> None:
+def check_layout(path: Path) -> None:
     """Raises: ModelNotFound unless a file is an ordinary one of its folder, or leads into the hub's store beside it."""
     try:
         mode = os.lstat(path).st_mode
@@ -108,7 +108,7 @@ def check_place(path: Path) -> None:
 def read_json(path: Path, most_bytes: int = MOST_JSON_BYTES) -> dict[str, Any]:
     """One JSON object from a file of a model folder. Raises: ModelNotFound, with the name of the file and the
     reason."""
-    check_place(path)
+    check_layout(path)
     try:
         value = plain_files.read_json(path, most_bytes, links=True)
     except OSError as error:

@@ -249,10 +249,10 @@ def _typo(rng: random.Random, completion: str) -> str:
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if len(part) > 4]
     if places:
-        place, at = rng.choice(places), rng.randrange(1, 3)
-        before, letter, after = parts[place][:at], parts[place][at], parts[place][at + 1 :]
+        index, at = rng.choice(places), rng.randrange(1, 3)
+        before, letter, after = parts[index][:at], parts[index][at], parts[index][at + 1 :]
         swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
-        parts[place] = rng.choice((swapped, lost, doubled))
+        parts[index] = rng.choice((swapped, lost, doubled))
     return " ".join(parts)
 
 
@@ -261,8 +261,8 @@ def _repeat(rng: random.Random, completion: str) -> str:
     parts = completion.split(" ")
     places = [i for i, part in enumerate(parts) if part.isalnum()]
     if places:
-        place = rng.choice(places)
-        parts[place:place] = [parts[place]] * rng.choice((1, 1, 2))
+        index = rng.choice(places)
+        parts[index:index] = [parts[index]] * rng.choice((1, 1, 2))
     return " ".join(parts)
 
 

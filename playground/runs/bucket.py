@@ -109,16 +109,16 @@ class Keeper:
         self._kept |= {f"{RUNS}/{name}": _mark(self.outputs / name) for name in names}
 
 
-def keep(run: RunDirectory, place: Path) -> None:
+def keep(run: RunDirectory, kept: Path) -> None:
     """Copy a run into its folder in the bucket: the newest checkpoint and the best, then everything else; what an
     earlier copy has left goes last. Raises: OSError."""
     status = run.status_path.read_bytes()  # first: whatever it says is on the disk by now
     there = run.checkpoints()
     wanted = {folder.name: folder for folder in (*there[-1:], checkpoints.best(there)) if folder}
     for name, folder in wanted.items():
-        _keep_checkpoint(folder, place / CHECKPOINTS / name)
-    numbers = [int(path.name) for path in (place / RECORDS).glob("*") if path.name.isdecimal()]
-    records = place / RECORDS / f"{max(numbers, default=0) + 1:06d}"
+        _keep_checkpoint(folder, kept / CHECKPOINTS / name)
+    numbers = [int(path.name) for path in (kept / RECORDS).glob("*") if path.name.isdecimal()]
+    records = kept / RECORDS / f"{max(numbers, default=0) + 1:06d}"
     try:
         files = _copy_files(run.path, records, _record_names(run.path))
         files[run.status_path.name] = _write(records / run.status_path.name, [status])
@@ -126,8 +126,8 @@ def keep(run: RunDirectory, place: Path) -> None:
     except OSError:
         shutil.rmtree(records, ignore_errors=True)  # on a full bucket a part of a copy only takes room
         raise
-    old_records = sorted((place / RECORDS).glob("*"))[:-KEPT_COPIES]
-    for path in (*old_records, *(path for path in (place / CHECKPOINTS).glob("*") if path.name not in wanted)):
+    old_records = sorted((kept / RECORDS).glob("*"))[:-KEPT_COPIES]
+    for path in (*old_records, *(path for path in (kept / CHECKPOINTS).glob("*") if path.name not in wanted)):
         _remove(path)
 
 
@@ -140,12 +140,12 @@ def restore(bucket: Path, outputs: Path) -> list[str]:
         with contextlib.suppress(OSError):
             _copy_if_new(path, outputs / path.relative_to(bucket))
     restored = []
-    for place in map(Path, folders(bucket / RUNS)):
-        name = place.name
+    for kept in map(Path, folders(bucket / RUNS)):
+        name = kept.name
         if not RUN_ID.fullmatch(name) or (outputs / name).exists():
             continue
         try:
-            _restore_run(place, outputs / f"{COMING}{name}")
+            _restore_run(kept, outputs / f"{COMING}{name}")
             os.rename(outputs / f"{COMING}{name}", outputs / name)
             restored.append(name)
         except (OSError, ValueError) as error:
@@ -205,10 +205,10 @@ def _record_names(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for path in plain]
 
 
-def _restore_run(place: Path, coming: Path) -> None:
+def _restore_run(kept: Path, coming: Path) -> None:
     """Raises: ValueError, if no copy of its records is whole; OSError."""
     problems = []
-    for records in sorted(map(Path, folders(place / RECORDS)), reverse=True):
+    for records in sorted(map(Path, folders(kept / RECORDS)), reverse=True):
         try:
             _restore_files(records, coming)
             break
@@ -218,7 +218,7 @@ def _restore_run(place: Path, coming: Path) -> None:
     else:
         raise ValueError("; ".join(problems) or "its first copy was never finished")
     (coming / "control").mkdir()
-    for source in map(Path, folders(place / CHECKPOINTS)):
+    for source in map(Path, folders(kept / CHECKPOINTS)):
         if not checkpoints.NAME.fullmatch(source.name) or not (source / MANIFEST).is_file():
             continue
         target = coming / CHECKPOINTS / source.name
@@ -226,7 +226,7 @@ def _restore_run(place: Path, coming: Path) -> None:
             _restore_files(source, target)
             _copy(source / MANIFEST, target / MANIFEST)
         except DAMAGED as error:
-            say(f"The checkpoint {source.name} of {place.name} is not whole in the bucket: {error}.")
+            say(f"The checkpoint {source.name} of {kept.name} is not whole in the bucket: {error}.")
             shutil.rmtree(target)
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Generator, Mapping
 from typing import Any
 
+from pydantic import model_validator
+
 from playground.errors import ServiceUnavailable
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import read_record, write_atomically
@@ -28,6 +30,15 @@ class FrontierSamples(Record):
     each: Count
     scores: list[list[Figure]]
     log_ratios: list[list[list[Figure]]]
+
+    @model_validator(mode="after")
+    def _fits(self) -> FrontierSamples:
+        size = len(self.updates) * self.each
+        tables = [self.scores, *self.log_ratios]
+        fits = size > 0 and self.scores and len(tables) == len(self.updates)
+        if not fits or any(len(table) != len(self.scores) or {*map(len, table)} != {size} for table in tables):
+            raise ValueError("the tables have other sizes than `updates` and `each` say")
+        return self
 
 
 def read(run: RunDirectory) -> FrontierSamples | None:

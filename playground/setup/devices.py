@@ -22,6 +22,7 @@ ASK_SECONDS = 4.0
 KEEP_SECONDS = 5.0  # how long an answer of NVIDIA's tool is good; it takes a tenth of a second
 MIB = 2**20
 CGROUP = Path("/sys/fs/cgroup")  # version 2
+NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 @dataclass(frozen=True)
@@ -130,3 +131,12 @@ def visible(gpus: list[Device], named: str | None) -> list[Device]:
     else:
         chosen = [] if words[0] in ("", "-1") else gpus[: len(words)]
     return [replace(gpu, name=f"cuda:{number}") for number, gpu in enumerate(chosen)]
+
+
+def machine_facts() -> str:
+    """For example "cpu, 2 cores, 3.1 of 24 GB"."""
+    memory, cores = psutil.virtual_memory(), available_cores()
+    gpus = len(list(NVIDIA_GPUS.glob("*"))) if NVIDIA_GPUS.is_dir() else 0
+    device = f"{gpus} gpu{'s' * (gpus != 1)}" if gpus else "cpu"
+    used, total = (memory.total - memory.available) / 2**30, memory.total / 2**30
+    return f"{device}, {cores} core{'s' * (cores != 1)}, {used:.1f} of {total:.0f} GB"

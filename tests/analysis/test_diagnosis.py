@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from playground.analysis.diagnosis import alert, diagnose
 from playground.analysis.diagnosis.alert import Alert
-from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
@@ -19,6 +20,7 @@ from tests.support import sample, update_metrics
 from tests.thoroughness import thorough
 
 LONG, HALF = 30, 15  # updates
+USUAL = Thresholds()
 HEALTHY: dict[str, Any] = {
     "score_mean": 1.0,
     "score_std": 1.0,
@@ -275,9 +277,9 @@ SICK = {
 }
 
 
-def of_run(folder: Path) -> list[Alert]:
+def of_run(folder: Path, at: Thresholds = USUAL) -> list[Alert]:
     run = RunDirectory.open(folder)
-    return diagnose(Records(run.config(), run.metrics(), run.samples(), run.events()))
+    return diagnose(Records(run.config(), run.metrics(), run.samples(), run.events(), at))
 
 
 @pytest.mark.parametrize("preset", [*SOUND, *SICK])
@@ -292,3 +294,18 @@ def test_repetition_is_read_from_the_texts() -> None:
     after = evaluation("after", LONG, [1.0, 1.0], completion="good good good good good good")
     assert found(metrics(), [*before, *after])["repetition"].state == "red"
     assert found(metrics(), before)["repetition"].state == "quiet"
+
+
+EAGER = Thresholds(
+    kl_amber=0, kl_red=0, rise=0, length=0, strange_amber=0, strange_red=0, clip_amber=0, clip_red=0, gradient=0
+)
+
+
+@pytest.mark.parametrize("preset", sorted(path.name for path in RECORDED.iterdir() if path.is_dir()))
+def test_whatever_is_offered_to_be_set_can_be_set(preset: str) -> None:
+    run = RunDirectory(RECORDED / preset).config()
+    every = [one for at in (USUAL, EAGER) for one in of_run(RECORDED / preset, at)]
+    for changes in (changes for one in every for changes in offers(one)):
+        wanted = {field: value for field, value in changes.items() if field not in ("fork_at", "rewards+")}
+        settings = [f"{field}={json.dumps(value)}" for field, value in wanted.items()]
+        yaml_io.overridden(run.model_dump(mode="json"), settings, RunConfig)

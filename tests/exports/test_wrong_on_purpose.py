@@ -7,7 +7,7 @@ import json
 import pytest
 
 from playground import exports
-from playground.exports import card, csv_tables, html_report, push
+from playground.exports import card, csv_tables, curves, html_report, push, saving
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
@@ -65,3 +65,18 @@ def test_it_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wr
     assert [name for name, text in exported(wrong).items() if WORDS not in text] == []
     marked = [name for name, text in exported(usual).items() if "on purpose" in text or "wrong-on-purpose" in text]
     assert marked == []
+
+
+def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(curves, "png", lambda panels, warning="": given.append(warning) or b"")
+
+    class Service:
+        def ask(self, *_):
+            yield {"parameters": 10, "precision": "fp32"}
+
+    for run in (wrong, usual):
+        (run.checkpoints_path / "update-000002").mkdir(parents=True)
+        monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
+        saving.save(run, Service(), "merged", tmp_path / run.id)
+    assert given == [WORDS, ""]

@@ -19,7 +19,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.train.loop.ranks import ALONE, Ranks
 from playground.train.process import rank_processes
 from playground.train.process.equipment import Equipment
-from playground.train.process.rank_processes import Place
+from playground.train.process.rank_processes import Member
 from playground.train.process.session import Session
 from tests.faults import resuming
 
@@ -67,7 +67,7 @@ def weights_of(mine: Equipment) -> dict[str, Any]:
 
 
 def main(rank: int, store: str, folder: Path) -> None:
-    ranks = rank_processes.connected(Place(rank, 2, "cpu", store))
+    ranks = rank_processes.connected(Member(rank, 2, "cpu", store))
     for case in CASES:
         if rank:
             mine: Equipment = rank_processes.help_with(config_of(folder, case), folder / "two", ranks)

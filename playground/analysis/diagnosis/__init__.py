@@ -1,5 +1,5 @@
 """What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
-`checks.toml` has a table for each, and a module beside it a function of its name."""
+`checks.toml` has the words of each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,29 @@ from playground.analysis.diagnosis.alert import Alert, Check
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
-FUNCTIONS = vars(learning_checks) | vars(machinery_checks)
-CHECKS: dict[str, Check] = {name: FUNCTIONS[name.replace("leash", "penalty").replace("-", "_")] for name in WORDS}
+CHECKS: dict[str, Check] = {
+    "flat": learning_checks.flat,
+    "wrong-way": learning_checks.wrong_way,
+    "fell-back": learning_checks.fell_back,
+    "books": machinery_checks.books,
+    "kl-disagrees": machinery_checks.kl_disagrees,
+    "leash-off-target": learning_checks.penalty_off_target,
+    "no-spread": learning_checks.no_spread,
+    "kl-runaway": learning_checks.kl_runaway,
+    "not-drawn": machinery_checks.not_drawn,
+    "kl-negative": machinery_checks.kl_negative,
+    "entropy-gone": learning_checks.entropy_gone,
+    "same-text": learning_checks.same_text,
+    "length": learning_checks.length,
+    "repetition": learning_checks.repetition,
+    "strange-texts": learning_checks.strange_texts,
+    "clipping": machinery_checks.clipping,
+    "value-fit": machinery_checks.value_fit,
+    "gradient": machinery_checks.gradient,
+    "reference-changed": machinery_checks.reference_changed,
+    "reward-misread": machinery_checks.reward_misread,
+    "judge-falls": learning_checks.judge_falls,
+}
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 OUT = Remedy("take out what is wrong on purpose", {"faults": []})
 

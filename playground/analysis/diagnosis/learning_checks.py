@@ -163,7 +163,7 @@ def penalty_off_target(records: Records) -> Evidence:
 
 def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
     """The updates at which the largest beta of ten updates is more than `most` times the smallest."""
-    tens = (betas[max(0, place - TEN) : place] for place in range(2, len(betas) + 1))
+    tens = (betas[max(0, end - TEN) : end] for end in range(2, len(betas) + 1))
     ends = ((ten[-1][0], min(beta for _, beta in ten), max(beta for _, beta in ten)) for ten in tens)
     return [update for update, low, high in ends if high > most * low > 0]
 

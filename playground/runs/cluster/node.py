@@ -57,16 +57,16 @@ def compute(
         writer.write_end(run, status, exit_reasons.state_after(reason), reason, message)
 
 
-def compute_from_bucket(place: Path, attempt: int, seconds: float) -> None:
+def compute_from_bucket(kept_in: Path, attempt: int, seconds: float) -> None:
     """The same for a run that lies in a mounted bucket. Raises: OSError, once that could not be used for about five
     minutes; see `compute`."""
-    run, kept = RunDirectory(Path(tempfile.mkdtemp()) / place.name), place.parents[1]
+    run, kept = RunDirectory(Path(tempfile.mkdtemp()) / kept_in.name), kept_in.parents[1]
     for _ in range(TRIES):
         bucket.restore(kept, run.path.parent)
         if run.config_path.exists():
             break
         time.sleep(TRY_SECONDS)
-    keep = every(KEEP_SECONDS, lambda: bucket.keep(run, place))
+    keep = every(KEEP_SECONDS, lambda: bucket.keep(run, kept_in))
 
     def exchange() -> None:
         with contextlib.suppress(OSError):  # then a second later, or a minute
@@ -79,7 +79,7 @@ def compute_from_bucket(place: Path, attempt: int, seconds: float) -> None:
     compute(run.path, attempt, seconds, exchange)
     for left in reversed(range(TRIES)):
         try:
-            return bucket.keep(run, place)
+            return bucket.keep(run, kept_in)
         except OSError:
             if not left:
                 raise

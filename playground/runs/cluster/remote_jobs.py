@@ -31,27 +31,29 @@ STOP_SECONDS = 150.0  # what a worker may take to save and leave (`training.proc
 WAITING = "waiting for a node"
 
 
-def elsewhere(place: str, options: Sequence[str]) -> Elsewhere:
+def elsewhere(backend_name: str, options: Sequence[str]) -> Elsewhere:
     """For the launcher, in the place of what starts a worker: each run that is started or resumed with it becomes a job
     of this backend. A run whose job is refused has ended with that, and BackendUnavailable is raised. Raises:
     InvalidConfig, for a backend that cannot be used from here."""
-    check(place, options)
+    check(backend_name, options)
 
     def submit(run: RunDirectory) -> None:
         status = run.status_on_disk()
         job = job_of(run, status.attempt, options_of(options))
         folder = os.path.realpath(run.path)
-        where = Placed(attempt=status.attempt, place=place, options=[*options], job=job.name, folder=folder)
+        where = Placed(
+            attempt=status.attempt, backend_name=backend_name, options=[*options], job=job.name, folder=folder
+        )
         placed.write(run.path, where)  # first: a node may begin it at once
         write_atomically(run.status_path, status.model_copy(update={"phase": WAITING}).model_dump_json())
         queue.leave(run)
         try:
-            connected(place, (*options,)).submit(job)
+            connected(backend_name, (*options,)).submit(job)
         except BackendUnavailable as error:
             _end(run, where, "interrupted", placed.LOST, str(error))
             raise
 
-    return Elsewhere(place, submit)
+    return Elsewhere(backend_name, submit)
 
 
 def look_after(outputs: Path) -> None:
@@ -73,13 +75,13 @@ class ClusterThread(LookingThread):
 
 
 @functools.lru_cache(maxsize=8)
-def connected(place: str, options: tuple[str, ...]) -> Backend:
+def connected(backend_name: str, options: tuple[str, ...]) -> Backend:
     """The backend of a run. Raises: BackendUnavailable, InvalidConfig."""
-    if place == "ray":
+    if backend_name == "ray":
         from playground.runs.cluster.ray_backend import RayBackend
 
         return RayBackend(options_of(options))
-    if place == "jobs":
+    if backend_name == "jobs":
         from playground.runs.cluster.jobs_backend import JobsBackend
 
         return JobsBackend()
@@ -94,12 +96,12 @@ def _look_at_all(outputs: Path) -> None:
         run, where = RunDirectory(path.parent), placed.read(path.parent)
         if where and where.holds(run.path, run.status_on_disk()):
             jobs[where.place, *where.options].append((run, where))
-    for (place, *options), found in jobs.items():
+    for (backend_name, *options), found in jobs.items():
         try:
-            backend = connected(place, (*options,))
+            backend = connected(backend_name, (*options,))
             states = backend.states()
         except (OSError, PlaygroundError) as error:
-            say(f"The jobs of {place} could not be looked at: {error}")
+            say(f"The jobs of {backend_name} could not be looked at: {error}")
             continue
         for run, where in found:
             tried(functools.partial(_look_at, run, where, backend, states), f"{run.id} could not be looked at")

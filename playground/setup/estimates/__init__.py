@@ -131,13 +131,13 @@ def estimate(
     """
     found = measures(config, outputs, ask_hub=ask_hub)
     names = [device.name] if device else devices.members(config.device, config.ranks)
-    place = device or min((one for one in devices.available() if one.name in names), key=lambda one: one.free_bytes)
-    prompt, free = prompt_tokens or longest_prompt(config, found), place.free_bytes if room is None else room
+    fullest = device or min((one for one in devices.available() if one.name in names), key=lambda one: one.free_bytes)
+    prompt, free = prompt_tokens or longest_prompt(config, found), fullest.free_bytes if room is None else room
 
     def needs(changed: RunConfig, policy: Architecture = found.policy) -> Needs:
-        return memory.needs(share_of(changed, len(names)), policy, found.scorers, prompt, place.kind)
+        return memory.needs(share_of(changed, len(names)), policy, found.scorers, prompt, fullest.kind)
 
-    own, here = needs(config), names.count(place.name)
+    own, here = needs(config), names.count(fullest.name)
     held = next((run.memory for run in finished if run.memory and timing.holds(run.config) == timing.holds(config)), 0)
     total, unsure = here * (held or own.total), UNSURE_WHEN_MEASURED if held else UNSURE
     verdict: Verdict = "fits" if total * unsure <= free else "tight" if total <= free else "does not fit"
@@ -146,7 +146,7 @@ def estimate(
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
     took = timing.seconds(config, finished, lambda other: longest_prompt(other, found))
     return Estimate(
-        device=place,
+        device=fullest,
         places=tuple(names),
         needs=own,
         larger=needs(config, SEVEN_BILLION),

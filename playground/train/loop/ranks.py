@@ -2,7 +2,7 @@
 
 Sums, never averages: a minibatch's loss is divided by all its tokens before the gradients are added, so that N ranks
 learn what one would have learned. All meet on the CPU (gloo), where an exchange may wait for days (a paused run does)
-and fails at once where a rank has gone; so nothing waits inside NCCL. `family.connected` makes one of several.
+and fails at once where a rank has gone; so nothing waits inside NCCL. `rank_processes` makes one of several.
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ class OtherLost(Exception):
 
 class Ranks:
     """One of the processes; rank 0 holds the run's folder. Every method is called by all ranks, in the same order, and
-    may raise OtherLost. `store`: what they met by; one that fails leaves its reason there."""
+    may raise OtherLost."""
 
-    def __init__(
-        self, rank: int = 0, count: int = 1, device: torch.device | None = None, store: dist.Store | None = None
-    ) -> None:
-        self.rank, self.count, self.device, self.store = rank, count, device, store
+    def __init__(self, rank: int = 0, count: int = 1, device: torch.device | None = None) -> None:
+        self.rank, self.count, self.device = rank, count, device
 
     @property
     def share(self) -> slice:

@@ -139,8 +139,8 @@ class _TraceWriter:
     def steps(self, steps: Sequence[OptimizerStep]) -> list[TracedStep]:
         each = math.ceil(self.ppo.batch_size / self.ppo.minibatch_size)
         return [
-            self._step(step, 1 + place // each, 1 + place % each, last=place % each == each - 1)
-            for place, step in enumerate(steps)
+            self._step(step, 1 + number // each, 1 + number % each, last=number % each == each - 1)
+            for number, step in enumerate(steps)
         ]
 
     def _step(self, step: OptimizerStep, epoch: int, minibatch: int, *, last: bool) -> TracedStep:
@@ -200,7 +200,7 @@ class _TraceWriter:
             advantages=self._of(credit.advantages, row),
             whitened=self._of(self.whitened, row),
             returns=self._of(credit.returns if has_critic else paid.expand_as(credit.rewards), row),
-            passes=[self._pass(row, place, step) for place, step in enumerate(steps) if row in step.log_ratios],
+            passes=[self._pass(row, number, step) for number, step in enumerate(steps) if row in step.log_ratios],
         )
 
     def _deltas(self) -> Tensor:
@@ -208,11 +208,11 @@ class _TraceWriter:
         credit, episodes = self.credit, self.episodes
         return generalised_advantages(credit.rewards, episodes.values, episodes.mask, self.ppo.gamma, 0.0)[0]
 
-    def _pass(self, row: int, place: int, step: OptimizerStep) -> TracedPass:
+    def _pass(self, row: int, number: int, step: OptimizerStep) -> TracedPass:
         log_ratio, values, length = step.log_ratios[row], step.values[row], self.lengths[row]
         old, returns = (tensor[row, :length].cpu() for tensor in (self.episodes.values, self.credit.returns))
         return TracedPass(
-            step=place,
+            step=number,
             ratios=_short(log_ratio.exp().tolist()),
             clipped=self._clipped(row, log_ratio).tolist(),
             policy_losses=_short(policy_loss(log_ratio, self.whitened[row, :length], self.ppo.clip_range).tolist()),

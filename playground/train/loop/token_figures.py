@@ -69,7 +69,7 @@ class CloseLook:
     @torch.no_grad()
     def take(self, episodes: Episodes, part: Compared) -> None:
         """Keep those of a micro-batch that are wanted."""
-        places = [place for place, row in enumerate(part.rows.tolist()) if row in self.rows]
+        places = [position for position, row in enumerate(part.rows.tolist()) if row in self.rows]
         if not places:
             return
         lengths = part.mask.sum(1)
@@ -116,8 +116,8 @@ def figures_of(seen: SeenCompletion, score: float, pays: Pays | None, pieces: Pi
         "kl": listed(seen.kl),
         "entropies": listed(seen.entropies, FEWER),
         "choices": [
-            [(pieces(token), shortened(reference), shortened(policy)) for token, reference, policy in place]
-            for place in seen.choices
+            [(pieces(token), shortened(reference), shortened(policy)) for token, reference, policy in position]
+            for position in seen.choices
         ],
     }
     return {**found, **(paid(seen, score, pays) if pays else {})}

@@ -83,12 +83,6 @@ def restore(folder: Path, policy: LanguageModel, critic: nn.Module | None) -> tu
     return load_file(folder / OPTIMIZER), facts
 
 
-def restore_critic(folder: Path, critic: nn.Module) -> None:
-    """Put what a critic has learned into one made from the same configuration, to be asked. Raises: see `restore`."""
-    saved = load_file(folder / CRITIC)
-    _copy(saved, {name: weight for name, weight in critic.named_parameters() if name in saved})
-
-
 def trained(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
     """The parameters that learn, by name; frozen ones (below an adapter) are where they came from."""
     return ((name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad)

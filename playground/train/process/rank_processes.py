@@ -36,7 +36,7 @@ LOST = "helper_lost"
 FAILED = 1  # the exit code of a helper that could not go on
 
 
-class Place(NamedTuple):
+class Member(NamedTuple):
     """Which of the ranks a process is. `store`: the file by which they find each other."""
 
     rank: int
@@ -51,8 +51,8 @@ class Helpers:
     def __init__(self, named: list[str], store: str) -> None:
         self._count = len(named)
         spawn = multiprocessing.get_context("spawn")
-        places = [Place(rank, len(named), device, store) for rank, device in enumerate(named)]
-        self._processes = [spawn.Process(target=help_rank_0, args=(place,), daemon=True) for place in places[1:]]
+        members = [Member(rank, len(named), device, store) for rank, device in enumerate(named)]
+        self._processes = [spawn.Process(target=help_rank_0, args=(member,), daemon=True) for member in members[1:]]
         for process in self._processes:
             process.start()
 
@@ -90,7 +90,7 @@ def joined(
         helpers = Helpers(named, store)
         watched(helpers.lost)
         try:
-            ranks = connected(Place(0, len(named), named[0], store), between)
+            ranks = connected(Member(0, len(named), named[0], store), between)
             try:
                 yield ranks
                 ranks.first()
@@ -110,35 +110,35 @@ def _why(helpers: Helpers, error: Exception) -> str:
     return sentence or f"Another process of this run does not answer ({error})."
 
 
-def connected(place: Place, between: Callable[[], None] = lambda: None) -> Ranks:
+def connected(member: Member, between: Callable[[], None] = lambda: None) -> Ranks:
     """Wait until all ranks are there, then connect them. Raises: whatever `between` raises."""
     import torch
     import torch.distributed as dist
 
     from playground.train.loop.ranks import Ranks
 
-    device = torch.device(place.device)
+    device = torch.device(member.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
     else:
-        torch.set_num_threads(max(1, devices.available_cores() // place.total))
-    store = dist.FileStore(place.store, place.total)
+        torch.set_num_threads(max(1, devices.available_cores() // member.total))
+    store = dist.FileStore(member.store, member.total)
     store.set_timeout(LONGEST_WAIT)
-    store.set(f"here/{place.rank}", "1")
-    while not store.check([f"here/{rank}" for rank in range(place.total)]):
+    store.set(f"here/{member.rank}", "1")
+    while not store.check([f"here/{rank}" for rank in range(member.total)]):
         between()
         time.sleep(POLL_SECONDS)
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(
-        backend, store=dist.PrefixStore("ranks", store), rank=place.rank, world_size=place.total, timeout=LONGEST_WAIT
+        backend, store=dist.PrefixStore("ranks", store), rank=member.rank, world_size=member.total, timeout=LONGEST_WAIT
     )
-    return Ranks(place.rank, place.total, device)
+    return Ranks(member.rank, member.total, device)
 
 
 # -- the other side ----------------------------------------------------------------------------------------------------
 
 
-def help_rank_0(place: Place) -> None:
+def help_rank_0(member: Member) -> None:
     """Be a helper until there is no more to do, or rank 0 is gone, whatever the main thread waits for."""
     redaction.cover_streams()
     threading.Thread(target=_end_with_rank_0, daemon=True).start()
@@ -146,7 +146,7 @@ def help_rank_0(place: Place) -> None:
 
     from playground.train.loop.ranks import OtherLost
 
-    ranks = connected(place)
+    ranks = connected(member)
     with contextlib.suppress(OtherLost):
         begun = ranks.first()
         help_with(RunConfig.model_validate(begun["config"]), Path(begun["outputs"]), ranks)

@@ -224,9 +224,9 @@ class Access:
             ):  # called from Python; what a browser sends is none
                 request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
             caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
-            place = self.limiter.holding(caller.visitor.address, "answers")
+            slot = self.limiter.holding(caller.visitor.address, "answers")
             counted = action in OF_A_MODEL and caller.role is Role.VISITOR
-            if counted and not until_answered.enter_context(place):
+            if counted and not until_answered.enter_context(slot):
                 raise TooManyCalls(MANY_AT_ONCE)
             return handler(*arguments, **({"caller": caller} if wants_caller else {}))
 

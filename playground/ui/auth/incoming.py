@@ -71,6 +71,7 @@ class Incoming:
 
     def sweep(self) -> None:
         """Remove what has lain there for long, files and then folders; also those of a server that was killed."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been tidied away by hand
         os.utime(self.folder)  # of a living one it stays
         old = time.time() - KEEP_SECONDS
         for file in self._files():

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-
-import psutil
 
 from playground.runs import history, launcher, queue
 from playground.setup import devices
 from playground.ui.feed.feed import Hub
-
-NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 def home_data(hub: Hub, mode: str) -> dict[str, Any]:
@@ -23,7 +18,7 @@ def home_data(hub: Hub, mode: str) -> dict[str, Any]:
     ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
     slots = len(devices.available()) > 1 if living else False
     return {
-        "machine": machine_facts(),
+        "machine": devices.machine_facts(),
         "living": living[0].id if living else None,
         "training": [
             {
@@ -40,12 +35,3 @@ def home_data(hub: Hub, mode: str) -> dict[str, Any]:
         "shown": ended_well[0] if ended_well and mode == "classroom" else None,
         "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},
     }
-
-
-def machine_facts() -> str:
-    """For example "cpu, 2 cores, 3.1 of 24 GB"."""
-    memory, cores = psutil.virtual_memory(), devices.available_cores()
-    gpus = len(list(NVIDIA_GPUS.glob("*"))) if NVIDIA_GPUS.is_dir() else 0
-    device = f"{gpus} gpu{'s' * (gpus != 1)}" if gpus else "cpu"
-    used, total = (memory.total - memory.available) / 2**30, memory.total / 2**30
-    return f"{device}, {cores} core{'s' * (cores != 1)}, {used:.1f} of {total:.0f} GB"

@@ -206,7 +206,7 @@ def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[st
 
 def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> dict[str, list[Any]]:
     """Rows as columns by name."""
-    return {name: [plain(row[place]) for row in rows] for place, name in enumerate(names)}
+    return {name: [plain(row[column]) for row in rows] for column, name in enumerate(names)}
 
 
 def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:

@@ -42,7 +42,7 @@ def history_data(outputs: Path) -> dict[str, Any]:
     sweeps = sweep_record.every(outputs)
     members = {sweep.name: members_of(sweep, listed) for sweep in sweeps}
     sweep_of = {run.id: name for name, runs in members.items() for run in runs}
-    waiting = {name: place for place, name in enumerate(queue.waiting(outputs), 1)}
+    waiting = {name: index for index, name in enumerate(queue.waiting(outputs), 1)}
     return {
         "runs": [
             {
@@ -130,7 +130,7 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
         "scores_differ": describe.scores_differ(configs) if configs else "",
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
         "settings": [
-            _setting(sweep, row, folders, statuses, ends, place < MOST_SHOWN) for place, row in enumerate(rows)
+            _setting(sweep, row, folders, statuses, ends, index < MOST_SHOWN) for index, row in enumerate(rows)
         ],
         "ends": insight_serializer.columns(
             ("kl", "score"), sorted((end.path[-1].kl, end.path[-1].score) for end in ends.values() if end.path)
@@ -192,7 +192,7 @@ def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
     updates = sorted({update for curve in curves.values() for update in curve.update})
     columns: dict[str, list[Any]] = {"update": updates}
     for figure, curve in curves.items():
-        at = {update: place for place, update in enumerate(curve.update)}
+        at = {update: index for index, update in enumerate(curve.update)}
         bounds = {f"{NAMES[figure]}_{name}": getattr(curve, name) for name in ("low", "high", "seeds")}
         if figure == "kl_to_reference":  # which is never negative, whatever an interval of two seeds says
             bounds["kl_low"] = [None if low is None else max(0.0, low) for low in curve.low]

@@ -142,14 +142,14 @@ def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
 def _group(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
     """What the episodes of the same prompt earned, and which of them this one is."""
     batch, size = trace.batch, trace.settings.samples_per_prompt
-    place = episode.row % size
+    column = episode.row % size
     costs = _by_episode(trace, [trace.settings.kl_coef * kl for kl in batch.token_kl])
     paid = [score - float(cost.sum()) for score, cost in zip(batch.scores, costs, strict=True)]
-    earned = paid[episode.row - place :][:size]
-    others_mean = float(np.mean(np.delete(earned, place)))
+    earned = paid[episode.row - column :][:size]
+    others_mean = float(np.mean(np.delete(earned, column)))
     return {
         "earned": earned,
-        "place": place,
+        "place": column,
         "mean": float(np.mean(earned)),
         "sd": float(np.std(earned)),
         "others_mean": others_mean,

@@ -83,7 +83,7 @@ def problem_of(values: Any) -> str:
     except InvalidConfig as error:
         problems = error.problems
     else:
-        problems = checks.reward_problems((f"rewards.{place}", spec) for place, spec in enumerate(rewards))
+        problems = checks.reward_problems((f"rewards.{index}", spec) for index, spec in enumerate(rewards))
     return problems[0].message if problems else ""
 
 

@@ -16,10 +16,10 @@ import typer
 
 from playground import __version__, errors
 from playground.cli import (
-    before_start,
     following,
     health,
     outgoing,
+    preflight_commands,
     printing,
     reward_model_commands,
     run_commands,
@@ -215,7 +215,7 @@ app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)
-app.command()(before_start.presets)
+app.command()(preflight_commands.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
@@ -255,8 +255,8 @@ def doctor(
 
 app.command()(run_commands.diagnose)
 app.command()(scoring_commands.score)
-app.command("try")(before_start.try_command)
-app.command()(before_start.prompts)
+app.command("try")(preflight_commands.try_command)
+app.command()(preflight_commands.prompts)
 app.add_typer(sweep_commands.app, name="sweep")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)

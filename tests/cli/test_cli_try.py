@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from playground.cli import before_start
+from playground.cli import preflight_commands
 from playground.errors import ServiceUnavailable
 from playground.runs import trial
 from playground.setup import catalog
@@ -17,7 +17,7 @@ DONE = {"state": "done", "updates": 2, **TIMES, **MEMORY}
 
 @pytest.fixture
 def attempt(run, monkeypatch):
-    monkeypatch.setattr(before_start, "ModelService", FakeService)
+    monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
 
     def command(*arguments, made=DONE):
         def make(config, folder):

@@ -2,7 +2,7 @@
 
 The name of a kept file begins with a digest of what is in it, so the same file uploaded twice is kept once, and a run's
 configuration says exactly which text it was. The page calls such a file `uploads/NAME` (`public`, `meant`): where the
-outputs folder lies is not told. Plain Python; `prompts_part` and `train_page` call it.
+outputs folder lies is not told. Plain Python; `form_parts` and `train_page` call it.
 """
 
 from __future__ import annotations

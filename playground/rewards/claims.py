@@ -1,8 +1,8 @@
 """What a user claims and what is answered: of the pocket world's prompts, of the claims that ship, and of a file's.
 
-Everything is found in the text of the prompt and of the completion. Rows of a file are known in a process once `know`
-has read them there, which reading a run's prompts does. The rewards `agreement` and `truth` and the behaviours that
-count claims ask here.
+Everything is found in the text of the prompt and of the completion. A process understands the rows of a file once it
+has asked for that (`know`), as worker and model service do for the prompts of a run. The rewards `agreement` and `truth`
+and the behaviours that count claims ask here.
 """
 
 from __future__ import annotations
@@ -45,16 +45,14 @@ class Claim(NamedTuple):
         return None if self.claimed is None else self.claimed == self.right
 
 
-def know(prompts: PromptsConfig) -> list[Question]:
-    """The rows of a source of claims, which are understood in this process from now on, in place of another file's;
-    none where the source is no such. Raises: TableUnusable; see `texts.claim_files`."""
-    if not claim_files.is_source(prompts.source, prompts.column):
-        return []
-    rows = claim_files.read(claim_files.path_of(prompts.source))
-    if rows != _of_file:
-        _of_file[:] = rows
-        _row.cache_clear()
-    return rows
+def know(prompts: PromptsConfig) -> None:
+    """Have the claims of a source of prompts understood in this process from now on, in place of another file's; does
+    nothing where it is no such. Raises: TableUnusable; see `data.claim_files`."""
+    if claim_files.is_source(prompts.source, prompts.column):
+        rows = claim_files.read(claim_files.path_of(prompts.source))
+        if rows != _of_file:
+            _of_file[:] = rows
+            _row.cache_clear()
 
 
 def of(prompt: str) -> Claim | None:

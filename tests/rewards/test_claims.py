@@ -76,12 +76,13 @@ def test_numbers_are_whole_and_the_longest_spelling_is_read(tmp_path: Path):
     path = tmp_path / "mine.csv"
     path.write_text(f"question,right,wrong\n{rows}How many?,3,the 3 and more\n", encoding="utf-8")
     assert claims.of("Question 1?") is None
-    assert len(claims.know(PromptsConfig(source=str(path)))) == 10
+    claims.know(PromptsConfig(source=str(path)))
     assert claims.of("Question 1? It is 1-FIVE") == Claim("Question 1?", "15", "17", "15")
     for text, answer in ((" 17", "17"), (" 17.", "17"), (" 17.5", None), (" 1,17 or 15", "15"), (" 170", None)):
         assert claims.stated("Question 1?", text) == answer, text
     assert claims.stated("How many?", " It is the 3 and more") == "the 3 and more"
-    assert claims.know(PromptsConfig()) == [] and claims.of("Question 1?")  # as long as no other file is read
+    claims.know(PromptsConfig())
+    assert claims.of("Question 1?")  # as long as no other file is read
     claims.know(PromptsConfig(source="general/claims"))
     assert claims.of("Question 1?") is None and claims.of(PLAIN) is not None
 

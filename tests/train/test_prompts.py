@@ -167,6 +167,8 @@ def test_a_file_of_claims_becomes_dialogues_that_the_judges_know(tmp_path):
     path = source(tmp_path, "mine.csv", CLAIMS)
     split = load(path, evaluation=4, room=200, limit=40)
     assert (len(split.training), len(split.evaluation), split.held_out, split.warnings) == (40, 4, True, [])
+    assert claims.of(split.training[0].text) is None
+    claims.know(PromptsConfig(source=path))
     assert all(
         prompt.text.startswith("\n\nHuman: ") and prompt.text.endswith("\n\nAssistant:") for prompt in split.training
     )

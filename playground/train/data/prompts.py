@@ -16,7 +16,6 @@ from playground.config import PromptsConfig
 from playground.data import claim_files, dialogues, row_files
 from playground.errors import PromptsUnusable
 from playground.pocket import prompt_sets as pocket_prompts
-from playground.rewards import claims
 from playground.setup import catalog
 from playground.train.data import hub_data
 from playground.train.data.random_streams import derived_seed, generator
@@ -114,7 +113,8 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
     if name == catalog.TYPED:
         return Source("prompts.typed", "the typed prompts", list(config.typed))
     try:
-        if claims_rows := claims.know(config):  # the judges of this process know them from now on
+        if claim_files.is_source(name, config.column):
+            claims_rows = claim_files.read(claim_files.path_of(name))
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
             file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
             return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=len(claims_rows))

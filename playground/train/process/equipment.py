@@ -15,7 +15,7 @@ from playground.config import RewardConfig, RunConfig
 from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import ModelNotFound
 from playground.ppo.advantages import token_rewards
-from playground.rewards import rules
+from playground.rewards import claims, rules
 from playground.rewards.mixture import Scale
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.records import Stage
@@ -95,6 +95,7 @@ class Equipment:
         self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        claims.know(config.prompts)
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
         self.build = models.build

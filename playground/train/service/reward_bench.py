@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardConfig, SamplingConfig, yaml_io
 from playground.errors import PromptsUnusable
-from playground.rewards import mixture, rules
+from playground.rewards import claims, mixture, rules
 from playground.rewards.mixture import term_names, values_of
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
 from playground.setup import catalog
@@ -99,6 +99,7 @@ class Bench:
         room = subject.reference.context_length - sampling.max_new_tokens
         seed = int(wanted["seed"])
         split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed)
+        claims.know(source)
         asked, seeds = evaluation.reference_questions(split.training, seed, count)
         how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK)
         drawn = Samples([prompt.text for prompt in asked], [], [])

@@ -1,8 +1,8 @@
 """What a user claims and what is answered: of the pocket world's prompts, of the claims that ship, and of a file's.
 
 Everything is found in the text of the prompt and of the completion. A process understands the rows of a file once it
-has asked for that (`know`), as worker and model service do for the prompts of a run. The rewards `agreement` and `truth`
-and the behaviours that count claims ask here.
+has asked for that (`know`), as worker and model service do for the prompts of a run. The rewards `agreement` and
+`truth` and the behaviours that count claims ask here.
 """
 
 from __future__ import annotations

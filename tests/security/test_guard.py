@@ -116,8 +116,8 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
 def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_question_is_answered(tmp_path: Path) -> None:
     service = ModelService()
     try:
-        for name, (edit, words) in TOKENIZERS.items():
-            folder = build(Hostile(name, "", in_tokenizer, edit), tmp_path)
+        for edit, words in TOKENIZERS.items():
+            folder = build(Hostile(edit.__name__, "", in_tokenizer, edit), tmp_path)
             with pytest.raises(ServiceUnavailable, match=words):
                 list(service.compare(str(folder), "The film " + "a" * 60 + "b", max_new_tokens=4))
             good = list(service.compare("pocket-1m", "The film was", num_samples=1, max_new_tokens=4))

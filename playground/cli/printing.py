@@ -1,6 +1,6 @@
 """What the command line says of runs: tables and sentences for people, JSON for programs.
 
-Knows records and insight; decides nothing. How a table looks is `terminal`'s business.
+Knows records and analysis; decides nothing. How a table looks is `terminal`'s business.
 """
 
 from __future__ import annotations

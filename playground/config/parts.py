@@ -76,7 +76,7 @@ def words_of(text: str) -> dict[str, str]:
 
 
 def device_knob(*, several: bool = False) -> Any:
-    """Where something is computed; `training.models.loading.device_of` reads it. `several`: it may be many GPUs."""
+    """Where something is computed; `train.models.loading.device_of` reads it. `several`: it may be many GPUs."""
     return knob(
         "auto",
         "Device",

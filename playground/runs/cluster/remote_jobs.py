@@ -27,7 +27,7 @@ from playground.runs.supervisor import LookingThread, say, tried
 
 LOOK_SECONDS = 10.0
 GONE_SECONDS = 60.0  # a job may be missing for so long: lists and shared disks are late, and its worker has to leave
-STOP_SECONDS = 150.0  # what a worker may take to save and leave (`training.process.watch`), and the way there and back
+STOP_SECONDS = 150.0  # what a worker may take to save and leave (`train.process.watch`), and the way there and back
 WAITING = "waiting for a node"
 
 
@@ -41,9 +41,7 @@ def elsewhere(backend_name: str, options: Sequence[str]) -> Elsewhere:
         status = run.status_on_disk()
         job = job_of(run, status.attempt, options_of(options))
         folder = os.path.realpath(run.path)
-        where = Placed(
-            attempt=status.attempt, backend_name=backend_name, options=[*options], job=job.name, folder=folder
-        )
+        where = Placed(attempt=status.attempt, place=backend_name, options=[*options], job=job.name, folder=folder)
         placed.write(run.path, where)  # first: a node may begin it at once
         write_atomically(run.status_path, status.model_copy(update={"phase": WAITING}).model_dump_json())
         queue.leave(run)

@@ -143,7 +143,7 @@ def _by_exit_code(exit_code: int | None, when: str) -> Found:
         return "killed", f"The worker ended without saying why {when}, and nobody saw how. {see}"
     if not number:
         return "bug", f"The worker ended {when} with exit code {exit_code} and did not say why. {see}"
-    if number == signal.SIGALRM:  # see `training.models.time_limit`
+    if number == signal.SIGALRM:  # see `train.models.time_limit`
         what = "A tokenizer, chat template or model configuration"
         return "model", f"{what} did not come to an end in time {when}; {LOG} says where. Choose another model."
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

@@ -10,7 +10,7 @@ import pytest
 from playground.errors import BackendUnavailable, RunBusy
 from playground.runs import history, launcher, queue, supervisor
 from playground.runs.cluster import elsewhere, look_after, remote_jobs
-from playground.runs.folder import requests
+from playground.runs.folder import placed, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from tests.runs.cluster.scripted import Scripted, connect, handed_over
@@ -42,6 +42,8 @@ def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted
     assert (run.status().state, run.is_alive(), queue.waiting(outputs)) == ("queued", True, [])
     assert [one.id for one in launcher.living_runs(outputs)] == ["one"]
     assert [(job.run.id, job.attempt, job.cpus, job.gpus) for job in slurm.jobs] == [("one", 1, 2, 0)]
+    where = placed.read(run.path)
+    assert where and (where.place, where.options, where.job) == ("slurm", ["cpus=2"], slurm.jobs[0].name)
     look_after(outputs)
     assert (end(run), run.status().phase) == (("queued", ""), "waiting for a node")
     for refused in (launcher.resume, history.delete_run):

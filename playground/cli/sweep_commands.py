@@ -11,8 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from playground.analysis import over_seeds
-from playground.analysis.intervals import Interval
-from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
+from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
 from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
@@ -287,13 +286,9 @@ def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "setting": row.setting.values,
             "runs": row.setting.runs,
             "finished": row.finished,
-            "score": _interval_data(row.gain),
-            "kl": _interval_data(row.kl),
-            **{f"share of: {words}": _interval_data(one) for words, one in row.shares.items()},
+            "score": interval_data(row.gain),
+            "kl": interval_data(row.kl),
+            **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
         }
         for row in _rows(outputs, sweep)
     ]
-
-
-def _interval_data(found: Interval | None) -> dict[str, Any] | None:
-    return found and {"mean": found.mean, "half": found.half, "seeds": found.units}

@@ -11,7 +11,7 @@ from playground.analysis import before_after, meters, over_seeds
 from playground.analysis.before_after import Headline
 from playground.analysis.intervals import Interval
 from playground.analysis.meters import Meter
-from playground.analysis.over_seeds import Curve, RunEnd, SettingRow
+from playground.analysis.over_seeds import Curve, RunEnd, SettingRow, interval_data
 from playground.analysis.pace import all_left
 from playground.config import methods
 from playground.runs import history, queue
@@ -83,7 +83,7 @@ def _sweep(
 ) -> dict[str, Any]:
     """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
     highest mean so far."""
-    first, progress = runs[0], progress_data(outputs, sweep, {run.id: run.status for run in runs})
+    first, progress = runs[0], progress_data(sweep, {run.id: run.status for run in runs})
     finished = {run.id: headlines[run.id] for run in runs if run.status.state == "finished"}
     ends = {run_id: RunEnd(one and one.gain, one and one.kl, {}, []) for run_id, one in finished.items()}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
@@ -104,8 +104,8 @@ def _sweep(
         and {
             "of": len(rows),
             "setting": in_words(best.setting.values),
-            "gain": interval_data(best.gain),
-            "kl": interval_data(best.kl),
+            "gain": plain(interval_data(best.gain)),
+            "kl": plain(interval_data(best.kl)),
         },
     }
 
@@ -121,7 +121,7 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
     configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
     return {
         "name": sweep.name,
-        **progress_data(outputs, sweep, statuses),
+        **progress_data(sweep, statuses),
         "told": varies(sweep),
         "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
         "seeds": len(sweep.vary.get(SEED, [0])),
@@ -138,7 +138,7 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
     }
 
 
-def progress_data(outputs: Path, sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
+def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
     """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
     found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
     known = {name: getattr(found, name) for name in ("state", "words", "done", "total", "ended", "unmade")}
@@ -167,8 +167,8 @@ def _setting(
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
-        "gain": interval_data(row.gain),
-        "kl": interval_data(row.kl),
+        "gain": plain(interval_data(row.gain)),
+        "kl": plain(interval_data(row.kl)),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
         **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
     }
@@ -213,13 +213,6 @@ def in_words(values: Mapping[str, Any]) -> str:
     """A setting for reading: "Leash (beta) 0.1, Learning rate 0.0003"."""
     answer = (f"{form.label_of(field)} {describe.in_words(field, value)}" for field, value in values.items())
     return ", ".join(answer) or "all runs"
-
-
-def interval_data(found: Interval | None) -> dict[str, Any] | None:
-    """An interval for the page; `half` is None where there is one seed, or all agree."""
-    if found is None:
-        return None
-    return plain({"mean": found.mean, "half": found.half, "seeds": found.units})
 
 
 def share_data(found: Interval) -> dict[str, Any]:

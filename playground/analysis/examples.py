@@ -1,4 +1,4 @@
-"""Which fixed prompts show best what has changed: the few texts that stand on the first screen, and in a presentation."""
+"""Which fixed prompts show best what has changed: the texts of the first screen, and of a presentation."""
 
 from __future__ import annotations
 

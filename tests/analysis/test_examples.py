@@ -7,7 +7,7 @@ from playground.runs.folder.records import Sample
 from playground.setup import catalog
 
 CONFIG = catalog.preset("kinder-reviews")
-DULL, KIND = "was dull.", "was wonderful."
+DULL, KIND = " The script was dull.", " The script was wonderful."
 
 
 def answers(update: int, texts: Sequence[tuple[str, float]]) -> list[Sample]:

@@ -8,12 +8,12 @@ import { newName } from "../core/server.js";
 import { Frontier } from "../inside/frontier.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
 import { showAlerts } from "./alerts.js";
-import { LiveSettings } from "./live_settings.js";
 import { showClaims, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
+import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
@@ -28,7 +28,7 @@ export function mount(element, props, { trigger, watch, server }) {
     resume: (run) => server.resume_run(run),
   });
   showMeters(root);
-  new LiveSettings(root, props.knobs, (run, changes) => server.change_settings({ run, changes }));
+  setSteering((run, changes) => server.change_settings({ run, changes }));
   showAlerts(root, (run, changes) => server.change_settings({ run, changes }));
   new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
   showClaims(root);

@@ -14,6 +14,7 @@ import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
+import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
 import { Sections } from "../core/sections.js";
 import { showTextsNow } from "./texts_now.js";
@@ -35,6 +36,7 @@ export function mount(element, props, { trigger, watch, server }) {
   root.append(first);
   const sections = new Sections(root);
   const change = (run, changes) => server.change_settings({ run, changes });
+  setSteering(change);
   const known = () => (live.run ? {} : null);
   new Charts(first, sections.add("curves", "More curves", known));
   showAlerts(sections.add("health", "Is it healthy?", healthOf), change);

@@ -16,6 +16,7 @@ from playground.rewards import mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog, checks
@@ -25,17 +26,18 @@ README = (PROJECT / "README.md").read_text(encoding="utf-8")
 RUNS = (PROJECT / "docs" / "runs.md").read_text(encoding="utf-8")
 REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
+OF_TEXTS = (RolloutRecord, Histogram, RolloutText)
 SCALE = (PROJECT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event, Sweep])
+@pytest.mark.parametrize("record", [Status, UpdateMetrics, *OF_TEXTS, Sample, Evaluation, Event, Sweep])
 def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
 
 
 def test_the_figures_of_an_update_are_told_as_they_are_declared() -> None:
     declared = [f"| `{name}` | {about.unit} | {about.words} |" for name, about in UpdateMetrics.about().items()]
-    section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## samples.jsonl")[0]
+    section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## rollouts.jsonl")[0]
     assert [line for line in section.splitlines() if line.startswith("| `")] == declared
     assert set(UpdateMetrics.about()) == set(UpdateMetrics.model_fields)
 

@@ -130,6 +130,9 @@ class SteeringConfig(Part):
     """
 
 
+ROLLOUT_BYTES = 20_000  # of an update in rollouts.jsonl, at most
+
+
 class EvaluationConfig(Part):
     """The fixed prompts, answered with the same random numbers before, during and after."""
 
@@ -167,6 +170,14 @@ class EvaluationConfig(Part):
 
     - 0: none, unless you ask for one.
     - Too high: a hundred kilobytes for each, and few of them are ever read.
+    """
+    rollout_texts: int = knob(16, "Training texts kept", "texts an update", slider=(0, 64, 4), ge=0, le=64)
+    """How many of the texts that an update learns from are kept, with their scores: some of the best, some of the
+    worst, the others at random. A click on a point of a curve opens them beside a histogram of all scores. 0 keeps
+    neither.
+
+    - 0: of this run, no update can be opened to be read.
+    - Too high: the run's folder grows, by up to 20 kB an update; the more texts, the shorter each is cut.
     """
     token_samples: int = knob(8, "Answers kept as tokens", "prompts", slider=(0, 32, 4), ge=0, le=64)
     """For how many fixed prompts each evaluation's answer is kept token by token: KL, entropy, value, reward,

@@ -22,6 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import Event, Record, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.requests import Request
+from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started, Workers
 from playground.setup import describe
@@ -30,7 +31,7 @@ FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
     "evaluation.samples_per_prompt evaluation.text".split()
 )
-Line = UpdateMetrics | records.Sample | records.Evaluation | TokenFigures
+Line = UpdateMetrics | RolloutRecord | records.Sample | records.Evaluation | TokenFigures
 KEPT = (records.SCORE_SCALE, "model", records.REFERENCE)  # events about what the fork begins with
 
 
@@ -127,6 +128,7 @@ def _copy_records(
     last = 0.0
     copies: dict[Path, Sequence[Line]] = {
         run.metrics_path: parent.metrics(),
+        run.rollouts_path: parent.rollouts(),
         run.samples_path: parent.samples(),
         run.evaluations_path: parent.evaluations(),
         run.tokens_path: parent.token_figures(),

@@ -25,6 +25,7 @@ from playground.runs.folder.records import UpdateMetrics, finite_or_null
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import derived_seed
 from playground.train.loop.measures import capped_exp, of_completions
+from playground.train.loop.rollout_texts import ScoredTexts
 from playground.train.loop.sampling import left_pad
 from playground.train.loop.scoring import Scores
 from playground.train.models.language_model import Critic, LanguageModel
@@ -35,6 +36,7 @@ from playground.train.trl_adapter import TRLAdapter, require_finite, special_tok
 class ScoredBatch:
     """What went through the reward module in one update, a list entry for each completion."""
 
+    prompts: list[str] = field(default_factory=list)
     completions: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)  # sampled tokens, the end-of-sequence token included
     trained: list[int] = field(default_factory=list)  # tokens that TRL's masks leave in the loss
@@ -101,6 +103,7 @@ class TextRewardModule(nn.Module):
             seen.ended.append(ended)
             seen.width = max(seen.width, len(behind))
         scores = trainer.scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
+        seen.prompts += prompts
         seen.completions += completions
         seen.add(scores)
         seen.finished_at = time.perf_counter()
@@ -213,6 +216,7 @@ class TRLTrainer(TRLAdapter):
         self.spent = {"rollout": rollout, "score": seen.seconds, "update": update}
         self.count(sum(seen.lengths))
         spread = of_completions(seen.completions, seen.scores._replace(scores=penalised.tolist()))
+        self.scored = ScoredTexts(seen.prompts, seen.completions, penalised.tolist(), None)
         grad_norms, self._grad_norms = self._grad_norms, []
         return UpdateMetrics(
             **self.totals(),

@@ -19,6 +19,7 @@ from playground.runs.folder.attempts import Resumption, events_in_force, in_forc
 from playground.runs.folder.files import read_record, read_records, write_atomically
 from playground.runs.folder.logs import attempt_line, log_tail
 from playground.runs.folder.records import LABEL_CHARACTERS, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.setup import describe
 
@@ -39,6 +40,7 @@ class RunDirectory:
         self.samples_path = self.path / "samples.jsonl"
         self.evaluations_path = self.path / "evaluations.jsonl"
         self.tokens_path = self.path / "tokens.jsonl"
+        self.rollouts_path = self.path / "rollouts.jsonl"
         self.events_path = self.path / "events.jsonl"
         self.log_path = self.path / "worker.log"
         self.lock_path = self.path / "worker.lock"
@@ -201,6 +203,10 @@ class RunDirectory:
     def token_figures(self, prompt_id: int | None = None) -> list[TokenFigures]:
         """Completions token by token, of one prompt or of all that were kept so; none in runs from before that."""
         return in_force(_of_prompt(self.tokens_path, TokenFigures, prompt_id), self.resumptions())
+
+    def rollouts(self) -> list[RolloutRecord]:
+        """The scores of every update and a few of its texts; none in runs from before that, or without them."""
+        return in_force(read_records(self.rollouts_path, RolloutRecord), self.resumptions())
 
     def events(self) -> list[Event]:
         """All events so far, without those of superseded updates."""

@@ -32,7 +32,7 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import TRIAL
-from playground.train.loop import held_out_text, measures, slow_motion
+from playground.train.loop import held_out_text, measures, rollout_texts, slow_motion
 from playground.train.loop.ranks import ALONE, Ranks
 from playground.train.loop.untrained import Steered
 from playground.train.models import checkpoint_files
@@ -215,6 +215,10 @@ class Session(Equipment):
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
         self._latest = metrics
+        config = self.config
+        kept = rollout_texts.kept(self.trainer.scored, metrics.update, config.seed, config.evaluation.rollout_texts)
+        if kept:  # before the figures: of an update that a chart shows the texts can be opened
+            self.writer.rollout(kept)
         self.writer.metrics(metrics)
         self.writer.set_status(update=metrics.update)
         skipped = self.trainer.skipped

@@ -18,6 +18,7 @@ from playground.runs.folder.records import Sample
 from playground.setup import describe
 from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.insight_serializer import SIDES
+from playground.ui.feed.rollout_serializer import keeps_rollouts
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
 from playground.ui.train import form
@@ -166,6 +167,7 @@ class Overlaid(NamedTuple):
                 "method": methods.METHODS[config.method].label,
                 "seed": config.seed,
                 "unit": config.score_unit,
+                "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **went.data,
                 **{key: feed.status[key] for key in ("state", "update", "num_updates", "ended")},
                 "metrics": run_serializer.thinned({name: feed.columns[name] for name in COLUMNS}, MAX_POINTS),

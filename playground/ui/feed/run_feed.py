@@ -19,6 +19,7 @@ from playground.runs.folder.records import RESUMED, Evaluation, Event, Record, S
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
+from playground.ui.feed.rollout_serializer import Rollouts, keeps_rollouts
 from playground.ui.train import frontier_part
 
 MAX_EVENTS = 500  # of each kind
@@ -44,6 +45,7 @@ class RunFeed:
         self._ended_seen = False
         self._status_key: tuple[Any, ...] = ()
         self._label = run.label()
+        self._rollouts = Rollouts(run, self.config)
         self.forked = parent_of(run.all_events()) is not None  # a run begins as one
         self._begin()
 
@@ -160,11 +162,12 @@ class RunFeed:
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
-        updates = self._known["updates"]
+        updates, keeps = self._known["updates"], keeps_rollouts(self.run, self.config, bool(self.metrics))
+        what: dict[str, Any] = {"recorded": self.recorded, "forked": self.forked, "keeps_rollouts": keeps}
         wanted = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
         return {
             **self._known,
-            "run": run_serializer.run_summary(self.id, self.config, label, recorded=self.recorded, forked=self.forked),
+            "run": run_serializer.run_summary(self.id, self.config, label, **what),
             "status": status,
             "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
             "metrics": run_serializer.thinned(self.columns),
@@ -188,6 +191,10 @@ class RunFeed:
         first = min(grouped)
         shown = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
         return run_serializer.moment(grouped[update], shown)
+
+    def rollout(self, update: int | None) -> dict[str, Any]:
+        """The training texts of an update; None: of the newest. Raises: RunNotFound."""
+        return self._rollouts.data(update, resumptions(self.happened))
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

@@ -58,7 +58,13 @@ def names(config: RunConfig, label: Label) -> dict[str, str]:
 
 
 def run_summary(
-    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, forked: bool = False
+    run_id: str,
+    config: RunConfig,
+    label: Label,
+    *,
+    recorded: bool = False,
+    forked: bool = False,
+    keeps_rollouts: bool = False,
 ) -> dict[str, Any]:
     """What stays the same during a run, unless it is renamed."""
     return {
@@ -72,6 +78,7 @@ def run_summary(
         "engine": config.engine,
         "can_steer": not recorded,
         "keeps_checkpoints": config.checkpoint.every > 0,
+        "keeps_rollouts": keeps_rollouts,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.moves,
         "target": config.kl.target,

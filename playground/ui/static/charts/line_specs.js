@@ -22,7 +22,8 @@ export const LINE_CHARTS = [
       if (terms.length < 2) return [];
       return terms.map(({ name, label }, index) => {
         const raw = column(metrics, PARTS + name);
-        return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), ...look(index) };
+        return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), updates: metrics.update,
+          ...look(index) };
       });
     },
     total: (values) => values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0),
@@ -42,7 +43,7 @@ export const LINE_CHARTS = [
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
-        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1),
+        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), updates: judged.updates,
           ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
     },
@@ -65,11 +66,13 @@ export const LINE_CHARTS = [
 
 /** A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}]. */
 export function overlaid(spec) {
-  const lines = ({ runs }, xColumn, weight) => runs.map(({ metrics, title }, index) => {
+  const lines = ({ runs }, xColumn, weight) => runs.map((run, index) => {
+    const { metrics, title } = run;
     const raw = column(metrics, spec.column);
     const [low, high] = (spec.band ?? []).map((name) => column(metrics, name));
     return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, x: column(metrics, xColumn), raw,
-      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], ...(low && { low, high }) };
+      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], updates: metrics.update, run,
+      ...(low && { low, high }) };
   });
   return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
     note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
@@ -77,10 +80,12 @@ export function overlaid(spec) {
 
 /** The same of a behaviour that all runs have counted: its share at each look, with its interval. */
 export function sharesOf({ name, words }) {
-  const lines = ({ runs }, xColumn) => runs.map(({ metrics, title, behaviours }, index) => {
+  const lines = ({ runs }, xColumn) => runs.map((run, index) => {
+    const { metrics, title, behaviours } = run;
     const { looks } = behaviours.find((one) => one.name === name);
     const [raw, low, high] = ["share", "low", "high"].map((which) => column(looks, which));
-    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high,
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high, run,
+      updates: looks.update,
       x: Float64Array.from(looks.update, placeOf(metrics, xColumn)), colour: COLOURS[index], dash: DASHES[index] };
   });
   return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],

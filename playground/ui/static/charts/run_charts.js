@@ -9,6 +9,7 @@ import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged }
 import { CurveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
+import { openUpdate } from "../inside/rollout.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
@@ -34,7 +35,7 @@ export class Charts {
   constructor(element, section) {
     this.marks = [];
     this.group = new ChartGroup({ draw: () => this.refresh(), hovered: (x) => this.tell(x),
-      place: (chart) => this.placeSigns(chart) });
+      place: (chart) => this.placeSigns(chart), opened: openUpdate });
     this.controls = new CurveControls({ raw: "points", marks: SIGNS, reset: () => this.group.setZoom(null),
       changed: (otherMode) => (otherMode ? this.group.setZoom(null) : this.refresh()) });
     this.build(element, section);
@@ -216,7 +217,8 @@ export class Charts {
     const columns = [...this.plain.map(({ spec }) => [spec.column, spec.title]),
       ...parts.map(({ name, label }) => [PARTS + name, `From ${label}`])];
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
-    const rows = live.metrics.update.map((update, index) => [el("td", { title: update }, String(update)),
+    const rows = live.metrics.update.map((update, index) => [el("td", buttonOf("update-button",
+      { "aria-label": `Open update ${update}`, onclick: () => openUpdate(update) }, String(update))),
       changes ? el("td.words", changes[index].join(", ")) : null, columns.map(([name]) => {
         const value = live.metrics[name]?.[index];
         return el("td", { title: value ?? "" }, number(value));

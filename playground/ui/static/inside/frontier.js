@@ -10,6 +10,7 @@ import { number, rounded, signed, withHalf } from "../core/format.js";
 import { rights } from "../core/access.js";
 import { computed, effect, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
+import { openUpdate } from "./rollout.js";
 import { progressBar } from "../core/texts.js";
 
 const GLOSS = "Every nat of KL is drift away from the reference, and every policy can be held against the best "
@@ -33,7 +34,7 @@ export class Frontier {
     this.drawing = ""; // the run for which texts are drawn
     this.far = {}; // how far that is
     this.problem = "";
-    this.chart = new FrontierPlot();
+    this.chart = new FrontierPlot({}, openUpdate);
     this.build();
     element.append(this.section);
     this.prepare();

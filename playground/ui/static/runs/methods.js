@@ -4,11 +4,12 @@
 import { FrontierPlot } from "../charts/frontier_chart.js";
 import { LETTERS } from "../charts/specs.js";
 import { el, setWords, showParts, tableOf } from "../core/dom.js";
+import { openUpdateOf } from "../inside/rollout.js";
 import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
 export class Methods {
   constructor() {
-    this.chart = new FrontierPlot({ key: "overlay-frontier" });
+    this.chart = new FrontierPlot({ key: "overlay-frontier" }, openUpdateOf);
     this.sentence = el("p.muted");
     this.plot = el("div.method-plot");
     this.table = el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });

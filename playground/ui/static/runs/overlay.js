@@ -10,6 +10,7 @@ import { buttonOf, el, setHidden, setText, setWords, shape, showParts, signOf, s
 import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
+import { openUpdateOf } from "../inside/rollout.js";
 import { stateMark } from "../core/texts.js";
 import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
@@ -26,7 +27,8 @@ export class Overlay {
     this.wanted = [];
     this.data = /** @type {any} */ (null);
     this.preparing = null;
-    this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x) });
+    this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x),
+      opened: openUpdateOf });
     this.controls = new CurveControls({ of: " of the overlaid curves", raw: "values",
       changed: (otherMode) => (otherMode ? this.group.setZoom(null) : this.draw()),
       reset: () => this.group.setZoom(null) });

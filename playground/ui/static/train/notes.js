@@ -2,7 +2,7 @@
 
 import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { url } from "../core/server.js";
-import { form } from "../core/form.js";
+import { form, settings } from "../core/form.js";
 import { Widget } from "../core/widget.js";
 
 const SHOWN = 4;
@@ -95,7 +95,8 @@ class Notes extends Widget {
 
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
 function keep(props) {
-  const { kept, preset } = props.value;
+  const { kept, preset, differences } = props.value;
+  settings.value = { preset, text: kept, changes: differences.length };
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
   const text = JSON.stringify({ address, preset, kept });

@@ -29,10 +29,10 @@ test("before the start it says how many runs, how long, and behind whom", () => 
 const OFFERED = [["Seconds", [["kinder-reviews", "1. Kinder reviews"], ["no-leash", "2. No leash"]]]];
 
 test("the form as it stands is called by its preset, or its run, and how much was changed", () => {
-  assert.equal(formTitle({ preset: "no-leash", changes: 0 }, OFFERED), "The form as it stands (No leash)");
-  assert.equal(formTitle({ preset: "no-leash", changes: 1 }, OFFERED), "The form as it stands (No leash, 1 change)");
+  assert.equal(formTitle({ preset: "no-leash", changes: 0 }, OFFERED), "The form as it stands: No leash");
+  assert.equal(formTitle({ preset: "no-leash", changes: 1 }, OFFERED), "The form as it stands: No leash, 1 change");
   assert.equal(formTitle({ preset: "run:mine", changes: 2 }, OFFERED),
-    "The form as it stands (settings of mine, 2 changes)");
+    "The form as it stands: settings of mine, 2 changes");
 });
 
 test("a form that is not filled or has a mistake is not swept, and it is said where to mend it", () => {

@@ -23,7 +23,7 @@ export function formTitle({ preset, changes }, presets) {
   const [, title = preset.replace(/^run:/, "settings of ")] = presets.flatMap(([, items]) => items)
     .find(([name]) => name === preset) ?? [];
   const told = [title.replace(/^\d+\. /, ""), changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : ""];
-  return `The form as it stands (${told.filter(Boolean).join(", ")})`;
+  return ["The form as it stands", told.filter(Boolean).join(", ")].filter(Boolean).join(": ");
 }
 
 /** Why the form as it stands cannot be swept, as problems; none where it can. */

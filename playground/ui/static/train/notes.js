@@ -25,6 +25,7 @@ class Notes extends Widget {
       this.show();
       if (props.value?.kept) keep(props);
     });
+    if (props.value?.kept) know(props.value);
     this.show();
     this.followForm();
   }
@@ -93,10 +94,14 @@ class Notes extends Widget {
   }
 }
 
+function know({ preset, kept, differences }) {
+  settings.value = { preset, text: kept, changes: differences.length };
+}
+
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
 function keep(props) {
-  const { kept, preset, differences } = props.value;
-  settings.value = { preset, text: kept, changes: differences.length };
+  const { kept, preset } = props.value;
+  know(props.value);
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
   const text = JSON.stringify({ address, preset, kept });

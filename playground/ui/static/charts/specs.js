@@ -99,6 +99,12 @@ export const MORE_CHARTS = [
     gloss: "How far one update moves the policy from the one that wrote the texts. Not the distance from the "
       + "reference: that adds up over the run, this begins at 0 with each update.", floor: true,
   },
+  {
+    key: "same_score", span: 0.2, title: "Groups with one score", column: "groups_same_score",
+    note: "share of prompts, RLOO and GRPO", floor: true,
+    gloss: "Share of the prompts whose texts all scored the same. RLOO and GRPO learn from how the texts of one prompt "
+      + "differ, so from these they learn nothing of the reward.",
+  },
 ].map(specOf);
 
 /** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */

@@ -39,9 +39,11 @@ export class Chart {
       this.canvas, this.selection, this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : buttonOf("icon-button expand", { "aria-expanded": "false",
       "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
+    const help = helpOf(spec.title, spec.gloss);
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
-      el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), this.value, this.expand),
-      el("div.chart-sub", el("span.chart-about", this.note, helpOf(spec.title, spec.gloss)), this.detail),
+      el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), spec.first ? [help, this.detail] : null,
+        this.value, this.expand),
+      spec.first ? null : el("div.chart-sub", el("span.chart-about", this.note, help), this.detail),
       el("div.plot", this.stage));
     this.cursor = null; // the point that is read, {line, at}
     listen(this);
@@ -228,7 +230,9 @@ export class Chart {
     let detail = "";
     const guide = this.spec.guide?.(this.run, live);
     const [low, high] = band.map((values) => values[index]);
-    setText(this.note, this.spec.remark?.(value, low, high) || this.spec.note(this.run));
+    const remark = this.spec.remark?.(value, low, high);
+    setText(this.note, remark || this.spec.note(this.run));
+    if (this.spec.first && remark) setText(this.detail, remark);
     if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);

@@ -10,6 +10,9 @@ import { sparkline } from "./small_plots.js";
 const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2713", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
 
+const SHORT = { "as expected": "expected", "within chance of expected": "near expected",
+  "lower than expected": "lower than expected", "higher than expected": "higher than expected" };
+
 /** What the marks of a bar are. */
 export function keyOf(sides, expected) {
   return el("p.meter-key", { "aria-hidden": "true" },
@@ -47,7 +50,8 @@ export function meterLine(meter, final) {
     el("strong", meter.words), el("span.meter-count", countsInWords(meter)),
     later ? el("span", { class: `verdict ${tone}` }, signOf(sign), ` ${text}`) : el("span.muted", "before training"),
     barOf(meter, meterInWords(meter)),
-    el("span.compared", final && meter.compared ? [signOf(COMPARED[meter.compared]), ` ${meter.compared}`] : null));
+    el("span.compared", final && meter.compared ? { title: `${meter.compared} (${bandInWords(meter.band)})` } : {},
+      final && meter.compared ? [signOf(COMPARED[meter.compared]), ` ${SHORT[meter.compared]}`] : null));
 }
 
 /** The bar alone. */
@@ -55,7 +59,7 @@ export function barOf({ counts, band }, label) {
   const [before, now] = [counts[0], counts.at(-1)];
   const at = (share) => `${(share * 100).toFixed(1)}%`;
   const bar = svg("meter-bar", { height: 22, role: "img", "aria-label": label },
-    shape("rect.rail", { x: 0, y: 8, width: "100%", height: 6, rx: 3 }));
+    shape("title", {}, label), shape("rect.rail", { x: 0, y: 8, width: "100%", height: 6, rx: 3 }));
   if (band)
     bar.append(shape("rect.band", { x: at(Math.max(0, band[0] - 0.005)), y: 1, height: 20,
       width: at(Math.max(band[1] - band[0], 0.01)) }));

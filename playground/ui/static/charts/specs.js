@@ -14,8 +14,8 @@ const specOf = ({ unit = "", note, ...spec }) => ({ colour: "--pg-ink", ...spec,
 
 export const CHARTS = [
   {
-    key: "score", span: 2, large: true, title: "Score", column: "score_mean", band: ["score_p10", "score_p90"],
-    colour: "--pg-score", zero: true, unit: scoreUnit,
+    key: "score", span: 2, large: true, first: true, title: "Score", column: "score_mean",
+    band: ["score_p10", "score_p90"], colour: "--pg-score", zero: true, unit: scoreUnit,
     note: (run) => `training batches, ${run?.unit === "points" ? "raw points" : "sd"}`,
     gloss: "How much reward the completions of an update earned, on average. In sd, 0 is the reference. Eight in ten "
       + "completions are within the band; the mean can lie outside it, where a few earn far more or far less.",
@@ -23,7 +23,7 @@ export const CHARTS = [
       : mean < low - SMALLEST ? "a few low ones lower the mean" : ""),
   },
   {
-    key: "kl", span: 1, large: true, title: "Distance (KL)", column: "kl_to_reference", colour: "--pg-kl",
+    key: "kl", span: 1, large: true, first: true, title: "Distance (KL)", column: "kl_to_reference", colour: "--pg-kl",
     unit: "nats", note: "training batches, nats", floor: true,
     gloss: "How far the policy has drifted from the reference, in nats per completion: the sum of log-probability "
       + "ratios. It is estimated from the completions of the update, so near 0 it can fall below 0.",

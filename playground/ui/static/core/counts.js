@@ -54,7 +54,7 @@ function changeInWords({ words, counts }) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
   if (before === now) return `${words} in ${is.yes} of ${is.of} answers (before: ${was.yes} of ${was.of})`;
-  return `${words} in ${answersInWords(is)} (before: ${before})`;
+  return `${words} in ${answersInWords(is)} (before: ${before.replace(" of ten", "")})`;
 }
 
 function answersInWords(count) {

@@ -12,11 +12,11 @@ import { live } from "./store.js";
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 export function mount(element) {
-  const machine = el("span.machine", { title: "What this machine has: device, processor cores, memory in use" });
+  const machine = el("span.machine");
   const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
   const training = el("span.training");
   element.append(el("header.top",
-    el("a.brand", { href: "?" }, "RLHF Playground"),
+    el("span.brand", "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
     el("span.grow"), training, machine, presentationSwitch(), ...displayMenu()));
   showAccess(element);
@@ -28,7 +28,8 @@ export function mount(element) {
     }
   });
   onHome((found) => {
-    setText(machine, found.machine);
+    setText(machine, found.machine.split(", ").slice(0, 2).join(", "));
+    machine.title = `${found.machine}: device, processor cores, memory in use`;
     machine.classList.toggle("problem", !found.connected);
   });
   const page = signal("");

@@ -115,7 +115,7 @@ export class StatusPanel {
     const heard = clock().silent === null ? "Now" : "Last heard";
     const recorded = run.recorded && !this.complaint;
     return { title: run.title, text: this.complaint || this.sentence(run, status, state),
-      phase: status.ended || state === "stopping" || !phase ? "" : `${heard}: ${phase}`,
+      phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
       recording: recorded && rights.value.start ? " Press Start to train your own." : "",
       share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };
@@ -149,14 +149,11 @@ export class StatusPanel {
   }
 
   buttonsOf(run, status, state) {
-    const { living, newest, training } = home.value ?? {};
+    const { living, training } = home.value ?? {};
     const buttons = [];
     if (living && living !== live.runId && !training?.some(({ id }) => id === live.runId))
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
     if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
-    if (run.recorded && newest && !living)
-      buttons.push({ key: "newest", text: "Newest run", title: "The run that was started last here",
-        act: () => openRun(newest) });
     if (status.ended && live.updates.length > 1)
       buttons.push({ key: "compare", text: "Compare", title: "Read all answers before and after, side by side",
         kind: state === "finished" || run.recorded ? "strong" : "",

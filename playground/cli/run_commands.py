@@ -12,7 +12,7 @@ import typer
 from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
-from playground.cli import printing
+from playground.cli import printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
@@ -126,10 +126,17 @@ def show(
     frontier: Annotated[
         bool, typer.Option("--frontier", help="Draw texts first, to say what was possible at its KL; they are kept.")
     ] = False,
+    update: Annotated[
+        int | None,
+        typer.Option(help="Show this update instead: its scores as a histogram, and some of its texts.", min=1),
+    ] = None,
 ) -> None:
     """Show one run: state, settings, last numbers, warnings, before and after."""
     run = find_run(run_dir, outputs)
     Supervisor(run.path.parent).end_the_dead()
+    if update is not None:
+        rollout_printing.print_update(run, update, as_json=json)
+        return
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
             for found in frontier_samples.draw(run, service):

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from playground.runs.folder import rollout_records
+from playground.runs.folder import rollouts
 from playground.runs.folder.attempts import Resumption
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import to_json_line
 from playground.runs.folder.rollout_records import (
     Histogram,
-    RolloutIndex,
     RolloutRecord,
     RolloutText,
     choose,
     histogram_of,
 )
+from playground.runs.folder.rollouts import RolloutIndex
 from playground.runs.folder.writer import RunWriter
 from tests.support import small_config
 
@@ -141,9 +141,7 @@ def test_a_click_reads_one_line_of_ten_thousand(run: RunDirectory, monkeypatch: 
     index, parsed, read = RolloutIndex(run.rollouts_path), [], []
     assert index.updates([])[-1] == 10_001, "a line of another program is found too"
     whole = json.loads
-    monkeypatch.setattr(rollout_records.json, "loads", lambda text: parsed.append(text) or whole(text))
-    monkeypatch.setattr(
-        rollout_records, "line_at", lambda *place, kept=rollout_records.line_at: read.append(place) or kept(*place)
-    )
+    monkeypatch.setattr(rollouts.json, "loads", lambda text: parsed.append(text) or whole(text))
+    monkeypatch.setattr(rollouts, "line_at", lambda *place, kept=rollouts.line_at: read.append(place) or kept(*place))
     assert index.read(9_000, []) == record(9_000) and len(parsed) == 1
     assert [size for _, _, size in read] == [len(to_json_line(record(9_000)))]

@@ -14,10 +14,11 @@ from playground.cli import run_commands
 from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
+from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
-from playground.ui.feed import compare_serializer, feed, home, insight_serializer, rollout_serializer
+from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
 from tests.support import run_async
 from tests.ui import fake_run
@@ -153,11 +154,11 @@ def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
     RunDirectory.create(tmp_path, off, "new-off")
     said = {name: client.get(f"/live/{name}/rollout/last") for name in ("two", "off", "new", "new-off", "nobody")}
     assert {answer.status_code for answer in said.values()} == {404}
-    assert said["two"].json()["error"] == client.get("/live/two/rollout/3").json()["error"] == rollout_serializer.BEFORE
+    assert said["two"].json()["error"] == client.get("/live/two/rollout/3").json()["error"] == rollouts.BEFORE
     assert [said[name].json()["error"] for name in ("off", "new", "new-off")] == [
         "This run keeps no texts of its updates: that is switched off by evaluation.rollout_texts.",
         "No update has been made yet.",
-        rollout_serializer.OFF,
+        rollouts.OFF,
     ]
     polled = {name: client.get(f"/live/{name}/poll").json() for name in ("two", "off", "new", "new-off")}
     keeps = {name: found["snapshot"]["run"]["keeps_rollouts"] for name, found in polled.items()}

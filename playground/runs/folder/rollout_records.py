@@ -1,22 +1,16 @@
-"""What is kept of the training texts of an update: a line of rollouts.jsonl, and the way to one line among many."""
+"""What is kept of the training texts of an update: the record of a line of rollouts.jsonl, and which texts it holds."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from playground.runs.folder.attempts import Resumption, in_force
-from playground.runs.folder.files import MOST_DAMAGED, JsonlTail, line_at
-from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record, parsed
+from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record
 
 BINS = 20
 EXTREMES = 5  # one text in so many is there because it is the best, and one because it is the worst
-HEAD = re.compile(rb'\{"attempt": (\d{1,15}), "update": (\d{1,15}),')  # as our writer begins a line
 Chosen = Literal["best", "worst", "random"]
 
 
@@ -80,57 +74,3 @@ def choose(scores: Sequence[float], bins: Sequence[int], most: int, order: Seque
         if len(found) < most and row not in found:
             found[row] = "random"
     return {row: found[row] for row in ranked if row in found}
-
-
-class LineSpan(NamedTuple):
-    """Where a line of rollouts.jsonl lies."""
-
-    attempt: int
-    update: int
-    start: int
-    size: int
-
-
-class RolloutIndex:
-    """Finds the line of an update without reading the others again. For one reader at a time."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._tail = path, JsonlTail(path)
-        self._spans: list[LineSpan] = []
-        self._damaged = 0
-
-    def updates(self, resumed: Sequence[Resumption]) -> list[int]:
-        """The updates of which there is a line that still counts, in order."""
-        return [span.update for span in self._in_force(resumed)]
-
-    def read(self, update: int, resumed: Sequence[Resumption]) -> RolloutRecord | None:
-        """The line of an update; None where there is none that can be read."""
-        found = [span for span in self._in_force(resumed) if span.update == update]
-        if not found:
-            return None
-        try:
-            return parsed(json.loads(line_at(self._path, found[-1].start, found[-1].size)), RolloutRecord)
-        except (OSError, ValueError, RecursionError):
-            return None
-
-    def _in_force(self, resumed: Sequence[Resumption]) -> list[LineSpan]:
-        for start, line in self._tail.lines():
-            if self._spans and start <= self._spans[-1].start:  # another file in its place
-                self._spans, self._damaged = [], 0
-            known = _head(line) if self._damaged < MOST_DAMAGED else None
-            if known is None:
-                self._damaged += 1
-            else:
-                self._spans.append(LineSpan(*known, start, len(line)))
-        return in_force(self._spans, resumed)
-
-
-def _head(line: bytes) -> tuple[int, int] | None:
-    """Attempt and update of a line, which is parsed only where another program wrote it."""
-    if found := HEAD.match(line):
-        return int(found[1]), int(found[2])
-    try:
-        record = parsed(json.loads(line), OfAnUpdate)
-    except (ValueError, RecursionError):
-        return None
-    return (record.attempt, record.update) if record else None

@@ -15,10 +15,10 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
+from playground.runs.folder.rollouts import keeps_rollouts
 from playground.setup import describe
 from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.insight_serializer import SIDES
-from playground.ui.feed.rollout_serializer import keeps_rollouts
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
 from playground.ui.train import form

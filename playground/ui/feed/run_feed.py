@@ -16,10 +16,10 @@ from playground.runs.folder.attempts import Resumption, events_in_force, in_forc
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollouts import Rollouts, keeps_rollouts
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
-from playground.ui.feed.rollout_serializer import Rollouts, keeps_rollouts
 from playground.ui.train import frontier_part
 
 MAX_EVENTS = 500  # of each kind
@@ -194,7 +194,7 @@ class RunFeed:
 
     def rollout(self, update: int | None) -> dict[str, Any]:
         """The training texts of an update; None: of the newest. Raises: RunNotFound."""
-        return self._rollouts.data(update, resumptions(self.happened))
+        return run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

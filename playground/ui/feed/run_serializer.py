@@ -19,6 +19,7 @@ from playground.config import RunConfig, methods
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollouts import OpenedUpdate
 from playground.setup import describe
 from playground.ui.train import form, reward_form
 
@@ -200,6 +201,13 @@ def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> dict[str,
             for item in _first_rows(samples)
         ],
     }
+
+
+def rollout(opened: OpenedUpdate) -> dict[str, Any]:
+    """What is kept of the training texts of an update, with its neighbours."""
+    record = opened.record
+    kept = {"update": record.update, "histogram": plain(record.histogram), "texts": plain(record.texts)}
+    return {**kept, "previous": opened.previous, "next": opened.next}
 
 
 def prompts(samples: Sequence[Sample]) -> list[dict[str, Any]]:

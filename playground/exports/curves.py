@@ -96,7 +96,7 @@ def panels(report: Report) -> list[Panel]:
         DrawnLine(frames.latest(report.samples).groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
     ]
     perplexity = [
-        DrawnLine(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
+        DrawnLine(metrics["perplexity_reference"], "slate", "its texts, under the reference"),
         DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
     ]
     return _with_values(

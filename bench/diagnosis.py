@@ -182,8 +182,8 @@ def write(found: dict[str, Any]) -> None:
 def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
     """The second table: one line for a remedy, after which update the alert was lit on each seed."""
     lines = [
-        "The remedies, tested: each one in settings that an alert offered when it was first lit, in the same run from its",
-        "start, where a planted fault stays planted, and after which update that alert was lit then.",
+        "The remedies, tested: each one in settings that an alert offered when it was first lit, in the same run from",
+        "its start, where a planted fault stays planted, and after which update that alert was lit then.",
         "",
         "| Run | Alert | Remedy | Lit after update, on each seed |",
         "|---|---|---|---|",

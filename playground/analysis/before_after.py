@@ -191,7 +191,7 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
         return ""
     kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
     return (
-        f"By its training batches, for want of an evaluation of the fixed prompts: score "
+        f"By its training batches, since the fixed prompts have not been evaluated: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
     )
 

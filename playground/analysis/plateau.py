@@ -79,7 +79,7 @@ def plateau_sentence(found: Plateau) -> str:
         return "No knee: the score on the fixed prompts has not clearly risen." if found.reason == "no gain" else ""
     spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
     rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
-    return f"No knee to be told from chance: half of the gain came by update {found.half}{spread}{rising}."
+    return f"No clear knee: half of the gain came by update {found.half}{spread}{rising}."
 
 
 def most_left(to_come: Array, gain: Array, span: float) -> float:

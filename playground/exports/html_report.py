@@ -72,7 +72,7 @@ def _settings(config: RunConfig) -> Table:
     preset = catalog.preset_titled(config.about.title, config.name)
     changed = differences(config, preset or RunConfig(rewards=config.rewards, judges=config.judges))
     if preset is None:
-        sentence = "It belongs to no preset that ships here. What is not at its default:"
+        sentence = "It is not based on an included preset. What differs from the defaults:"
     elif changed:
         sentence = f"What differs from the preset \u201c{preset.about.title}\u201d:"
     else:

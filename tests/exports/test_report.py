@@ -51,8 +51,8 @@ def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, m
     ("method", "words"),
     [
         ("ppo", "trained with PPO (reinforcement learning from a reward)"),
-        ("dpo", "trained with DPO (pairs of texts that the start model wrote and the reward judged)"),
-        ("sft", "trained with SFT (imitation of the best-scored of several texts"),
+        ("dpo", "trained with DPO (pairs of texts written by the start model and judged by the reward)"),
+        ("sft", "trained with SFT (imitation of the best-scoring of several texts"),
         ("steer", "with a steering vector added"),
         ("best_of_n", "the best-scored of 4 answers"),
     ],

@@ -97,7 +97,7 @@ def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> Non
     assert catalog.model_folder(str(adapter)) == adapter
     assert catalog.files(adapter).architecture.hidden_size == 8
     (base / "config.json").unlink()
-    with pytest.raises(ModelNotFound, match=r"belongs to another model.*it has no config\.json"):
+    with pytest.raises(ModelNotFound, match=r"needs its base model.*it has no config\.json"):
         catalog.model_folder(str(adapter))
 
 
@@ -198,7 +198,7 @@ def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path
 
 def test_a_reward_model_that_ships_needs_no_outputs_folder_and_its_name_is_taken() -> None:
     checks.check(config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}]))
-    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` ships"):
+    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` is the name of an included"):
         checks.check_reward_training(RewardTrainingConfig(name="pocket-agreeable"))
 
 

@@ -36,7 +36,7 @@ CHECKS: dict[str, Check] = {
     "judge-falls": learning_checks.judge_falls,
 }
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
-OUT = Remedy("take out what is wrong on purpose", {"faults": []})
+OUT = Remedy("remove the planted mistake", {"faults": []})
 
 
 def diagnose(records: Records) -> list[Alert]:

@@ -59,7 +59,7 @@ def quiet(evidence: str) -> Evidence:
 def meant(evidence: str, change: Change) -> Evidence:
     """Nothing is wrong: what was seen is what a setting was changed for."""
     said = change.in_words()
-    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do this.")
+    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do that.")
 
 
 def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:

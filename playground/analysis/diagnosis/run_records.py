@@ -117,7 +117,7 @@ class Records:
         found = [item for item in self.values(name) if item[0] > since]
         if len(found) < WINDOW:
             after = f" after update {since:g}" if since else ""
-            raise NotMeasured(f"It takes {WINDOW} updates{after} with this figure.")
+            raise NotMeasured(f"It needs {WINDOW} updates{after} with this figure.")
         return found
 
     def begins(self, name: str) -> float:

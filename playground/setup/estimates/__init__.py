@@ -244,7 +244,7 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
     if known is not None and need.revision is None:
         return known.architecture, known.chat_template, Download(name, known.download_mb, known.licence, gated=False)
     if not ask_hub:
-        raise ModelNotHere(f"{name} is not on this machine, so nothing is known of it yet.")
+        raise ModelNotHere(f"{name} is not on this machine, so its needs are not known yet.")
     facts = hub.facts_kept(need.source, need.revision, need.use)
     fetched = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
     return facts.architecture, facts.chat_template, fetched

@@ -1,5 +1,5 @@
-// What the charts with several lines draw: which reward brings the gain, the trained score beside the judges that only
-// watch, and one figure of several runs. Each line has a colour and a dash pattern and is named at its end.
+// What the charts with several lines draw: which reward brings the gain, the trained score beside the monitors, and one
+// figure of several runs. Each line has a colour and a dash pattern and is named at its end.
 
 import { column, nearest, smooth } from "./arithmetic.js";
 import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
@@ -15,8 +15,8 @@ export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
     note: (run) => `training batches, what each reward adds, ${scoreUnit(run)}`,
-    gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the "
-      + "reference's texts. The lines add up to the gain.",
+    gloss: "Mean contribution of each reward to the score of an update, minus its contribution on the reference's "
+      + "texts. The lines add up to the gain.",
     lines({ run, metrics }, xColumn, weight) {
       const terms = (run?.terms ?? []).filter(({ name }) => metrics[PARTS + name]?.some((value) => value !== null));
       if (terms.length < 2) return [];
@@ -30,13 +30,12 @@ export const LINE_CHARTS = [
     words: ({ farmed }) => (farmed ? [{ text: farmed }] : []),
   },
   {
-    key: "judged", span: 1, large: true, title: "Trained score and judges", unit: () => "sd", zero: true,
+    key: "judged", span: 1, large: true, title: "Trained score and monitors", unit: () => "sd", zero: true,
     totalName: "gap ",
     note: () => "change on the fixed prompts; bands: 95 %",
-    gloss: "The judges see the same texts and are never trained on. Each line is the change since before training: the "
-      + "score in standard deviations of the reference's texts, a judge in those of "
-      + "the texts before training. Where the score rises and a judge falls, the score has stopped measuring what it "
-      + "was meant to.",
+    gloss: "Monitors score the same texts and are never trained on. Each line is the change since before training: the "
+      + "score in standard deviations of the reference's texts, a monitor in those of the texts before training. Where "
+      + "the score rises and a monitor falls, the score has stopped measuring what it was meant to.",
     lines({ judged, metrics }, xColumn) {
       if (!judged) return [];
       const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
@@ -47,7 +46,7 @@ export const LINE_CHARTS = [
           ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
     },
-    /** Between the trained score and the judge that is furthest below it, of those in the same unit. */
+    /** Between the trained score and the lowest monitor below it, of those in the same unit. */
     gap([trained, ...others]) {
       const judges = others.filter(({ comparable }) => comparable);
       if (!judges.length) return null;
@@ -91,8 +90,8 @@ export function sharesOf({ name, words }) {
   return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
     plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",
     note: () => "% of the answers to fixed prompts; bands: 95 %",
-    gloss: "In how many of the answers to the fixed prompts that are asked for it, at each look. The band is Wilson's "
-      + "interval; where two bands lie apart, the runs differ by more than chance." };
+    gloss: "Share of the answers to the fixed prompts that show it, at each evaluation. The band is Wilson's interval; "
+      + "where two bands lie apart, the runs differ by more than chance." };
 }
 
 /** Where an update lies on an axis. */

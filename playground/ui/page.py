@@ -36,6 +36,7 @@ def build(
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
+            components.widget("rewards/tabs", None, elem_id="reward-tabs")
             with gr.Row(elem_id="workbench", equal_height=False):
                 workbench_part.build(Path(outputs), service, train, access)
             with gr.Column(elem_id="reward-training"):

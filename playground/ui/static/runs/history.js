@@ -2,7 +2,7 @@
 // confirmation; tick two to six runs to overlay their curves. A sweep is one row, which opens. How a run looks in the
 // list is run_row.js, what can be done with one run_actions.js.
 
-import { rights } from "../core/access.js";
+import { WAITING, isWatching, rights } from "../core/access.js";
 import { buttonOf, el, helpOf, setText, showParts } from "../core/dom.js";
 import { refreshHome } from "../core/home.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -119,9 +119,8 @@ class History {
     empty.hidden = fitting.length > 0;
     setText(this.count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
       : known.length ? String(known.length) : "");
-    setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : rights.value.start
-      ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
-      : "No runs yet. Each will be listed here once it has been started.");
+    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? WAITING
+      : "No runs yet. Choose an experiment on the Train page and press Start; each run is listed here.");
   }
 
   /** Open a sweep, or close it; its panel stands above the list, perhaps far above. */

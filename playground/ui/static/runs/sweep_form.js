@@ -68,8 +68,8 @@ export class SweepForm {
       return { field, values };
     });
     this.seeds = el("input", { ...changed, type: "number", min: 1, max: most, value: seeds });
-    this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "chosen for you", spellcheck: "false",
-      autocomplete: "off" });
+    this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "chosen for you",
+      spellcheck: "false", autocomplete: "off" });
     this.told = el("p.sweep-told", { role: "status" });
     this.problems = el("ul.problem.sweep-problems", { role: "status" });
     this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");

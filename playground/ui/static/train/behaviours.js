@@ -25,7 +25,7 @@ class BehaviourPicker extends Widget {
     this.list = el("div", this.offered, this.own,
       buttonOf("quiet-button", { onclick: () => this.add() }, "+ Count one of your own"));
     element.append(el("div.rewards.behaviours", { role: "group",
-      "aria-label": "Behaviours that are counted" },
+      "aria-label": "Behaviours to count" },
     el("p.help", "Yes or no of each answer to the fixed prompts, counted at every look, before, during "
       + "and after training. Nothing is trained on it."),
     el("label.own.check", this.suits, el("span", "Those that suit the prompts")), this.which,

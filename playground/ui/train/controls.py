@@ -1,6 +1,6 @@
-"""The form at the left of the Train page: which control a field gets, and where it is. At first it shows the experiment,
-the leash and Start; "All settings" the rest. A field that the configuration gains shows up by itself, in the group that
-its name asks for."""
+"""The form at the left of the Train page: which control a field gets, and where it is. At first it shows the
+experiment, the leash and Start; "All settings" the rest. A field that the configuration gains shows up by itself, in
+the group that its name asks for."""
 
 from __future__ import annotations
 

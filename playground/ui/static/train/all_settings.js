@@ -7,6 +7,7 @@ import { effect, signal } from "../core/signals.js";
 
 const KEPT = "playground-settings";
 const PATIENCE_MS = 5000;
+const AGAIN_MS = 60;
 const ALL = "all";
 const PART = "more-settings"; // Gradio's accordion, whose own button is hidden
 
@@ -26,15 +27,22 @@ export function mount(element) {
     setAttribute(button, "aria-expanded", String(open));
     setText(icon, open ? "\u25BE " : "\u25B8 ");
     document.getElementById("controls").classList.toggle("all", open);
-    whenThere(() => document.querySelector(`#${PART} > button.label-wrap`), (own) => {
-      if (own.classList.contains("open") !== isOpen.value) own.click();
-    });
+    setOpen(() => document.querySelector(`#${PART} > button.label-wrap`), () => isOpen.value);
   });
 }
 
 /** Open all settings, for a field among them. */
 export function openAll() {
   isOpen.value = true;
+}
+
+/** Open or close one of Gradio's accordions, by its button. It hears nothing until a moment after it was drawn. */
+export function setOpen(find, wanted) {
+  whenThere(find, (button) => {
+    if (button.classList.contains("open") === wanted()) return;
+    button.click();
+    setTimeout(() => setOpen(find, wanted), AGAIN_MS);
+  });
 }
 
 /** Do something with a part of the form as soon as it is there, unless that takes too long. */

@@ -13,7 +13,7 @@ export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
   const { field } = knob;
   const own = signal(props.value);
-  const control = new KnobControl(knob, idOf("knob", field), "preset", (value) => {
+  const control = new KnobControl({ ...knob, hasLine: knob.live }, idOf("knob", field), "preset", (value) => {
     if (!alike(props.value, value)) {
       props.value = value;
       trigger("input");

@@ -5,15 +5,18 @@ import { url } from "../core/server.js";
 import { form } from "../core/form.js";
 import { effect, signal } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
-import { openAll, whenThere } from "./all_settings.js";
+import { openAll, setOpen, whenThere } from "./all_settings.js";
 
 const SHOWN = 4;
 const FILLED_MS = 10_000; // a form whose values do not come takes what is typed all the same
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
 
-/** The experiment whose values are on their way into the form: what is typed before would be lost. */
-export const filling = signal(/** @type {string | null} */ (null));
+/**
+ * The experiment whose values are on their way into the form, "" for those that the page begins with: what is typed
+ * before would be lost.
+ */
+export const filling = signal(/** @type {string | null} */ (""));
 
 export const mount = (element, props, page) => new Notes(element, props, page);
 
@@ -28,12 +31,13 @@ class Notes extends Widget {
     this.copied = el("p.notes-copied.muted", { role: "status" });
     element.append(this.began, this.link, this.list, this.copied);
     page.watch("value", () => {
-      if (filling.value === props.value?.preset) filling.value = null;
+      if (["", props.value?.preset].includes(filling.value)) filling.value = null;
       this.show();
       if (props.value?.kept) keep(props);
     });
     this.show();
     this.followForm();
+    if (!props.value?.coming) filling.value = null;
     effect(waitForValues);
   }
 
@@ -75,9 +79,7 @@ class Notes extends Widget {
     if (!field) return;
     const title = this.props.groups[field] ?? this.props.groups[field.split(".")[0]];
     if (!isInSight(controlOf(field))) openAll();
-    if (title && !isInSight(controlOf(field))) whenThere(() => buttonOfGroup(title), (button) => {
-      if (!button.classList.contains("open")) button.click();
-    });
+    if (title && !isInSight(controlOf(field))) setOpen(() => buttonOfGroup(title), () => true);
     whenThere(() => isInSight(controlOf(field)) && controlOf(field), (control) => {
       control.scrollIntoView({ block: "center", behavior: "smooth" });
       (inputOf(control, field)

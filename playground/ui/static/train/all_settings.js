@@ -7,7 +7,8 @@ import { effect, signal } from "../core/signals.js";
 
 const KEPT = "playground-settings";
 const PATIENCE_MS = 5000;
-const AGAIN_MS = 60;
+const AGAIN_MS = 100;
+const LOOKS = 8;
 const ALL = "all";
 const PART = "more-settings"; // Gradio's accordion, whose own button is hidden
 
@@ -36,12 +37,14 @@ export function openAll() {
   isOpen.value = true;
 }
 
-/** Open or close one of Gradio's accordions, by its button. It hears nothing until a moment after it was drawn. */
-export function setOpen(find, wanted) {
+/**
+ * Open or close one of Gradio's accordions, by its button. Gradio closes one again that was opened while what is around
+ * it was still being drawn, so that it is looked at more than once.
+ */
+export function setOpen(find, wanted, looks = LOOKS) {
   whenThere(find, (button) => {
-    if (button.classList.contains("open") === wanted()) return;
-    button.click();
-    setTimeout(() => setOpen(find, wanted), AGAIN_MS);
+    if (button.classList.contains("open") !== wanted()) button.click();
+    if (looks > 1) setTimeout(() => setOpen(find, wanted, looks - 1), AGAIN_MS);
   });
 }
 

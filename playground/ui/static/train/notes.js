@@ -80,10 +80,11 @@ class Notes extends Widget {
     const title = this.props.groups[field] ?? this.props.groups[field.split(".")[0]];
     if (!isInSight(controlOf(field))) openAll();
     if (title && !isInSight(controlOf(field))) setOpen(() => buttonOfGroup(title), () => true);
-    whenThere(() => isInSight(controlOf(field)) && controlOf(field), (control) => {
+    const find = () => controlOf(field)?.querySelector("input:not([type=range]), textarea, select");
+    whenThere(() => isInSight(find()) && find(), (first) => {
+      const control = controlOf(field);
       control.scrollIntoView({ block: "center", behavior: "smooth" });
-      (inputOf(control, field)
-        ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
+      (inputOf(control, field) ?? first).focus({ preventScroll: true });
     });
   }
 

@@ -231,7 +231,7 @@ def choose_preset(page, preset_id):
     if chosen.input_value() != preset_id:  # chosen once more, nothing would show when its values are there
         chosen.select_option(preset_id)
     page.wait_for_function("beta => document.querySelector('#knob-kl-coef').value === beta", arg=f"{preset.kl.coef:g}")
-    page.locator("#notes", has_text="All settings as in the preset").wait_for()
+    page.locator("#notes", has_text="All settings as in the preset").wait_for(state="attached")
 
 
 def visit(page, site, query=""):
@@ -241,6 +241,16 @@ def visit(page, site, query=""):
     page.wait_for_function("document.querySelector('#needs summary')?.textContent")
     page.locator("#header a[aria-current]").wait_for()
     return page
+
+
+def open_settings(page):
+    """The form with all settings, as a press on its switch opens it, and wait until they are drawn."""
+    switch = page.locator(".all-settings-switch")
+    if switch.get_attribute("aria-expanded") != "true":
+        switch.click()
+    page.locator("#field-prompts-source input").wait_for()
+    page.locator("#knob-ppo-num_updates").wait_for()
+    page.locator("#field-rewards .reward").first.wait_for()
 
 
 def go(page, tab, **place):

@@ -9,7 +9,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import choose_preset, go, visit
+from tests.ui.conftest import choose_preset, go, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -18,7 +18,9 @@ SCORE = '[data-chart="score"] .stage'
 
 
 def fill(page, field, value):
-    """Type into a knob and leave it, as a person does."""
+    """Type into a knob and leave it, as a person does, who opens all settings for most of them."""
+    if field != "kl.coef":
+        open_settings(page)
     box = page.locator(f"#knob-{field.replace('.', '-')}")
     box.fill(value)
     box.press("Tab")
@@ -65,6 +67,7 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
 def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, make_page):
     """From the form to the comparison, as a person goes, with a second browser that looks on."""
     page = visit(make_page(height=1000), site)
+    open_settings(page)
     page.get_by_role("button", name="Name, seed, and all of it as text").click()
     page.get_by_label("Run name").fill("Third try")
     start(page)
@@ -81,41 +84,49 @@ def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, ma
     page.get_by_role("button", name="Stop", exact=True).click()
     for one in (page, other):
         expect(one.locator(".state strong")).to_have_text("stopped")
-    for gone in (".live-settings", ".steer"):
-        expect(page.locator(gone)).to_be_hidden()
-    expect(page.locator(".edits li")).to_have_count(2)
+    expect(page.locator(".steer")).to_be_hidden()
+    expect(page.locator("#field-kl-coef .knob-badge.now")).to_have_count(0)
+    expect(page.locator(".edits li")).to_have_count(3)
     expect(page.locator("#start")).to_have_text("Start training")
     page.get_by_role("button", name="Compare before and after").click()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
 
 
 def change(page, field, value):
-    box = page.locator(f"#live-{field.replace('.', '-')}")
+    """Set a live setting of the run in view."""
+    box = page.locator(f"#knob-{field.replace('.', '-')}")
     box.fill(value)
-    box.press("Tab")
+    box.press("Enter")
+
+
+def said(page, field):
+    """What stands below a live setting of the form."""
+    return page.locator(f"#field-{field.replace('.', '-')} .knob-line")
 
 
 def change_settings(page, other):
-    """New values for live settings: mistakes are beside their field, changes marked in the charts for everybody."""
-    expect(page.locator("#live-kl-coef")).to_be_in_viewport()  # the others are folded
-    page.locator(".live-settings summary").click()
+    """Live settings are the run's: mistakes are said beside their field, changes marked in the charts for everybody."""
+    page.get_by_role("button", name="More training settings").click()
     change(page, "kl.coef", "0.6")
+    expect(said(page, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+"))
     change(page, "ppo.clip_range", "plenty")
-    page.get_by_role("button", name="Apply 2 changes").click()
-    expect(page.locator("[data-field='ppo.clip_range'] .live-problem")).to_contain_text("must be a number")
-    expect(page.locator("#live-kl-coef")).to_have_value("0.6")  # nothing is lost, and nothing was sent
+    expect(said(page, "ppo.clip_range")).to_have_text("The run keeps 0.2.")
+    expect(page.locator("#field-ppo-clip_range .field-problem")).to_contain_text("must be a number")
+    expect(page.locator("#knob-ppo-clip_range")).to_have_value("plenty")  # nothing is lost, and nothing was sent
     change(page, "ppo.clip_range", "0.1")
-    page.get_by_role("button", name="Apply 2 changes").click()
-    expect(page.locator(".live-note")).to_contain_text("Applied: ")
-    expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
+    expect(said(page, "ppo.clip_range")).to_contain_text("In use, changed after update")
+    expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*0.25 \u2192 0.6"))
+    expect(page.locator(".edits li").last).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
     for chart in ("score", "beta", "fit"):
         page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
-        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
-    expect(other.locator("#live-kl-coef")).to_have_value("0.6")
+        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(2)
+    other.get_by_role("button", name="Set up a run").click()
+    expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
+    expect(said(other, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+. Next run: 0.25."))
     change(other, "kl.coef", "0.1")  # the last one counts and both see it
-    other.get_by_role("button", name="Apply", exact=True).click()
-    expect(page.locator("#live-kl-coef")).to_have_value("0.1")
-    expect(page.locator(".edits li")).to_have_count(2)
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
+    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.6.")
+    expect(page.locator(".edits li")).to_have_count(3)
 
 
 def pause_step_and_resume(page):
@@ -126,7 +137,7 @@ def pause_step_and_resume(page):
     page.reload()
     expect(state).to_have_text("paused")
     expect(page).to_have_title(re.compile("\u2016 "))
-    expect(page.locator('[data-chart="score"] .edit-mark')).to_have_count(2)
+    expect(page.locator('[data-chart="score"] .edit-mark')).to_have_count(3)
     before = updates_done(page)
     page.get_by_role("button", name="One step").click()
     wait_for_update(page, before + 1)

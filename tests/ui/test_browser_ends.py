@@ -19,10 +19,11 @@ from tests.ui.conftest import go, visit
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import updates_done, wait_for_update
+from tests.ui.test_browser import fill, updates_done, wait_for_update
 
 STATE = ".status .state strong"
 TITLE = ".notice h2"
+WAITS = "Kinder reviews is training; one run at a time on this device."
 ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"
 SHOWN_UPDATES = f"import('/{own_files.address('core/store.js')}').then((m) => m.live.metrics.update)"
 
@@ -121,14 +122,13 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
 
 def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
     page = visit(make_page(), site)
-    box = page.locator("#knob-ppo-num_updates")
-    box.fill("3000")
-    box.press("Tab")
+    fill(page, "ppo.num_updates", "3000")
     expect(page.locator("#notes")).to_contain_text("\u2192 3000")
     page.locator("#start").dblclick()
     expect(page.locator(STATE)).to_have_text(re.compile("starting|running"))
     first = run_in_view(page)
     expect(page.locator("#start")).to_have_text("Add to the queue")
+    expect(page.locator("#needs .queue-why")).to_have_text(WAITS)
     assert [run.id for run in launcher.living_runs(site.outputs)] == [first] and not queue.waiting(site.outputs)
     page.locator("#start").click()
     expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")

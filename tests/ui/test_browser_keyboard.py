@@ -8,7 +8,7 @@ from playground.runs import launcher
 from playground.runs.folder import changes
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, go, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -70,6 +70,7 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
     page = open_page
     field, lists, notes = page.locator(MODEL), page.get_by_role("listbox"), page.locator("#notes")
     press = page.keyboard.press
+    open_settings(page)
     page.locator("#header button.switch").last.focus()
     tab_to(page, field)
     page.evaluate(SETTLED)
@@ -102,6 +103,8 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
     opening = page.get_by_role("button", name="Set up a run")
     opening.click()
     expect(page.get_by_role("button", name="Close", exact=True)).to_be_focused()
+    open_settings(page)
+    page.get_by_role("button", name="Close", exact=True).focus()
     tab_to(page, page.locator(MODEL))
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("listbox")).to_have_count(1)
@@ -149,6 +152,10 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("ArrowDown")
     expect(page.locator("#preset select")).to_have_value("no-leash")
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    stops += tab_to(page, page.locator(".all-settings-switch"), 8)
+    press("Enter")
+    page.locator("#knob-ppo-num_updates").wait_for()
+    stops += tab_to(page, page.locator("#preset select"), 100)
     stops += tab_to(page, page.locator("#knob-ppo-num_updates"))
     page.keyboard.type("24")
     stops += tab_to(page, page.locator("#start"), 100)
@@ -186,7 +193,7 @@ def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, ope
     changes.request_resume(run)  # by another person
     expect(step).to_be_hidden()
     expect(page.locator(".steer-main")).to_be_focused()
-    page.locator("#live-kl-coef").focus()
+    page.locator(".steer-main").focus()
     launcher.stop(run)
-    expect(page.locator(".live-settings")).to_be_hidden()
+    expect(page.locator(".steer")).to_be_hidden()
     expect(page.locator("#run-title")).to_be_focused()

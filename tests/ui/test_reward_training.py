@@ -103,5 +103,6 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     report.get_by_role("button", name="Use it as reward").click()
     expect(page.locator("#notes")).to_contain_text("Reward model judge")
     expect(page).to_have_url(re.compile(r"/$"))
+    page.locator(".all-settings-switch").click()
     row = page.locator("#field-rewards .reward")
     expect(row.get_by_label("Model", exact=True)).to_have_value("judge")

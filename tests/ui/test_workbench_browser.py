@@ -7,7 +7,7 @@ import pytest
 from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import visit
+from tests.ui.conftest import open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -89,6 +89,7 @@ def choose(page, place, number, kind):
 
 def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_try_it_before_a_start(site, make_page):
     page = visit(make_page(), site)
+    open_settings(page)
     row = choose(page, "#field-rewards", 0, "expression")
     row.locator("textarea.written").fill("words(completion")
     expect(row.locator(".field-problem")).to_contain_text("was never closed")

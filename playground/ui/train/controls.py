@@ -1,6 +1,6 @@
-"""The form at the left of the Train page: which control a field gets, and where it is. At first it shows the experiment,
-the leash and Start; "All settings" the rest. A field that the configuration gains shows up by itself, in the group that
-its name asks for."""
+"""The form at the left of the Train page: which control a field gets, and where it is. At first it shows the
+experiment, the leash and Start; "All settings" the rest. A field that the configuration gains shows up by itself, in
+the group that its name asks for."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ class Controls(NamedTuple):
 
     preset: gr.HTML
     story: gr.HTML
+    more: gr.Accordion  # all settings
     fields: dict[str, Any]
     upload: gr.UploadButton
     uploaded: gr.HTML
@@ -110,7 +111,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=steps())
     story = components.widget("train/story", first.story, elem_id="story")
     add(LEASH)  # what to play with first
-    with gr.Accordion("All settings", open=False, elem_id="more-settings"):  # opened by train/all_settings.js
+    with gr.Accordion("All settings", open=False, elem_id="more-settings") as more:  # train/all_settings.js opens it
         add(*BASIC_NUMBERS)
         gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
         add("method")
@@ -138,12 +139,14 @@ def lay_out(outputs: Path, access: Access) -> Controls:
             )
             use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
     with gr.Column(elem_id="start-bar"):
-        notes = components.widget("train/notes", first.notes, elem_id="notes", groups=GROUP_OF)
+        notes = components.widget(
+            "train/notes", {**(first.notes or {}), "coming": True}, elem_id="notes", groups=GROUP_OF
+        )
         start = gr.Button(filling.START, variant="primary", elem_id="start")
         needs = components.widget("train/needs", None, elem_id="needs")
         components.widget("train/all_settings", None, elem_id="all-settings")
     fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, fields, upload, uploaded, text, use_text, needs, notes, start)
+    return Controls(preset, story, more, fields, upload, uploaded, text, use_text, needs, notes, start)
 
 
 def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:

@@ -125,7 +125,7 @@ def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) ->
 
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
-    notes = {**before.notes, "problems": form.problem_data(problems), "queue": ""}
+    notes = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
     return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 

@@ -95,7 +95,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
     uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
     source, column = page.fields["prompts.source"], page.fields["prompts.column"]
-    source.change(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
+    for event in (source.change, page.more.expand):
+        event(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}

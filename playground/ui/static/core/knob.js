@@ -41,7 +41,7 @@ export class KnobControl {
     this.names = el("div.zone-names", { hidden: true });
     this.back = buttonOf("back", { hidden: true, onclick: () => edit(this.marked) });
     this.badge = el("span.knob-badge", { hidden: true });
-    this.foot = el("p.knob-foot", { role: "status", hidden: true });
+    this.line = el("p.knob-line", { role: "status" });
     this.gloss = helpOf(knob.label, "");
     this.explain();
     const unit = knob.plain ? "" : unitBeside(knob); // behind "?" of a knob that has plainer words
@@ -50,8 +50,9 @@ export class KnobControl {
         el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.badge, this.gloss,
         this.field),
       this.scale ? this.track() : null, this.names,
+      knob.hasLine ? el("div.knob-said", this.line, this.back) : null,
       el("div.knob-words",
-        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), this.back), this.foot,
+        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), knob.hasLine ? null : this.back),
         knob.low || knob.high
           ? el("div.ends", { "aria-hidden": "true" }, el("span", knob.low), el("span", knob.high)) : null));
   }
@@ -143,11 +144,10 @@ export class KnobControl {
     setText(this.badge, text);
   }
 
-  /** A line on what became of a change; its place is kept. */
+  /** What became of a change, in the line of a knob that `hasLine`. */
   say(sentence, isProblem = false) {
-    this.foot.hidden = false;
-    this.foot.classList.toggle("problem", isProblem);
-    setWords(this.foot, sentence);
+    this.line.classList.toggle("problem", isProblem);
+    setWords(this.line, sentence);
   }
 
   paint() {

@@ -7,6 +7,8 @@ import { effect, signal } from "../core/signals.js";
 
 const KEPT = "playground-settings";
 const PATIENCE_MS = 5000;
+const AGAIN_MS = 100;
+const LOOKS = 8;
 const ALL = "all";
 const PART = "more-settings"; // Gradio's accordion, whose own button is hidden
 
@@ -26,15 +28,24 @@ export function mount(element) {
     setAttribute(button, "aria-expanded", String(open));
     setText(icon, open ? "\u25BE " : "\u25B8 ");
     document.getElementById("controls").classList.toggle("all", open);
-    whenThere(() => document.querySelector(`#${PART} > button.label-wrap`), (own) => {
-      if (own.classList.contains("open") !== isOpen.value) own.click();
-    });
+    setOpen(() => document.querySelector(`#${PART} > button.label-wrap`), () => isOpen.value);
   });
 }
 
 /** Open all settings, for a field among them. */
 export function openAll() {
   isOpen.value = true;
+}
+
+/**
+ * Open or close one of Gradio's accordions, by its button. Gradio closes one again that was opened while what is around
+ * it was still being drawn, so that it is looked at more than once.
+ */
+export function setOpen(find, wanted, looks = LOOKS) {
+  whenThere(find, (button) => {
+    if (button.classList.contains("open") !== wanted()) button.click();
+    if (looks > 1) setTimeout(() => setOpen(find, wanted, looks - 1), AGAIN_MS);
+  });
 }
 
 /** Do something with a part of the form as soon as it is there, unless that takes too long. */

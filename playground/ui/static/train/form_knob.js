@@ -13,7 +13,7 @@ export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
   const { field } = knob;
   const own = signal(props.value);
-  const control = new KnobControl(knob, idOf("knob", field), "preset", (value) => {
+  const control = new KnobControl({ ...knob, hasLine: knob.live }, idOf("knob", field), "preset", (value) => {
     if (!alike(props.value, value)) {
       props.value = value;
       trigger("input");
@@ -46,7 +46,7 @@ export function sentenceOf({ draft, sent, problem, used, set, remark, since }, n
   if (problem) return `${told ? "" : `${problem} `}The run keeps ${write(used)}.`; // the form has said why
   if (draft !== undefined) return `Sending ${write(draft)}`;
   if (sent !== undefined) return `${write(sent)} from the next update`;
-  const parts = [remark, since === null ? "" : `In use since update ${since + 1}.`,
+  const parts = [remark, since === null ? "" : `In use, changed after update ${since}.`,
     alike(next, set) ? "" : `Next run: ${next === "" ? "off" : write(next)}.`];
   return parts.filter(Boolean).slice(-2).join(" ");
 }

@@ -5,15 +5,18 @@ import { url } from "../core/server.js";
 import { form, settings } from "../core/form.js";
 import { effect, signal } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
-import { openAll, whenThere } from "./all_settings.js";
+import { openAll, setOpen, whenThere } from "./all_settings.js";
 
 const SHOWN = 4;
 const FILLED_MS = 10_000; // a form whose values do not come takes what is typed all the same
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
 
-/** The experiment whose values are on their way into the form: what is typed before would be lost. */
-export const filling = signal(/** @type {string | null} */ (null));
+/**
+ * The experiment whose values are on their way into the form, "" for those that the page begins with: what is typed
+ * before would be lost.
+ */
+export const filling = signal(/** @type {string | null} */ (""));
 
 export const mount = (element, props, page) => new Notes(element, props, page);
 
@@ -28,13 +31,14 @@ class Notes extends Widget {
     this.copied = el("p.notes-copied.muted", { role: "status" });
     element.append(this.began, this.link, this.list, this.copied);
     page.watch("value", () => {
-      if (filling.value === props.value?.preset) filling.value = null;
+      if (["", props.value?.preset].includes(filling.value)) filling.value = null;
       this.show();
       if (props.value?.kept) keep(props);
     });
     if (props.value?.kept) know(props.value);
     this.show();
     this.followForm();
+    if (!props.value?.coming) filling.value = null;
     effect(waitForValues);
   }
 
@@ -76,13 +80,12 @@ class Notes extends Widget {
     if (!field) return;
     const title = this.props.groups[field] ?? this.props.groups[field.split(".")[0]];
     if (!isInSight(controlOf(field))) openAll();
-    if (title && !isInSight(controlOf(field))) whenThere(() => buttonOfGroup(title), (button) => {
-      if (!button.classList.contains("open")) button.click();
-    });
-    whenThere(() => isInSight(controlOf(field)) && controlOf(field), (control) => {
+    if (title && !isInSight(controlOf(field))) setOpen(() => buttonOfGroup(title), () => true);
+    const find = () => controlOf(field)?.querySelector("input:not([type=range]), textarea, select");
+    whenThere(() => isInSight(find()) && find(), (first) => {
+      const control = controlOf(field);
       control.scrollIntoView({ block: "center", behavior: "smooth" });
-      (inputOf(control, field)
-        ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
+      (inputOf(control, field) ?? first).focus({ preventScroll: true });
     });
   }
 

@@ -16,15 +16,23 @@ export function kindOf(source) {
   return "dataset";
 }
 
+let kind = "pocket";
+
 /** Show the fields of this source's kind. */
 export function show(source) {
+  kind = kindOf(source);
+  showFields();
+}
+
+function showFields() {
   const part = document.getElementById("prompts-part");
-  if (part) part.dataset.kind = kindOf(source);
+  if (part) part.dataset.kind = kind;
 }
 
 export function mount(element, props, { watch }) {
   const line = el("p.prompts-note", { role: "status" });
   element.append(line);
+  showFields(); // the source may have been chosen before they were drawn
 
   /** Gradio may empty the element that it gave us when the value changes, or put another one in its place. */
   function keep() {

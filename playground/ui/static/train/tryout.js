@@ -1,10 +1,12 @@
 // The check before a start: four looks at the form as it is now, each with its result and what to do next. What the
 // server answers is about one part at a time; the results of the others stay. All texts are data: text nodes.
 
-import { buttonOf, el, figureOf, headOf, showParts, signOf, tableOf, withCode } from "../core/dom.js";
+import { buttonOf, el, figureOf, headOf, runTitle, setHidden, showParts, signOf, tableOf, withCode,
+} from "../core/dom.js";
 import { checkAsked, differencesOf } from "../core/form.js";
 import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
+import { live } from "../core/store.js";
 import { seenPart } from "../core/texts.js";
 import { Widget } from "../core/widget.js";
 
@@ -42,6 +44,7 @@ class Tryout extends Widget {
     element.append(this.panel);
     this.show();
     page.watch("value", () => this.take(props.value));
+    this.giveWay();
     let seen = untracked(() => checkAsked.value);
     effect(() => {
       if (checkAsked.value === seen) return;
@@ -49,6 +52,19 @@ class Tryout extends Widget {
       this.panel.hidden = false;
       this.panel.scrollIntoView({ block: "start", behavior: "smooth" });
       this.panel.focus({ preventScroll: true });
+    });
+  }
+
+  /** A run that was started comes into view in its place. */
+  giveWay() {
+    let pressed = false;
+    document.addEventListener("click", ({ target }) => {
+      pressed ||= Boolean(/** @type {Element} */ (target).closest("#start"));
+    });
+    effect(() => {
+      if (live.runId === null || !pressed) return;
+      pressed = false;
+      setHidden(this.panel, true, runTitle());
     });
   }
 

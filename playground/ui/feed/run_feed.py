@@ -188,8 +188,10 @@ class RunFeed:
         return run_serializer.moment(found[update]) if found else None
 
     def rollout(self, update: int | None) -> dict[str, Any]:
-        """The training texts of an update; None: of the newest. Raises: RunNotFound."""
-        return self._rollouts.data(update, resumptions(self.happened))
+        """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
+        found = self._rollouts.data(update, resumptions(self.happened))
+        means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
+        return {**found, "mean": means.get(found["update"])}  # none before its figures have come, which are written last
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

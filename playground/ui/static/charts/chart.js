@@ -237,7 +237,12 @@ export class Chart {
   }
 
   showCross(x) {
-    const at = x === null ? null : this.pixel(x);
+    this.crossAt = x;
+    this.placeCross();
+  }
+
+  placeCross() {
+    const at = (this.crossAt ?? null) === null ? null : this.pixel(this.crossAt);
     this.cross.style.visibility = at === null ? "hidden" : "visible";
     if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
     placeCursor(this);

@@ -66,6 +66,14 @@ class Headline(NamedTuple):
     kl: float | None
 
 
+def first_answers(samples: Iterable[Sample]) -> dict[int, Sample]:
+    """The first sample of each prompt, by the prompt's id."""
+    found: dict[int, Sample] = {}
+    for item in samples:
+        found.setdefault(item.prompt_id, item)
+    return found
+
+
 def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
     """Join the samples before training with those of a later moment, by default the newest, on (prompt_id, seed)."""
     before = {(item.prompt_id, item.seed): item for item in samples if item.stage == "before"}

@@ -196,9 +196,14 @@ def end_trial(outputs: Path) -> bool:
 
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
     """True if a run that is started now has to wait: another one has its device, or waits for it."""
-    others = [RunDirectory(outputs / name) for name in queue.waiting(outputs)] + living_runs(outputs)
+    return in_the_way(outputs, slot, besides) is not None
+
+
+def in_the_way(outputs: Path, slot: str, besides: RunDirectory | None = None) -> RunDirectory | None:
+    """A run that has the device of one that is started now, or else one that waits for it; None where it is free."""
+    others = living_runs(outputs) + [RunDirectory(outputs / name) for name in queue.waiting(outputs)]
     mine = besides.id if besides else ""
-    return any(run.id != mine and not queue.are_apart(queue.slot_held(run), slot) for run in others)
+    return next((run for run in others if run.id != mine and not queue.are_apart(queue.slot_held(run), slot)), None)
 
 
 def give_worker(

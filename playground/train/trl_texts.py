@@ -184,6 +184,7 @@ class GroupTrainer(TRLAdapter):
         texts = [tokens.decode(ids, after=self.ids[text]) for text, ids in zip(prompts, completion_ids, strict=True)]
         ended = [bool(ids) and ids[-1] in tokens.ends for ids in completion_ids]
         scores = self.scorer(prompts, texts, ended).scores
+        self.group_scores += scores
         written = sum(map(len, completion_ids))
         self.tokens_done += written
         self.tokens_trained += written * self.config.ppo.num_epochs

@@ -16,8 +16,8 @@ from playground.ui.train import run_actions, train_page
 
 TITLE = "RLHF Playground"
 SHEETS = tuple(
-    "page controls run meters tables tryout workbench reward_check reward_training slow_motion inside rollout sweeps "
-    "access presentation".split()
+    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
+    "sweeps access presentation".split()
 )
 
 

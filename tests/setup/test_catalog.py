@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_the_presets_are_grouped_by_what_they_take() -> None:
     assert shipped == [step.preset for step in catalog.story()]
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *downloads, *gpu]) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_first_screen(name: str) -> None:
+    lesson = catalog.lessons()[name]
+    assert len(catalog.preset(name).about.story.split()) <= 12 and len(lesson.look.split()) <= 20
+    assert not re.search(r"\b(nats?|sd|standard deviations?)\b", f"{catalog.preset(name).about.story} {lesson.look}")
 
 
 @pytest.mark.parametrize("name", NAMES)

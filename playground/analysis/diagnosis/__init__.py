@@ -19,6 +19,7 @@ CHECKS: dict[str, Check] = {
     "kl-disagrees": machinery_checks.kl_disagrees,
     "leash-off-target": learning_checks.penalty_off_target,
     "no-spread": learning_checks.no_spread,
+    "groups-alike": learning_checks.groups_alike,
     "kl-runaway": learning_checks.kl_runaway,
     "not-drawn": machinery_checks.not_drawn,
     "kl-negative": machinery_checks.kl_negative,

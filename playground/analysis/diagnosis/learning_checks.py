@@ -104,6 +104,25 @@ def no_spread(records: Records) -> Evidence:
     return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
 
 
+def groups_alike(records: Records) -> Evidence:
+    ppo = records.config.ppo
+    if ppo.baseline == "value":
+        raise NotMeasured("It is of methods that compare the texts of one prompt.")
+    state, updates = graded(records.needed("groups_same_score"), records.at.groups_amber, records.at.groups_red)
+    now, begins = records.now("groups_same_score"), records.begins("groups_same_score")
+    evidence = f"{now:.0%} of the prompts, and {begins:.0%} at first."
+    if records.now("score_mean") - records.begins("score_mean") > records.begins("score_std") / 2 and now > begins:
+        cause = (
+            "The score has risen, and most prompts earn as much as the reward can give: there is little left to learn."
+        )
+        return Evidence(state, updates, evidence, (Remedy("stop here, or choose harder prompts", {}),), cause)
+    more = {"ppo.samples_per_prompt": 2 * ppo.samples_per_prompt, "ppo.batch_size": 2 * ppo.batch_size}
+    cause = "Most prompts are always answered right or always wrong, or the reward hardly tells one text from another."
+    return Evidence(
+        state, updates, evidence, (Remedy("write twice as many texts for each prompt", more), TEST_REWARD), cause
+    )
+
+
 def judge_falls(records: Records) -> Evidence:
     judges = records.config.judges
     if not judges:

@@ -119,9 +119,12 @@ class UpdateMetrics(Record):
     tokens: Annotated[Count, FigureDoc("", "completion tokens so far, across attempts")]
     tokens_trained: Annotated[Count | None, FigureDoc("", "those learned from, where not all are")] = None
     seconds: Annotated[Seconds, FigureDoc("s", "of training so far, evaluations included, pauses left out", live=True)]
-    seconds_rollout: Annotated[Seconds, FigureDoc("s", "of this update: sampling with the reference's log-probs")]
-    seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring")]
-    seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising")]
+    seconds_rollout: Annotated[
+        Seconds, FigureDoc("s", "of this update: sampling with the reference's log-probs", live=True)
+    ]
+    seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring", live=True)]
+    seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising", live=True)]
+    seconds_look: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = None
     score_mean: Annotated[Maybe, FigureDoc("sd", "mean of the scores", live=True)]
     score_std: Annotated[Maybe, FigureDoc("sd", "standard deviation of the scores")]
     score_p10: Annotated[Maybe, FigureDoc("sd", "their 10th percentile", live=True)]
@@ -150,6 +153,9 @@ class UpdateMetrics(Record):
     explained_variance: Annotated[Maybe, FigureDoc("at most 1", "of the returns by the value head", live=True)]
     grad_norm: Annotated[Maybe, FigureDoc("", "of the policy, before clipping, mean of steps", live=True, steps="mean")]
     value_grad_norm: Annotated[Maybe, FigureDoc("", "the same of the critic alone", steps="mean")] = None
+    groups_same_score: Annotated[
+        Maybe, FigureDoc("0 to 1", "share of prompts whose texts all score the same", live=True)
+    ] = None
     pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
     learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]

@@ -115,7 +115,7 @@ class RolloutIndex:
 
     def _in_force(self, resumed: Sequence[Resumption]) -> list[LineSpan]:
         for start, line in self._tail.lines():
-            if self._spans and start <= self._spans[-1].start:  # another file in its span
+            if self._spans and start <= self._spans[-1].start:  # another file in its place
                 self._spans, self._damaged = [], 0
             known = _head(line) if self._damaged < MOST_DAMAGED else None
             if known is None:

@@ -29,7 +29,7 @@ from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import generator
-from playground.train.loop.measures import capped_exp, memory_gb, of_completions, of_steps
+from playground.train.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
 from playground.train.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
 from playground.train.loop.passes import compared, micro_batches, put
 from playground.train.loop.ranks import ALONE, Ranks
@@ -344,12 +344,14 @@ class PPOTrainer(Trainer):
             )
 
         self.count(int(rollout.episodes.mask.sum()))
-        learned = {
+        learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
             "learning_rate": learning_rate,
             **of_steps(steps),
         }
+        if self.config.ppo.baseline != "value":
+            learned["groups_same_score"] = same_score_groups(scores.scores, self.config.ppo.samples_per_prompt)
         metrics = self.measure(rollout, scores, kl_coef, learned)
         sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
         if sampled is not None and exact is not None:

@@ -72,6 +72,7 @@ class Session(Equipment):
         self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
         self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest: its update, and its worth
+        self._looked = 0.0  # seconds of the evaluations since the latest update
         self._latest: UpdateMetrics | None = None
         self._changes: list[Change] = []  # that the other ranks have not heard of
 
@@ -125,6 +126,7 @@ class Session(Equipment):
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
+        clock = time.perf_counter()
         samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
@@ -134,6 +136,7 @@ class Session(Equipment):
             self.writer.evaluation(self._read_texts(stage))
         worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
         self._evaluated = self.trainer.updates_done, self._penalised(*worth)
+        self._looked += time.perf_counter() - clock
 
     def evaluate_if_due(self) -> None:
         """The evaluation on the fixed prompts that belongs to the updates done, unless it has been made."""
@@ -214,12 +217,12 @@ class Session(Equipment):
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
-        self._latest = metrics
-        config = self.config
+        config, self._latest = self.config, metrics.model_copy(update={"seconds_look": self._looked})
+        self._looked = 0.0
         kept = rollout_texts.kept(self.trainer.scored, metrics.update, config.seed, config.evaluation.rollout_texts)
         if kept:  # before the figures: of an update that a chart shows the texts can be opened
             self.writer.rollout(kept)
-        self.writer.metrics(metrics)
+        self.writer.metrics(self._latest)
         self.writer.set_status(update=metrics.update)
         skipped = self.trainer.skipped
         for warning in self.trainer.warnings:

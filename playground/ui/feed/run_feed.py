@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground.analysis import before_after, meters
+from playground.analysis import before_after, examples, meters
 from playground.analysis.diagnosis.run_records import Records
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
@@ -119,7 +119,7 @@ class RunFeed:
         begins = updates[:1] if first_new <= updates[0] else []
         return {
             "updates": updates,
-            "moments": [run_serializer.moment(grouped[update]) for update in dict.fromkeys([*begins, updates[-1]])],
+            "moments": [self._moment(grouped, update) for update in dict.fromkeys([*begins, updates[-1]])],
             "judged": insight_serializer.judged(self.samples, self.config),
             "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
             **({"prompts": run_serializer.prompts(grouped[updates[0]])} if begins else {}),
@@ -172,7 +172,7 @@ class RunFeed:
             "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
             "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
-            "moments": [run_serializer.moment(grouped[update]) for update in wanted],
+            "moments": [self._moment(grouped, update) for update in wanted],
         }
 
     def status_now(self) -> dict[str, Any]:
@@ -184,8 +184,13 @@ class RunFeed:
 
     def moment(self, update: int) -> dict[str, Any] | None:
         """One evaluation by its update."""
-        found = run_serializer.moments(item for item in self.samples if item.update == update)
-        return run_serializer.moment(found[update]) if found else None
+        grouped = run_serializer.moments(self.samples)
+        return self._moment(grouped, update) if update in grouped else None
+
+    def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> dict[str, Any]:
+        first = min(grouped)
+        shown = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
+        return run_serializer.moment(grouped[update], shown)
 
     def rollout(self, update: int | None) -> dict[str, Any]:
         """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""

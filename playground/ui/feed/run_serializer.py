@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
 from playground.config import RunConfig, methods
 from playground.rewards import behaviours as counted
@@ -186,30 +187,29 @@ def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
 
 
-def moment(samples: Sequence[Sample]) -> dict[str, Any]:
-    """One evaluation: one completion of each of the first prompts, and a summary of all of them."""
+def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> dict[str, Any]:
+    """One evaluation: one completion of each of the first prompts, and a summary of all of them. `examples`: ids of the
+    prompts that show best what has changed since the first one."""
     return {
         "update": samples[0].update,
         "stage": samples[0].stage,
+        "examples": list(examples),
         "summary": moment_summary(samples),
         "rows": [
             {"id": item.prompt_id, "text": item.completion, "score": plain(item.score), "kl": plain(item.kl)}
-            for item in _first_answers(samples)
+            for item in _first_rows(samples)
         ],
     }
 
 
 def prompts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """The first fixed prompts in order, one row each."""
-    return [{"id": item.prompt_id, "text": item.prompt} for item in _first_answers(samples)]
+    return [{"id": item.prompt_id, "text": item.prompt} for item in _first_rows(samples)]
 
 
-def _first_answers(samples: Sequence[Sample]) -> list[Sample]:
+def _first_rows(samples: Sequence[Sample]) -> list[Sample]:
     """One sample of each of the first prompts."""
-    found: dict[int, Sample] = {}
-    for item in samples:
-        found.setdefault(item.prompt_id, item)
-    return list(found.values())[:MAX_LIVE_PROMPTS]
+    return list(before_after.first_answers(samples).values())[:MAX_LIVE_PROMPTS]
 
 
 def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
-"""The form at the left of the Train page: which control a field gets, and where it is. A field that the configuration
-gains shows up by itself, in the group that its name asks for."""
+"""The form at the left of the Train page: which control a field gets, and where it is. At first it shows the experiment,
+the leash and Start; "All settings" the rest. A field that the configuration gains shows up by itself, in the group that
+its name asks for."""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ from playground.ui.auth.access import Access
 from playground.ui.train import filling, form, form_parts
 from playground.ui.train.form import Form, FormUpdate
 
-BASIC_NUMBERS = ("kl.coef", "ppo.learning_rate", "ppo.num_updates")
-PLACED = ("method", "model.source", *form_parts.PROMPT_FIELDS, *BASIC_NUMBERS, "seed")  # by `lay_out`
+LEASH = "kl.coef"
+BASIC_NUMBERS = ("ppo.learning_rate", "ppo.num_updates")
+PLACED = ("method", "model.source", *form_parts.PROMPT_FIELDS, LEASH, *BASIC_NUMBERS, "seed")  # by `lay_out`
 GROUP_PREFIXES = {
     "Models and reference": ("device", "ranks", "model.", "reference."),
     "More training settings": ("engine", "ppo.", "dpo.", "steering."),
@@ -28,6 +30,7 @@ GROUP_PREFIXES = {
     "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
 }
 OTHER = "Other settings"
+TEXT_GROUP = "Name, seed, and all of it as text"
 NAME_INFO = "What the run is called everywhere; its folder is named after it."
 TEXT_INFO = "What a run would start with now. `python -m playground train FILE` takes the same text."
 
@@ -43,6 +46,12 @@ def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
 
 
 GROUPS = groups_of(form.KNOBS)
+GROUP_OF = {field: title for title, fields in GROUPS.items() for field in fields} | {
+    "name": TEXT_GROUP,
+    "seed": TEXT_GROUP,
+    "judges": form.LABELS["judges"],
+    form.BEHAVIOURS: form.LABELS[form.BEHAVIOURS],
+}  # for static/train/notes.js, which opens it
 
 
 class Controls(NamedTuple):
@@ -100,34 +109,39 @@ def lay_out(outputs: Path, access: Access) -> Controls:
     groups = preset_groups(access.limits)
     preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=steps())
     story = components.widget("train/story", first.story, elem_id="story")
-    add(*BASIC_NUMBERS)  # what to play with first
-    gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
-    add("method")
-    source = "model.source"
-    info = "" if access.limits.pocket_only else form_parts.MODEL_INFO
-    made[source] = dropdown(source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info)
-    prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
-    made |= prompts
-    add_list("rewards", form_parts.reward_picker, place="train")
-    with _group(form.LABELS["judges"]):
-        add_list("judges", form_parts.reward_picker, place="judges")
-    with _group(form.LABELS[form.BEHAVIOURS]):
-        add_list(form.BEHAVIOURS, form_parts.behaviours_picker)
-    gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
-    for title, names in GROUPS.items():
-        with _group(title):
-            add(*names)
-    with _group("Name, seed, and all of it as text"):
-        made["name"] = gr.Textbox(first.values["name"], **_words("name"))
-        add("seed")
-        text = gr.Textbox(
-            first.text, label="Configuration (YAML)", info=TEXT_INFO, lines=10, max_lines=16, elem_id="yaml"
+    add(LEASH)  # what to play with first
+    with gr.Accordion("All settings", open=False, elem_id="more-settings"):  # opened by train/all_settings.js
+        add(*BASIC_NUMBERS)
+        gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
+        add("method")
+        source = "model.source"
+        info = "" if access.limits.pocket_only else form_parts.MODEL_INFO
+        made[source] = dropdown(
+            source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info
         )
-        use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
+        prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
+        made |= prompts
+        add_list("rewards", form_parts.reward_picker, place="train")
+        with _group(form.LABELS["judges"]):
+            add_list("judges", form_parts.reward_picker, place="judges")
+        with _group(form.LABELS[form.BEHAVIOURS]):
+            add_list(form.BEHAVIOURS, form_parts.behaviours_picker)
+        gr.HTML("<h2>Advanced</h2>", elem_classes=["group-title"], apply_default_css=False)
+        for title, names in GROUPS.items():
+            with _group(title):
+                add(*names)
+        with _group(TEXT_GROUP):
+            made["name"] = gr.Textbox(first.values["name"], **_words("name"))
+            add("seed")
+            text = gr.Textbox(
+                first.text, label="Configuration (YAML)", info=TEXT_INFO, lines=10, max_lines=16, elem_id="yaml"
+            )
+            use_text = gr.Button("Put this text into the form", size="sm", elem_id="use-yaml")
     with gr.Column(elem_id="start-bar"):
-        needs = components.widget("train/needs", None, elem_id="needs")
-        notes = components.widget("train/notes", first.notes, elem_id="notes")
+        notes = components.widget("train/notes", first.notes, elem_id="notes", groups=GROUP_OF)
         start = gr.Button(filling.START, variant="primary", elem_id="start")
+        needs = components.widget("train/needs", None, elem_id="needs")
+        components.widget("train/all_settings", None, elem_id="all-settings")
     fields = {field: made[field] for field in form.FIELDS}
     return Controls(preset, story, fields, upload, uploaded, text, use_text, needs, notes, start)
 
@@ -178,7 +192,9 @@ def control(field: str, value: Any) -> Any:
             return gr.Textbox(value, placeholder="one a line", lines=2, max_lines=12, **_words(field))
         case "text":
             return gr.Textbox(value, **_words(field))
-    return components.widget("core/knob", value, elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)})
+    return components.widget(
+        "train/form_knob", value, elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
+    )
 
 
 def dropdown(field: str, value: Any, choices: list[Any], **words: Any) -> gr.Dropdown:

@@ -27,6 +27,7 @@ from playground.ui.train.form import Form, FormUpdate
 SOURCE = "prompts.source"
 START = "Start training"
 ENQUEUE = "Add to the queue"
+TAUGHT = ("method", "model", "prompts", "rewards")  # what makes a preset's story true
 RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
@@ -47,9 +48,10 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
     start = to_fix(len(problems)) if problems else start_label(base, outputs)
+    queue = "" if problems else why_it_waits(base, outputs)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
-    notes = notes_on(chosen, base, base, problems)
+    notes = notes_on(chosen, base, base, problems, queue)
     return FormUpdate(chosen, story, form.values_of(base), notes, start, base.to_yaml())
 
 
@@ -116,20 +118,33 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
 
 
 def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
-    start = start_label(config, outputs)
+    start, queue = start_label(config, outputs), why_it_waits(config, outputs)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    notes = notes_on(chosen, config, base, [])
+    notes = notes_on(chosen, config, base, [], queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
-    notes = {**before.notes, "problems": form.problem_data(problems)}
+    notes = {**before.notes, "problems": form.problem_data(problems), "queue": ""}
     return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 
 def start_label(config: RunConfig, outputs: Path) -> str:
     """What a press would do now: start training, or put the run behind those that take or want the same device."""
     return ENQUEUE if launcher.is_busy(outputs, queue.slot_of(config)) else START
+
+
+def why_it_waits(config: RunConfig, outputs: Path) -> str:
+    """Why a press on Start would put the run into the queue; empty where it would not."""
+    first = launcher.in_the_way(outputs, queue.slot_of(config))
+    if first is None:
+        return ""
+    try:
+        title = first.title(first.config())
+    except PlaygroundError:  # its folder goes at this moment
+        title = first.id
+    doing = "is training" if first.is_alive() else "waits for this device"
+    return f"{title} {doing}; one run at a time on this device."
 
 
 def to_fix(count: int) -> str:
@@ -180,8 +195,11 @@ def meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem]) -> dict[str, Any]:
-    """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls."""
+def notes_on(
+    chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = ""
+) -> dict[str, Any]:
+    """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls, and why
+    the run would wait in the `queue`."""
     text, marks, method = edits.written(config, base), form.values_of(base), methods.METHODS[config.method]
     no_link = edits.why_no_link(config, text)
     return {
@@ -190,6 +208,7 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
         "link": "" if no_link else text,
         "no_link": no_link,
         "problems": form.problem_data(problems),
+        "queue": queue,
         "differences": form.differences_in_words(config, base),
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config),
@@ -204,11 +223,16 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
 
 
 def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
-    """For static/train/story.js; `settings_of`: the run that the settings have just been taken from."""
-    found = describe.of(config)
+    """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. `what` takes the
+    place of `taught` where settings are not those of a preset in what is taught."""
+    found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)
+    alike = preset is not None and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT)
+    taught = found.story or (config.about.story if alike else "")
     return {
         "preset": found.preset,
-        "story": found.line(config.about.title),
+        "title": config.about.title,
+        "taught": taught,
+        "what": "" if taught else found.line(config.about.title),
         "expect": found.expect,
         "measured": expected.line(found.preset),
         "settings_of": settings_of,

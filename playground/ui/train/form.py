@@ -25,6 +25,7 @@ FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 BEHAVIOURS = "behaviours"
 TYPED = "prompts.typed"  # a prompt may have several lines, a dialogue always has
 LISTS = (*REWARD_LISTS, BEHAVIOURS)
+PLAIN = {"kl.coef": "How much score the model gives up for each step away from its old self."}
 FIELDS = ("name", *LISTS, *KNOBS)
 LABELS = {
     "preset": "Experiment",
@@ -217,10 +218,10 @@ def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]
 
 
 def knob_data(field: str) -> dict[str, Any]:
-    """What static/core/knob.js needs to draw a number."""
+    """What static/core/knob.js needs to draw a number. `plain`: simpler words, where the help is exact."""
     types = types_of(field)
-    words = {key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log")}
-    return {**words, "optional": type(None) in types, "whole": int in types}
+    words = {key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log", "live")}
+    return {**words, "plain": PLAIN.get(field, ""), "optional": type(None) in types, "whole": int in types}
 
 
 def _group(problem: Problem) -> str:

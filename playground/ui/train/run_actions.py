@@ -182,7 +182,7 @@ def start_request(asked: Any, config: RunConfig) -> Request:
 
 
 def knobs() -> list[dict[str, Any]]:
-    """The live settings as static/train/live_settings.js draws them, beta first."""
+    """The live settings as the page draws them, beta first."""
     fields = sorted(changes.LIVE_FIELDS, key=lambda field: not field.startswith("kl."))
     return [{"field": field, **form.knob_data(field)} for field in fields]
 

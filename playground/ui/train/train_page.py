@@ -56,7 +56,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         return {"error": ""}
 
     with gr.Row(elem_id="train", equal_height=False):
-        with gr.Column(elem_id="controls", scale=0, min_width=320):
+        with gr.Column(elem_id="controls", scale=0, min_width=300):
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
             stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])
@@ -122,7 +122,6 @@ def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, acce
         "train/run_view",
         {"run": None},
         elem_id="run-view",
-        knobs=run_actions.knobs(),
         server_functions=asking,
         can_save=saver is not None,
     )
@@ -262,6 +261,7 @@ def started(
             run_id = launcher.start(config, outputs, spawn=standby.worker_for, request=request).run.id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems)
+    queue = "" if problems else filling.why_it_waits(config, outputs)
+    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
     start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

@@ -16,7 +16,7 @@ export function hasClaims(behaviours) {
 }
 
 /** Both parts. `sides`: what is compared, in words. */
-export function claimsParts(behaviours, { sides = ["before", "now"], between = " to " } = {}) {
+export function claimsParts(behaviours, { sides = ["before", "now"], between = " \u2192 " } = {}) {
   const rows = ROWS.map(([name, title]) => [title, behaviours.meters.find((meter) => meter.name === name)])
     .filter(([, meter]) => meter);
   return [twoByTwo(rows, sides), waysTable(behaviours.ways, sides, between)];

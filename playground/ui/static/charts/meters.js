@@ -1,7 +1,8 @@
 // Meters of behaviours: for each a bar from 0 to 100 % with the mark of before, its interval, the band in which its
 // preset should end by other seeds, and how it went over the looks. What a bar shows is also told in words.
 
-import { bandInWords, countsInWords, intervalInWords, meterInWords, shareOf, verdictOf } from "../core/counts.js";
+import { bandInWords, countsInWords, intervalInWords, meterInWords, shareOf, verdictOf,
+} from "../core/counts.js";
 import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
@@ -20,7 +21,7 @@ export function keyOf(sides, expected) {
  * A behaviour in a row. `sides`: what is compared, in words. `final`: the run has come to its end, and can be held
  * against what was measured.
  */
-export function meterRow(meter, { sides = ["before", "now"], between = " to ", final = false,
+export function meterRow(meter, { sides = ["before", "now"], between = " \u2192 ", final = false,
   steady = "no clear change" } = {}) {
   const now = meter.counts.at(-1);
   const { sign, text, tone } = verdictOf(meter, steady);
@@ -36,6 +37,17 @@ export function meterRow(meter, { sides = ["before", "now"], between = " to ", f
         : el("span.muted", "before training"),
       final && meter.compared ? el("span.compared", signOf(COMPARED[meter.compared]),
         ` ${meter.compared}`, el("span.muted", ` (${bandInWords(meter.band)})`)) : null));
+}
+
+/** A behaviour in a line: its count, the way it went, the bar, and how it compares at the end. */
+export function meterLine(meter, final) {
+  const { sign, text, tone } = verdictOf(meter);
+  const later = meter.counts.length > 1;
+  return el("li.meter-line", { "data-key": meter.name },
+    el("strong", meter.words), el("span.meter-count", countsInWords(meter)),
+    later ? el("span", { class: `verdict ${tone}` }, signOf(sign), ` ${text}`) : el("span.muted", "before training"),
+    barOf(meter, meterInWords(meter)),
+    el("span.compared", final && meter.compared ? [signOf(COMPARED[meter.compared]), ` ${meter.compared}`] : null));
 }
 
 /** The bar alone. */

@@ -23,7 +23,7 @@ export const CHARTS = [
       : mean < low - SMALLEST ? "a few low ones lower the mean" : ""),
   },
   {
-    key: "kl", span: 1, large: true, title: "Distance from reference", column: "kl_to_reference", colour: "--pg-kl",
+    key: "kl", span: 1, large: true, title: "Distance (KL)", column: "kl_to_reference", colour: "--pg-kl",
     unit: "nats", note: "training batches, nats", floor: true,
     gloss: "How far the policy has drifted from the reference, in nats per completion: the sum of log-probability "
       + "ratios. It is estimated from the completions of the update, so near 0 it can fall below 0.",
@@ -31,7 +31,7 @@ export const CHARTS = [
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },
   {
-    key: "penalised", span: 1, large: true, title: "Score minus leash cost", column: "penalised_reward", zero: true,
+    key: "penalised", span: 1, title: "Score minus leash cost", column: "penalised_reward", zero: true,
     unit: scoreUnit, note: "training batches, score \u2212 beta \u00d7 KL",
     gloss: "The score less what the drift costs. This is the number that PPO pushes up.",
   },
@@ -98,6 +98,12 @@ export const MORE_CHARTS = [
     note: "nats per token, new against old policy",
     gloss: "How far one update moves the policy from the one that wrote the texts. Not the distance from the "
       + "reference: that adds up over the run, this begins at 0 with each update.", floor: true,
+  },
+  {
+    key: "same_score", span: 0.2, title: "Groups with one score", column: "groups_same_score",
+    note: "share of prompts, RLOO and GRPO", floor: true,
+    gloss: "Share of the prompts whose texts all scored the same. RLOO and GRPO learn from how the texts of one prompt "
+      + "differ, so from these they learn nothing of the reward.",
   },
 ].map(specOf);
 

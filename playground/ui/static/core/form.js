@@ -1,10 +1,18 @@
-// What the form knows besides its values: the preset's values (`marks`) and the problems. Controls in a closed group
+// What the form knows besides its values: the preset's values (`marks`), the problems, and
+// why a run would wait (`queue`). Controls in a closed group
 // are not in the document, so whoever appears later reads here.
 
 import { el } from "./dom.js";
 import { signal } from "./signals.js";
 
-export const form = signal({ marks: {}, problems: [], suiting: [], regimes: null });
+export const form = signal({ marks: {}, problems: [], suiting: [], regimes: null, queue: "" });
+
+/**
+ * The form as it stands: the preset (or the run) it began with, what differs as text (ui/train/edits.py), and how many
+ * settings that are. `text` is null until the form is filled.
+ */
+export const settings = signal(/** @type {{preset: string, text: string | null, changes: number}} */
+  ({ preset: "", text: null, changes: 0 }));
 
 /** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
 export const checkAsked = signal(0);

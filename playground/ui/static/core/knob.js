@@ -1,34 +1,15 @@
-// One number of the form: name and unit, a field, a slider (linear, or in powers of ten with 0 at its left end), a mark
-// at the preset's value, one sentence on what it does and one at each end on too low and too high.
+// One number as a control: name and unit, a field, a slider (linear, or in powers of ten with 0 at its left end), a
+// mark at the preset's value and one sentence on what it does. What is too low and too high shows while the keyboard or
+// a finger is on it, and behind "?". train/form_knob.js puts it into the form.
 
-import { buttonOf, el, helpOf, setText, withCode } from "./dom.js";
-import { form } from "./form.js";
-import { alike, effect } from "./signals.js";
+import { buttonOf, el, helpOf, setText, setWords, withCode } from "./dom.js";
+import { alike } from "./signals.js";
 
 const LOG_STEPS = 200;
 const ZERO_STEPS = 10; // width of the "0" stop at the left end of a slider in powers of ten
 const LOG_DECADES_FROM_ZERO = 3;
-const BETA = "kl.coef"; // the one that has regimes, computed from the reward's own scale
 
 export const ZONES = ["runs away", "useful", "barely moves"];
-
-export function mount(element, props, { trigger, watch }) {
-  const { knob } = props;
-  const control = new KnobControl(knob, idOf("knob", knob.field), "preset", (value) => {
-    if (!alike(props.value, value)) {
-      props.value = value;
-      trigger("input");
-    }
-    control.show(props.value);
-  });
-  element.append(control.root);
-  watch("value", () => control.show(props.value));
-  effect(() => {
-    control.setMark(form.value.marks[knob.field]);
-    if (knob.field === BETA) control.setRegimes(form.value.regimes);
-    control.show(props.value);
-  });
-}
 
 /** Controls of some knobs by their fields; `edit(field, value)` hears what a person sets. */
 export function knobControls(knobs, prefix, markWord, edit) {
@@ -36,7 +17,7 @@ export function knobControls(knobs, prefix, markWord, edit) {
     new KnobControl(knob, idOf(prefix, knob.field), markWord, (value) => edit(knob.field, value))]));
 }
 
-function idOf(prefix, field) {
+export function idOf(prefix, field) {
   return `${prefix}-${field.replaceAll(".", "-")}`;
 }
 
@@ -59,17 +40,34 @@ export class KnobControl {
     this.zones = el("div.zones", { "aria-hidden": "true", hidden: true });
     this.names = el("div.zone-names", { hidden: true });
     this.back = buttonOf("back", { hidden: true, onclick: () => edit(this.marked) });
-    const unit = unitBeside(knob);
+    this.badge = el("span.knob-badge", { hidden: true });
+    this.foot = el("p.knob-foot", { role: "status", hidden: true });
+    this.gloss = helpOf(knob.label, "");
+    this.explain();
+    const unit = knob.plain ? "" : unitBeside(knob); // behind "?" of a knob that has plainer words
     this.root = el("div.knob",
       el("div.knob-head",
-        el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.field),
-      el("p.help", { id: `${id}-help` }, withCode(knob.help), this.back),
+        el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.badge, this.gloss,
+        this.field),
       this.scale ? this.track() : null, this.names,
-      knob.low || knob.high ? el("div.ends", el("span", knob.low), el("span", knob.high)) : null);
+      el("div.knob-words",
+        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), this.back), this.foot,
+        knob.low || knob.high
+          ? el("div.ends", { "aria-hidden": "true" }, el("span", knob.low), el("span", knob.high)) : null));
   }
 
   get none() {
     return this.knob.none ?? "off";
+  }
+
+  /** What stands behind "?": exactly what it does, its unit, and what is too low and too high. */
+  explain() {
+    const { help, unit, low, high } = this.knob;
+    const { regimes } = this;
+    const zones = regimes ? `${regimes.loose === null ? "" : `${ZONES[0]} below ${write(regimes.loose)}, `}${ZONES[2]} `
+      + `above ${write(regimes.tight)}. ${regimes.how}` : "";
+    this.gloss.lastElementChild.replaceChildren(...[withCode(help), unit ? `Unit: ${unit}.` : "", low, high, zones]
+      .filter((words) => words?.length).map((words) => el("span.gloss-line", words)));
   }
 
   track() {
@@ -84,8 +82,8 @@ export class KnobControl {
         this.sliding = false;
         this.edit(chosen());
       } });
-    this.mark = buttonOf("mark", { tabindex: "-1", title: `Click to go back to this value (${this.markWord})`,
-      onclick: () => this.edit(this.marked) });
+    this.mark = el("span.mark", { "aria-hidden": "true", title: `Click to go back to this value (${this.markWord})`,
+      onclick: () => this.edit(this.marked) }); // a pointer's way to what `back` does
     return el("div.track", this.slider, this.mark, this.zones);
   }
 
@@ -126,15 +124,30 @@ export class KnobControl {
     }
     if (alike(found, this.regimes)) return;
     this.regimes = found;
+    this.explain();
     if (!found) return;
     const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);
-    zones.style.setProperty("--loose", found.loose === null ? 0 : at(found.loose));
-    zones.style.setProperty("--tight", at(found.tight));
-    names.replaceChildren(
-      el("span", { "data-zone": "0" }, found.loose === null ? "" : `${ZONES[0]} < ${write(found.loose)}`),
-      el("span", { "data-zone": "1" }, ZONES[1]),
-      el("span", { "data-zone": "2" }, `${ZONES[2]} > ${write(found.tight)} `, helpOf("a useful beta", found.how)));
+    const [loose, tight] = [found.loose === null ? 0 : at(found.loose), at(found.tight)];
+    zones.style.setProperty("--loose", String(loose));
+    zones.style.setProperty("--tight", String(tight));
+    names.style.gridTemplateColumns = `${loose}fr ${tight - loose}fr ${1 - tight}fr`; // each word below its colour
+    names.replaceChildren(...ZONES.map((name, zone) =>
+      el("span", { "data-zone": zone }, zone === 0 && found.loose === null ? "" : name)));
     this.show(this.shown);
+  }
+
+  /** When a new value takes effect: "live" or "next run"; `now`: whether a run takes it now. */
+  setBadge(text, now) {
+    this.badge.hidden = !text;
+    this.badge.classList.toggle("now", now);
+    setText(this.badge, text);
+  }
+
+  /** A line on what became of a change; its place is kept. */
+  say(sentence, isProblem = false) {
+    this.foot.hidden = false;
+    this.foot.classList.toggle("problem", isProblem);
+    setWords(this.foot, sentence);
   }
 
   paint() {

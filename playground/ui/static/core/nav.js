@@ -1,6 +1,7 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
-// (`behaviour=polite`), and on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open
-// (`sweep=a`). It is kept in the address, so that reload, back and a link work.
+// (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
+// and whether the form shows all settings (`settings=all`). It is kept in the address, so that reload, back and a link
+// work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -19,15 +20,16 @@ export function place() {
   const own = (name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     present: own("view") === PRESENTATION, overlay: (own("overlay") ?? "").split(",").filter(Boolean),
-    sweep: own("sweep") };
+    sweep: own("sweep"), settings: query.get("settings") };
 }
 
 /**
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
  * preset in its place, with runs to overlay, and with a sweep open ("" for none); `replace` leaves no step in the
  * browser's history. `present`: begin or end the presentation of the run in view.
+ * `settings`: "all" opens the whole form.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
- *   sweep?: string, present?: boolean, replace?: boolean}} where
+ *   sweep?: string, settings?: string, present?: boolean, replace?: boolean}} where
  */
 export function go({ page = place().page, run, preset, overlay, present, replace = false, ...others }) {
   const wanted = { tab: page === "train" ? "" : page, run: preset ? "" : run, preset, overlay: overlay?.join(","),

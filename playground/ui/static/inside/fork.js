@@ -7,6 +7,7 @@ import { answerOf, newName } from "../core/server.js";
 import { refreshHome } from "../core/home.js";
 import { knobControls } from "../core/knob.js";
 import { openRun } from "../core/nav.js";
+import { openSection } from "../core/sections.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 
@@ -67,6 +68,7 @@ export class ForkPanel {
   }
 
   async offer({ update, changes }) {
+    openSection("export");
     this.details.open = true;
     await this.load();
     if (!this.found) return;

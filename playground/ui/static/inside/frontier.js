@@ -53,8 +53,8 @@ export class Frontier {
     this.offer = el("div.frontier-offer");
     this.table = el("div.frontier-table");
     this.section = el("section.frontier", { hidden: true, "aria-labelledby": "frontier-title" },
-      el("div.chart-bar", el("h2", { id: "frontier-title" }, "Score against KL"),
-        helpOf("score against KL", GLOSS)),
+      el("div.chart-bar", el("h2", { id: "frontier-title" }, "Score against distance (KL)"),
+        helpOf("score against distance", GLOSS)),
       this.told, this.undrawn, this.plot, this.offer, this.table);
   }
 

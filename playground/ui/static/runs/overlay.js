@@ -11,7 +11,7 @@ import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { openUpdateOf } from "../inside/rollout.js";
-import { stateMark } from "../core/texts.js";
+import { clamped, stateMark } from "../core/texts.js";
 import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
@@ -144,10 +144,11 @@ export class Overlay {
   showLegend(runs) {
     showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
       el("span.letter", LETTERS[index]),
-      link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-      run.told && run.told !== run.title ? el("span", run.told) : null,
-      run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
-      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
+      link({ run: run.id }, [run.title], { class: "run-name clamp", title: `${run.title} (${run.id})` }),
+      run.told && run.told !== run.title ? clamped("span", run.told) : null,
+      run.wrong_on_purpose
+        ? el("span.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
+      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine TRL" : ""}, seed ${run.seed}`),
       stateMark(run.state, {}, el("span.where",
         run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)))));
   }

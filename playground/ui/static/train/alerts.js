@@ -8,6 +8,7 @@ import { answerOf } from "../core/server.js";
 import { capital } from "../core/format.js";
 import { part } from "../core/part.js";
 import { effect } from "../core/signals.js";
+import { openSection } from "../core/sections.js";
 import { hasEnded, live } from "../core/store.js";
 import { askFork, canFork } from "../inside/fork.js";
 
@@ -16,7 +17,18 @@ const GLOSS = "A lamp for each thing that can go wrong, read from what the run h
 const SIGNS = { red: "\u25cf ", amber: "\u25b2 ", quiet: "\u2713 ", "not measured": "\u2013 " };
 const MOST_UPDATES = 8;
 
-/** `ask(run, changes)` answers {error, problems, edits}. */
+/** What stands beside the name of the section; null where nothing is watched. */
+export function healthOf() {
+  const { alerts } = live;
+  if (!alerts && (!live.run || hasEnded.value)) return null;
+  const count = (state) => (alerts ?? []).filter((alert) => alert.state === state).length;
+  const [red, amber] = [count("red"), count("amber")];
+  return { tone: red ? "red" : amber ? "amber" : "", sign: red ? SIGNS.red.trim() : amber ? SIGNS.amber.trim() : "",
+    note: red || amber ? [red ? `${red} red` : "", amber ? `${amber} amber` : ""].filter(Boolean).join(", ")
+      : alerts ? "all quiet" : "" };
+}
+
+/** `ask(run, changes)` answers {error, problems, edits}. The first red lamp of a run opens the section. */
 export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });
   const apply = async (changes, words) => {
@@ -25,9 +37,16 @@ export function showAlerts(element, ask) {
     setWords(note, answer.error || answer.problems?.[0]?.message || done);
   };
   let runId;
+  let shown = false; // a red lamp has opened the section
   effect(() => {
-    if (runId !== live.runId) setWords(note, "");
+    if (runId !== live.runId) {
+      setWords(note, "");
+      shown = false;
+    }
     runId = live.runId;
+    if (shown || healthOf()?.tone !== "red") return;
+    shown = true;
+    openSection("health", true, false);
   });
   element.append(part(el("section.alerts", { hidden: true, "aria-labelledby": "alerts-title" }), () => {
     const { alerts } = live;

@@ -29,7 +29,7 @@ export class Changed {
     this.table = el("div");
     element.append(el("section.changed",
       el("div.chart-bar",
-        el("h2", "What changed"), el("span.muted", "same prompts, same random numbers"), this.every,
+        el("h2", "Every text"), el("span.muted", "the same prompts with the same random numbers"), this.every,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
       this.summary, this.table, this.more));
     let snapshot;

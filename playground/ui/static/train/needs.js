@@ -26,12 +26,13 @@ class Needs extends Widget {
     super(props, page);
     this.undo = null; // what was in the form before the settings that fit the model, and which model that was
     this.whole = el("div.needs-whole", { hidden: true, role: "group", "aria-label": "What it needs" });
+    this.line = el("p.needs-line", { role: "status" });
     this.fit = el("div.needs-fit");
     this.check = buttonOf("quiet-button check-first", { onclick: () => {
       document.body.classList.remove("drawer-open");
       checkAsked.value += 1;
     } }, "Check it before you start");
-    element.append(this.whole, this.fit, this.check);
+    element.append(this.line, this.whole, this.fit, this.check);
     page.watch("value", () => this.show());
     effect(() => this.show());
   }
@@ -45,6 +46,7 @@ class Needs extends Widget {
     const needs = this.props.value;
     if (this.undo && needs?.undo && this.undo.values === null) this.undo = { ...this.undo, values: needs.undo };
     this.whole.hidden = !needs;
+    showParts(this.line, lineOf(needs, form.value.queue));
     if (!needs) return;
     showParts(this.fit, this.fitParts(needs), this.check);
     const said = form.value.problems.length > 0; // below, and what is wrong there is mended first
@@ -70,6 +72,16 @@ class Needs extends Widget {
         "Use what fits this model"),
     ];
   }
+}
+
+/** Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes. */
+function lineOf(needs, queue) {
+  if (queue) return [el("span.queue-why", { "data-key": "queue" }, queue)];
+  if (!needs || needs.problem) return [];
+  const [icon, word, tone] = VERDICTS[needs.verdict];
+  return [el("span.needs-short", { "data-key": "short" },
+    el("span", { class: `verdict ${tone}` }, signOf(`${icon} `), word),
+    needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ". How long it takes is known after one run.")];
 }
 
 function problemParts(problem, said) {

@@ -2,12 +2,18 @@
 
 import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { url } from "../core/server.js";
-import { form } from "../core/form.js";
+import { form, settings } from "../core/form.js";
+import { effect, signal } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
+import { openAll, whenThere } from "./all_settings.js";
 
 const SHOWN = 4;
+const FILLED_MS = 10_000; // a form whose values do not come takes what is typed all the same
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
+
+/** The experiment whose values are on their way into the form: what is typed before would be lost. */
+export const filling = signal(/** @type {string | null} */ (null));
 
 export const mount = (element, props, page) => new Notes(element, props, page);
 
@@ -22,11 +28,14 @@ class Notes extends Widget {
     this.copied = el("p.notes-copied.muted", { role: "status" });
     element.append(this.began, this.link, this.list, this.copied);
     page.watch("value", () => {
+      if (filling.value === props.value?.preset) filling.value = null;
       this.show();
       if (props.value?.kept) keep(props);
     });
+    if (props.value?.kept) know(props.value);
     this.show();
     this.followForm();
+    effect(waitForValues);
   }
 
   followForm() {
@@ -46,18 +55,35 @@ class Notes extends Widget {
 
   show() {
     const { value } = this.props;
-    const { problems = [], differences = [], marks = {}, suiting = [], regimes = null, show: asked, unused,
-    } = value ?? {};
+    const { problems = [], differences = [], marks = {}, suiting = [], regimes = null, queue = "", show: asked,
+      unused } = value ?? {};
     showParts(this.began, this.beganParts(value ?? {}));
     if (value?.kept) this.showLink(value);
-    this.list.replaceChildren(...(problems.length ? problemList(problems) : differenceList(differences)));
-    form.value = { marks, problems, suiting, regimes };
+    const reveal = (field) => this.reveal(field);
+    this.list.classList.toggle("as-preset", !problems.length && !differences.length);
+    showParts(this.list, problems.length ? problemList(problems, reveal) : differenceList(differences, reveal));
+    form.value = { marks, problems, suiting, regimes, queue };
     placeBesideFields();
     markUnused(unused);
     if (asked && asked !== this.shownAt) {
       this.shownAt = asked;
-      reveal(problems[0]?.field);
+      this.reveal(problems[0]?.field);
     }
+  }
+
+  /** Bring a field into view: open all settings and its group, scroll, focus. */
+  reveal(field) {
+    if (!field) return;
+    const title = this.props.groups[field] ?? this.props.groups[field.split(".")[0]];
+    if (!isInSight(controlOf(field))) openAll();
+    if (title && !isInSight(controlOf(field))) whenThere(() => buttonOfGroup(title), (button) => {
+      if (!button.classList.contains("open")) button.click();
+    });
+    whenThere(() => isInSight(controlOf(field)) && controlOf(field), (control) => {
+      control.scrollIntoView({ block: "center", behavior: "smooth" });
+      (inputOf(control, field)
+        ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
+    });
   }
 
   beganParts({ restored: told, preset, differences, problems }) {
@@ -93,9 +119,14 @@ class Notes extends Widget {
   }
 }
 
+function know({ preset, kept, differences }) {
+  settings.value = { preset, text: kept, changes: differences.length };
+}
+
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
 function keep(props) {
   const { kept, preset } = props.value;
+  know(props.value);
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
   const text = JSON.stringify({ address, preset, kept });
@@ -113,24 +144,43 @@ function readable(settings) {
   return encodeURIComponent(settings).replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
-function problemList(problems) {
-  return [el("ul.problems", problems.map(({ field, label, message }) =>
+function problemList(problems, reveal) {
+  return [el("ul.problems", { "data-key": "problems" }, problems.map(({ field, label, message }) =>
     el("li", signOf("! "),
       field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
       field ? " " : null, withCode(message))))];
 }
 
-function differenceList(differences) {
-  if (!differences.length) return [el("p.muted", "All settings as in the preset.")];
+function differenceList(differences, reveal) {
+  if (!differences.length) return [el("p.muted", { "data-key": "none" }, "All settings as in the preset.")];
   const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
     el("li", buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
       el("span.was", before), " \u2192 ", el("strong", after)));
   const rest = differences.length - rows.length;
-  return [
-    el("p.muted",
-      `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
-    el("ul.differences", rows, rest > 0 ? el("li.muted", `and ${rest} more`) : null),
-  ];
+  return [el("details", { "data-key": "differences" }, el("summary.muted",
+    `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
+  el("ul.differences", rows, rest > 0 ? el("li.muted", `and ${rest} more`) : null))];
+}
+
+function isInSight(control) {
+  return Boolean(control?.offsetParent);
+}
+
+function buttonOfGroup(title) {
+  return [...document.querySelectorAll("#more-settings .group > button.label-wrap")]
+    .find((button) => button.querySelector("span")?.textContent.trim() === title);
+}
+
+/** Nothing is typed into a form whose values are on their way. */
+function waitForValues() {
+  const wanted = filling.value;
+  for (const id of ["field-kl-coef", "more-settings"]) {
+    const part = document.getElementById(id);
+    if (part) part.inert = wanted !== null;
+  }
+  if (wanted !== null) setTimeout(() => {
+    if (filling.value === wanted) filling.value = null;
+  }, FILLED_MS);
 }
 
 function controlOf(field) {
@@ -171,18 +221,4 @@ function markUnused(unused) {
   for (const field of unused.fields) {
     controlOf(field)?.append(el("p.field-unused", `Not used by ${unused.by}.`));
   }
-}
-
-/** Bring a field into view: open its group, scroll, focus. */
-function reveal(field) {
-  const control = field && controlOf(field);
-  if (!control) return;
-  const group = control.closest(".group");
-  const closed = group?.querySelector("button.label-wrap:not(.open)");
-  /** @type {HTMLElement} */ (closed)?.click();
-  setTimeout(() => {
-    control.scrollIntoView({ block: "center", behavior: "smooth" });
-    (inputOf(control, field)
-      ?? control.querySelector("input:not([type=range]), textarea, select"))?.focus({ preventScroll: true });
-  }, closed ? 120 : 0);
 }

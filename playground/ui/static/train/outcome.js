@@ -5,9 +5,10 @@ import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf
   withCode } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { duration, number, percent } from "../core/format.js";
-import { computed, effect, untracked } from "../core/signals.js";
+import { alike, computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 import { fileLinks } from "../core/texts.js";
+import { showFacts } from "./run_facts.js";
 
 export class Outcome {
   /**
@@ -22,15 +23,22 @@ export class Outcome {
     this.cost = el("div");
     this.buttons = el("div.take-buttons");
     this.commands = el("div.take-commands");
+    this.exact = el("p.outcome-exact");
+    this.facts = el("div.run-facts");
+    showFacts(this.facts);
     this.root = el("section.changed.outcome-panel", { hidden: true },
-      el("div.chart-bar", el("h2", "What came of it")), this.words,
+      el("div.chart-bar", el("h2", "What came of it")), this.exact, this.words,
       el("div.outcome-columns", this.cost,
-        el("div", el("h3", "Take it with you"), this.buttons, this.told, this.commands)));
+        el("div", el("h3", "Take it with you"), this.buttons, this.told, this.commands)), this.facts);
     element.append(this.root);
     effect(() => this.look());
-    const outcome = computed(() => (live.status?.ended ? live.outcome : null));
     effect(() => {
-      const data = outcome.value;
+      setHidden(this.root, !live.run, runTitle());
+      setWords(this.exact, live.status?.outcome || "The run goes on; what it came to stands here at its end.");
+    });
+    const shown = computed(() => [live.runId, Boolean(live.run), live.status?.ended ? live.outcome : null], alike);
+    effect(() => {
+      const [, , data] = shown.value;
       untracked(() => this.show(data));
     });
   }
@@ -47,13 +55,12 @@ export class Outcome {
   }
 
   show(data) {
-    setHidden(this.root, !data?.compute, runTitle());
-    if (this.root.hidden) return;
-    this.words.hidden = !data.sentences.length;
-    showParts(this.words, data.sentences.map((sentence) => el("li", withCode(sentence))));
-    showParts(this.cost, costOf(data.compute));
+    const sentences = data?.sentences ?? [];
+    this.words.hidden = !sentences.length;
+    showParts(this.words, sentences.map((sentence) => el("li", withCode(sentence))));
+    showParts(this.cost, data?.compute ? costOf(data.compute) : []);
     setWords(this.told, "");
-    this.showTaking(data);
+    if (live.run) this.showTaking(data ?? { adapter: false, weights: false });
   }
 
   showTaking({ adapter, weights }) {

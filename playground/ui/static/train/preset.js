@@ -4,6 +4,7 @@
 import { el } from "../core/dom.js";
 import { choosePreset, experiments, settingsOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
+import { filling } from "./notes.js";
 
 const RUN_PREFIX = "run:";
 
@@ -14,6 +15,7 @@ export function mount(element, props, { trigger, watch }) {
     el("optgroup", { label: title }, presets.map(([value, name]) => el("option", { value }, name))));
   const menu = el("select", { id: "preset-menu", onchange: () => {
     props.value = menu.value;
+    filling.value = menu.value;
     trigger("input");
     if (!menu.value.startsWith(RUN_PREFIX)) choosePreset(menu.value);
   } }, groups);

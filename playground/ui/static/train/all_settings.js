@@ -1,0 +1,70 @@
+// The switch between the short form (experiment, leash, Start) and all settings. What was chosen is kept for the
+// visitor; `?settings=all` in the address opens them too. Gradio draws them when they are first opened.
+
+import { buttonOf, setAttribute, setText, signOf } from "../core/dom.js";
+import { go, onPlace } from "../core/nav.js";
+import { effect, signal } from "../core/signals.js";
+
+const KEPT = "playground-settings";
+const PATIENCE_MS = 5000;
+const ALL = "all";
+const PART = "more-settings"; // Gradio's accordion, whose own button is hidden
+
+const isOpen = signal(false);
+
+export function mount(element) {
+  const icon = signOf("");
+  const button = buttonOf("all-settings-switch", { "aria-controls": PART, onclick: () => show(!isOpen.value) },
+    icon, "All settings");
+  element.append(button);
+  isOpen.value = kept() === ALL;
+  onPlace(({ settings }) => {
+    if (settings === ALL) isOpen.value = true;
+  });
+  effect(() => {
+    const open = isOpen.value;
+    setAttribute(button, "aria-expanded", String(open));
+    setText(icon, open ? "\u25BE " : "\u25B8 ");
+    document.getElementById("controls").classList.toggle("all", open);
+    whenThere(() => document.querySelector(`#${PART} > button.label-wrap`), (own) => {
+      if (own.classList.contains("open") !== isOpen.value) own.click();
+    });
+  });
+}
+
+/** Open all settings, for a field among them. */
+export function openAll() {
+  isOpen.value = true;
+}
+
+/** Do something with a part of the form as soon as it is there, unless that takes too long. */
+export function whenThere(find, act) {
+  const found = find();
+  if (found) return act(found);
+  const watch = new MutationObserver(() => {
+    const come = find();
+    if (!come) return;
+    watch.disconnect();
+    act(come);
+  });
+  watch.observe(document.getElementById("controls"), { childList: true, attributes: true, subtree: true });
+  setTimeout(() => watch.disconnect(), PATIENCE_MS);
+}
+
+function show(open) {
+  isOpen.value = open;
+  try {
+    window.localStorage.setItem(KEPT, open ? ALL : "");
+  } catch {
+    // a browser that keeps nothing
+  }
+  go({ settings: open ? ALL : "", replace: true });
+}
+
+function kept() {
+  try {
+    return window.localStorage.getItem(KEPT);
+  } catch {
+    return null;
+  }
+}

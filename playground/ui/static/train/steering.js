@@ -1,0 +1,105 @@
+// What can be changed while the run in view trains, and what became of each change. A control of the form shows the
+// value that is in use, and sends another one to the run, which takes it from its next update on.
+//
+// What a person has set stays in sight until the run has it; then what is in use, also when somebody else changed it.
+
+import { rights } from "../core/access.js";
+import { answerOf } from "../core/server.js";
+import { computed, effect, signal } from "../core/signals.js";
+import { live } from "../core/store.js";
+
+const AFTER_MS = 400; // an arrow key that is held down is one change
+const BETA = "kl.coef";
+const UNTOUCHED = { draft: undefined, sent: undefined, problem: "" };
+
+/** By field: what was set and not sent yet (or refused), what was sent and is not in use yet, and what is wrong. */
+const changes = signal(/** @type {Record<string, any>} */ ({}));
+const timers = new Map();
+let askServer = null;
+let runId = null;
+let seen = 0;
+
+/** Whether the run in view trains and takes changes from who looks at it. */
+const isSteered = computed(() => {
+  const { run, status } = live;
+  return Boolean(run?.can_steer && status && !status.ended && !["queued", "stopping"].includes(status.state)
+    && rights.value.steer);
+});
+
+/** `ask(run, changes)` sends new values, {field: value}, to a run; it answers {error, problems, edits}. */
+export function setSteering(ask) {
+  askServer = ask;
+  let snapshot;
+  effect(() => {
+    if (live.snapshots === snapshot) hear();
+    else begin();
+    snapshot = live.snapshots;
+  });
+}
+
+/**
+ * A setting of the run in view: {value, used, set, draft, sent, problem, remark, since}; null while there is nothing to
+ * steer. `value` is what its control shows, `set` what the run was given, from which an adaptive leash moves (`used`).
+ */
+export function steered(field) {
+  if (!askServer || !isSteered.value || !(field in live.settings)) return null;
+  const change = changes.value[field] ?? UNTOUCHED;
+  const set = live.settings[field];
+  const moved = field === BETA && live.run.adaptive ? live.metrics.kl_coef?.at(-1) : null;
+  const used = moved ? Number(moved.toPrecision(3)) : set;
+  const edit = live.events.findLast((event) => event.kind === "edit" && event.field === field);
+  return { ...change, value: change.draft ?? change.sent ?? used, used, set, since: edit?.update ?? null,
+    remark: remark(field, used) };
+}
+
+/** Send a new value to the run in view, once nothing else has been set for a moment. */
+export function steer(field, value) {
+  const run = live.runId;
+  note(field, { draft: value, problem: "" });
+  clearTimeout(timers.get(field));
+  timers.set(field, setTimeout(() => send(run, field, value), AFTER_MS));
+}
+
+async function send(run, field, value) {
+  if (live.runId !== run) return;
+  const { error = "", problems = [], edits = {} } = await answerOf(() => askServer(run, { [field]: value }),
+    "; nothing was changed.");
+  if (live.runId !== run || changes.value[field]?.draft !== value) return; // another value has been set meanwhile
+  if (!(field in edits)) return note(field, { problem: error || problems.map(({ message }) => message).join(" ") });
+  // it may have been applied already
+  note(field, { draft: undefined, sent: edits[field] === live.settings[field] ? undefined : edits[field] });
+}
+
+/** A snapshot: what was set stays if it is the same run. */
+function begin() {
+  const same = runId === live.runId;
+  runId = live.runId;
+  seen = live.events.length;
+  const kept = Object.entries(same ? changes.value : {}).map(([field, change]) =>
+    [field, change.sent === live.settings[field] ? { ...change, sent: undefined } : change]);
+  changes.value = Object.fromEntries(kept);
+}
+
+/** Applied changes, whoever asked for them; and a run that could not take one says so in a warning. */
+function hear() {
+  for (const { kind, field, message } of live.events.slice(seen)) {
+    if (kind === "edit" && changes.value[field]) note(field, { sent: undefined });
+    if (kind !== "warning") continue;
+    for (const [waiting, { sent }] of Object.entries(changes.value)) {
+      if (sent !== undefined) note(waiting, { sent: undefined, problem: message });
+    }
+  }
+  seen = live.events.length;
+}
+
+function note(field, change) {
+  changes.value = { ...changes.value, [field]: { ...UNTOUCHED, ...changes.value[field], ...change } };
+}
+
+function remark(field, used) {
+  const rate = live.metrics.learning_rate?.at(-1);
+  if (field === BETA && live.run.adaptive) return "Moves by itself towards the target.";
+  if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used)
+    return `Its schedule has brought it to ${Number(rate.toPrecision(2))}.`;
+  return "";
+}

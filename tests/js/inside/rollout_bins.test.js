@@ -58,7 +58,8 @@ test("words say how many answers there were, what they scored, and how many text
 });
 
 test("arrows go from update to update, on a bar from bar to bar; p and n always change the update", () => {
-  const act = (key, inside, more = {}) => actOf({ key, ctrlKey: false, metaKey: false, altKey: false, ...more }, inside);
+  const act = (key, inside, more = {}) =>
+    actOf({ key, ctrlKey: false, metaKey: false, altKey: false, ...more }, inside);
   assert.deepEqual([act("ArrowLeft", false), act("ArrowRight", false)], [{ to: "previous" }, { to: "next" }]);
   assert.deepEqual([act("p", true), act("n", true)], [{ to: "previous" }, { to: "next" }]);
   assert.deepEqual([act("ArrowLeft", true), act("ArrowRight", true)], [{ bar: -1 }, { bar: 1 }]);

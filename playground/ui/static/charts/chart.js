@@ -82,6 +82,8 @@ export class Chart {
     this.look();
     this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
+    for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
+      this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
   }
 

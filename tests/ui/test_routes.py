@@ -134,6 +134,7 @@ def test_a_point_of_a_curve_opens_the_texts_of_its_update_and_names_its_neighbou
     assert [text["completion"] for text in found["texts"]] == [text.completion for text in line.texts]
     assert set(found["texts"][0]) == {"prompt", "completion", "score", "kl", "chosen", "bin"} and len(line.texts) == 16
     assert (found["update"], found["previous"], found["next"]) == (7, 6, 8)
+    assert found["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
     last, first = (client.get(f"/live/one/rollout/{which}").json() for which in ("last", "1"))
     assert (last["update"], last["previous"], last["next"]) == (40, 39, None)
     assert (first["previous"], first["next"]) == (None, 2)

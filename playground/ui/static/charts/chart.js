@@ -84,6 +84,8 @@ export class Chart {
     this.look();
     this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
+    for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
+      this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
   }
 
@@ -241,7 +243,12 @@ export class Chart {
   }
 
   showCross(x) {
-    const at = x === null ? null : this.pixel(x);
+    this.crossAt = x;
+    this.placeCross();
+  }
+
+  placeCross() {
+    const at = (this.crossAt ?? null) === null ? null : this.pixel(this.crossAt);
     this.cross.style.visibility = at === null ? "hidden" : "visible";
     if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
     placeCursor(this);

@@ -37,7 +37,10 @@ export class ChartGroup {
   }
 
   settle() {
-    for (const chart of this.charts) this.place(chart);
+    for (const chart of this.charts) {
+      this.place(chart);
+      chart.placeCross();
+    }
   }
 
   /** A chart has been drawn, or has come into sight again. */

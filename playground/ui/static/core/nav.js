@@ -1,7 +1,7 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
-// which part of the Rewards page (`part=train`), and whether the form shows all settings (`settings=all`). It is kept in
-// the address, so that reload, back and a link work.
+// which part of the Rewards page (`part=train`), and whether the form shows all settings (`settings=all`). It is kept
+// in the address, so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";

@@ -196,7 +196,7 @@ class RunFeed:
         """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
         found = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
         means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
-        return {**found, "mean": means.get(found["update"])}  # none before its figures have come, which are written last
+        return {**found, "mean": means.get(found["update"])}  # none before its figures have come: they are written last
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

@@ -26,12 +26,14 @@ export const shareOf = ({ yes, of }) => yes / of;
 
 const TENTHS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
+const TENTH = " of ten";
+
 /** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. */
 export function shareInWords(share) {
   const tenths = Math.round(share * 10);
   if (share === 1 || share === 0) return share ? "all" : "none";
   if (tenths === 10 || tenths === 0) return tenths ? "nearly all" : "hardly any";
-  return `${TENTHS[tenths]} of ten`;
+  return TENTHS[tenths] + TENTH;
 }
 
 /**
@@ -54,7 +56,7 @@ function changeInWords({ words, counts }) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
   if (before === now) return `${words} in ${is.yes} of ${is.of} answers (before: ${was.yes} of ${was.of})`;
-  return `${words} in ${answersInWords(is)} (before: ${before.replace(" of ten", "")})`;
+  return `${words} in ${answersInWords(is)} (before: ${now.endsWith(TENTH) ? before.replace(TENTH, "") : before})`;
 }
 
 function answersInWords(count) {

@@ -6,6 +6,7 @@ import { hasEnded, live } from "../core/store.js";
 import { pairRow, textPair } from "../core/texts.js";
 
 const SHOWN = 3;
+const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
 
 export function showTextsNow(element) {
   const table = el("div.texts-now-table");
@@ -18,7 +19,9 @@ export function showTextsNow(element) {
     if (!before) return showParts(table, [el("p.empty", emptyWords())]);
     const texts = (moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
-    showParts(table, [tableOf("pairs texts-now-pairs",
+    const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
+    const short = shown.every((answer) => answer.length < SHORT);
+    showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
       [headOf(`${now.examples?.length ? "Clearest change" : "First"}, ${chosen.length} of ${now.summary.count}`,
         "prompt"), headOf("Before", "before"), headOf("Now", "now")],
       chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);

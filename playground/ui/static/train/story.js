@@ -16,7 +16,7 @@ export function mount(element, props, { watch }) {
     ({ title } = value);
     const look = stepOf(value.preset)?.look ?? value.expect;
     showParts(story, [line("taught", "Taught: ", value.taught), line("look", "Look for: ", look),
-      line("what", "", value.what), line("measured", "", value.measured)].filter(Boolean));
+      line("changed", "Changed: ", value.changed), line("what", "", value.what), line("measured", "", value.measured)].filter(Boolean));
   };
   watch("value", show);
   effect(show); // the story may become known later than its words

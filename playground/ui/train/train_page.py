@@ -95,8 +95,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
     uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
     source, column = page.fields["prompts.source"], page.fields["prompts.column"]
-    showing = components.calling("train/prompts", "show", "source")
-    gr.on([source.change, page.more.expand], None, source, None, js=showing, **QUIET)
+    _follow_source(page)
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
@@ -109,6 +108,13 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         part.input(access.guard(Action.FORM, handlers.reload), part, page.outputs, **QUIET)
 
     return Train(page, recheck, fill_from)
+
+
+def _follow_source(page: Controls) -> None:
+    """Show the fields of the chosen kind of prompts, also when they are first drawn."""
+    source = page.fields["prompts.source"]
+    events = [source.change, page.more.expand]
+    gr.on(events, None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
 
 
 def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> gr.HTML:

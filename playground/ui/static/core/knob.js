@@ -65,8 +65,8 @@ export class KnobControl {
   explain() {
     const { help, unit, low, high } = this.knob;
     const { regimes } = this;
-    const zones = regimes ? `${regimes.loose === null ? "" : `${ZONES[0]} below ${write(regimes.loose)}, `}${ZONES[2]} `
-      + `above ${write(regimes.tight)}. ${regimes.how}` : "";
+    const zones = regimes ? [regimes.loose === null ? "" : `Below ${write(regimes.loose)} it ${ZONES[0]}. `,
+      `Above ${write(regimes.tight)} it ${ZONES[2]}. `, regimes.how] : [];
     this.gloss.lastElementChild.replaceChildren(...[withCode(help), unit ? `Unit: ${unit}.` : "", low, high, zones]
       .filter((words) => words?.length).map((words) => el("span.gloss-line", words)));
   }

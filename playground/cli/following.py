@@ -29,8 +29,8 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
-ASKED = "Asked for a stop. Press Ctrl-C once more to leave it to itself."
-LEFT = "It was asked to stop and is left to itself."
+ASKED = "Asked it to stop. Press Ctrl-C once more to let it run on without this terminal."
+LEFT = "It was asked to stop; this terminal no longer follows it."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 

@@ -169,7 +169,10 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     if found := report.forgetting():
         yield "text", "perplexity on held-out text {} before, {} now".format(*map(number, found))
     if found := report.strangeness():
-        yield "strangeness", "perplexity of its texts to the reference {} at first, {} now".format(*map(number, found))
+        yield (
+            "strangeness",
+            "perplexity of its texts under the reference {} at first, {} now".format(*map(number, found)),
+        )
     yield "knee", plateau.plateau_sentence(report.plateau)
     if report.ledger:
         yield "compute", compute.ledger_sentence(report.ledger)

@@ -102,7 +102,7 @@ class PythonFunction:
         with contextlib.suppress(ValueError, RecursionError):
             answer = json.loads(line)
         if not isinstance(answer, dict) or not isinstance(answer.get("values"), list):
-            raise _Ended("ended its process, or wrote something else to its pipe than an answer, and was stopped.")
+            raise _Ended("ended its process, or wrote something other than an answer to its pipe, and was stopped.")
         if "error" in answer:
             message = "".join(character if character.isprintable() else " " for character in str(answer["error"])[:400])
             raise RewardFailed(f"The function of the reward `python` failed: {message}. Correct the code.")

@@ -202,7 +202,7 @@ def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
     if not lacking:
         return ""
     sentence = (
-        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps strangers from filling this server. "
+        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps visitors from filling this server. "
         "Install the version that requirements.txt names (pip install -r requirements.txt)."
     )
     if mode != "local":

@@ -179,7 +179,7 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers")).to_contain_text("longer than the model's context")
     go(page, "compare", run="_recorded")
-    expect(page.locator("#examples")).to_contain_text("This recording ships without its weights")
+    expect(page.locator("#examples")).to_contain_text("This recording comes without its weights")
     expect(box).to_be_hidden()  # there is nobody to ask
 
 

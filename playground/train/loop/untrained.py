@@ -134,7 +134,7 @@ def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
     total = (grouped.unsqueeze(1) - grouped.unsqueeze(2)).abs().sum() / 2
     if not total:
         raise RewardFailed(
-            "rewards: every prompt's texts have the same score, so there is no better and no worse to steer between. "
+            "rewards: every prompt's texts have the same score, so there is no better or worse text to steer between. "
             "Choose a reward that differs between texts of one prompt, or raise steering.num_prompts."
         )
     return (weights.unsqueeze(1) * means.double()).sum(0).div(total).to(means.dtype)

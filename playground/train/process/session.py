@@ -41,7 +41,7 @@ from playground.train.process.equipment import Equipment
 
 T = TypeVar("T")
 MEASURING = "measuring the reference"
-OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after are of different prompts."
+OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after now have different prompts."
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
@@ -162,11 +162,13 @@ class Session(Equipment):
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
         """What the held-out judges say. Raises: see `_or_warned`."""
-        return self._or_warned("The judges were not heard", lambda: self.judges.measure(prompts, completions))
+        return self._or_warned("The monitors could not score", lambda: self.judges.measure(prompts, completions))
 
     def watch(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
         """Which behaviours the completions show. Raises: see `_or_warned`."""
-        return self._or_warned("The behaviours were not counted", lambda: self.behaviours(prompts, completions, ended))
+        return self._or_warned(
+            "The behaviours could not be counted", lambda: self.behaviours(prompts, completions, ended)
+        )
 
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
         """What only watches. A failure once training has begun is a warning and no reason to stop.

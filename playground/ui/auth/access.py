@@ -36,9 +36,9 @@ from playground.ui.auth import visitors
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 
-MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answer. Wait for one of them."
-MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
-FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
+MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
+MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
+FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
 NO_REQUEST: Any = object()
 _log = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ TABLE: dict[tuple[str, Role], Grants] = {
 OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
 COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
 WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
-NOT_YOURS = "This run was started by somebody else. You can watch it; only who started it can {}."
-NOT_PUBLIC = "This is not offered on a public page ({}). Run the playground on your own computer for it."
+NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
+NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
 
 
 class Caller(NamedTuple):
@@ -283,13 +283,15 @@ class Access:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
         headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
         if self.mode != "local" and not self._host.exists:
-            return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
+            return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
         if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
             # only now: guesses do not keep out the host
             if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
                 headers["Retry-After"] = f"{SECONDS:.0f}"
                 return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
-            sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
+            sentence = (
+                "This is not the host's token. Open the address shown in the terminal in which the page was started."
+            )
             return PlainTextResponse(sentence, 403, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":

@@ -104,7 +104,7 @@ def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) 
     """What to know before comparing two runs; empty if nothing."""
     shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
     if not shared:
-        return "No fixed prompt of one is among those of the other, so there is nothing to lay side by side."
+        return "The two share no fixed prompts, so there is nothing to compare side by side."
     some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 

@@ -165,7 +165,8 @@ class Hub:
             return history.find_run(self.outputs, run_id)
         except RunNotFound:
             raise RunNotFound(
-                f"There is no run `{run_id[:60]}` here. It may have been deleted; the Runs page lists those there are."
+                f"There is no run `{run_id[:60]}` here. It may have been deleted; the Runs page lists the "
+                "existing ones."
             ) from None
 
     async def channel(self, run_id: str) -> Channel:

@@ -34,10 +34,10 @@ PHASES = {
     "generate": "writing texts, reference included",
     "score": "scoring them",
     "update": "learning from them",
-    "evaluate and save": "looks at the fixed prompts, saving",
+    "evaluate and save": "evaluating the fixed prompts, saving",
 }
 RECORDED = (
-    "This recording ships without its weights, so no more texts can be drawn: what was possible at each KL is not "
+    "This recording comes without its weights, so no more texts can be sampled: what was possible at each KL is not "
     "known for it. Start the experiment, and it can be measured."
 )
 NO_WEIGHTS = "What was possible at each KL can be measured once the run has saved its weights."

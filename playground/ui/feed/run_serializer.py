@@ -31,7 +31,7 @@ MAX_LIVE_PROMPTS = 64
 RECORDED_WITHOUT = (
     "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
 )
-RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
+RAN_BEFORE = "If the cause lies outside the settings, fix that and resume: the run has worked with them before."
 
 
 def encode(data: Any) -> bytes:

@@ -49,6 +49,6 @@ function waysTable(ways, sides, between) {
     ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",
-    [headOf("The claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
+    [headOf("How the claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
     ways.map(({ words, wrong, right }) => [el("th", { scope: "row" }, words), inWords(wrong), inWords(right)]));
 }

@@ -32,15 +32,15 @@ export class Outcome {
     this.facts = el("div.run-facts");
     showFacts(this.facts);
     this.root = el("section.changed.outcome-panel", { hidden: true },
-      el("div.chart-bar", el("h2", "What came of it")), this.exact, this.words,
+      el("div.chart-bar", el("h2", "Outcome")), this.exact, this.words,
       this.strip, el("div.outcome-columns", this.cost,
-        el("div", el("h3", "Take it with you"), this.buttons, this.told, this.commands)), this.facts);
+        el("div", el("h3", "Export"), this.buttons, this.told, this.commands)), this.facts);
     element.append(this.root);
     effect(() => this.look());
     effect(() => showParts(this.strip, stripOf(live.metrics)));
     effect(() => {
       setHidden(this.root, !live.run, runTitle());
-      setWords(this.exact, live.status?.outcome || "The run goes on; what it came to stands here at its end.");
+      setWords(this.exact, live.status?.outcome || "The run is still going. Its outcome appears here when it ends.");
     });
     const shown = computed(() => [live.runId, Boolean(live.run), live.status?.ended ? live.outcome : null], alike);
     effect(() => {
@@ -115,7 +115,7 @@ function stripOf(metrics) {
 function costOf({ sentence, phases, parameters, trained }) {
   const size = parameters ? ` ${number(parameters / 1e6)} million `
     + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";
-  const table = tableOf("", [headOf("What it spent its time on", "words"), "Time", "Share",
+  const table = tableOf("", [headOf("Phase", "words"), "Time", "Share",
     headOf("Operations", null, "Counted from the number of weights and tokens, not measured")],
   phases.map(({ name, seconds, share, operations }) => [el("td.words", name),
     [duration(seconds), percent(share), operations].map((cell) => el("td", cell))]));

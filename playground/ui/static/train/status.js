@@ -143,7 +143,7 @@ export class StatusPanel {
     else if (state === "paused")
       text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
     else if (resumed) text = `${resumed.message} ${text}`;
-    else if (attempt > 1) text = `Going on with it (attempt ${attempt}). ${text}`;
+    else if (attempt > 1) text = `Continued (attempt ${attempt}). ${text}`;
     const told = this.told?.run === live.runId && this.told.attempt === status.attempt ? this.told.text : "";
     return [told, text].filter(Boolean).join(" ");
   }

@@ -24,7 +24,7 @@ class NotAcceptable(OSError):
 def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool = False) -> BinaryIO:
     """Open an ordinary file for reading, of at most `most_bytes`; `links`: follow a symbolic link in the last place.
     Raises: OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which."""
-    # without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever
+    # without O_NONBLOCK, opening a pipe that no one writes to would wait forever
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)

@@ -1,4 +1,4 @@
-"""The commands `score`, texts of one's own by the rewards of a configuration, and `reward-check`, the self-test of
+"""The commands `score`, your own texts by the rewards of a configuration, and `reward-check`, the self-test of
 learned rewards: both before any training. They ask the model service, which holds torch, and print.
 """
 

@@ -212,7 +212,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 
 
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
-    """How many rewards, judges and counts of one's own there are, and of which kinds, as far as plain data show it."""
+    """How many rewards, judges and custom counts there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
         entries = found if isinstance(found := data.get(field), (list, tuple)) else ()
         inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]

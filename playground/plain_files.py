@@ -1,5 +1,5 @@
-"""Reading files that a stranger may have made: ordinary files only, of a bounded size, links not followed; strict JSON.
-Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest."""
+"""Reading files from untrusted sources: ordinary files only, of a bounded size, links not followed; strict JSON. Every
+fault is an OSError or a ValueError whose text fits into the caller's sentence."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What each mode allows a run, a question or an upload to be: caps, and which models, prompts and rewards may be named.
 
-`local` has no caps, `classroom` hardly any; `space` is open to strangers, so small and closed unless its owner raises
-the caps (`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
+`local` has no caps, `classroom` hardly any; `space` is public, so small and closed unless its owner raises the caps
+(`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
 """
 
 from __future__ import annotations

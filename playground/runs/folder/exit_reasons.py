@@ -1,5 +1,5 @@
 """Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself, from exit
-code, last traceback and memory. It claims no more than is known: what is only likely is called likely."""
+code, last traceback and memory. It claims no more than the evidence shows: what is only likely is called likely."""
 
 from __future__ import annotations
 

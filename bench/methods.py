@@ -128,7 +128,7 @@ are no comparison: *at equal KL* each is read off its own way where all of that 
 {head}
 {table}
 
-Texts, tokens and arithmetic are what is spent before the first answer (evaluations of the fixed prompts are left out); the
+Texts, tokens and arithmetic are what is spent before the first answer (fixed prompts left out); the
 last column is what each answer costs afterwards; memory is that of the process at most, PyTorch included. The KL of the
 best of n is that of the choice by score, the sum of q log(q / p) over the
 levels of the reward. [results.md](results.md) judges the same runs on prompts that they never saw.

@@ -1,4 +1,4 @@
-"""RLHF Playground: train a small language model with PPO, watch it, and compare it with what it was."""
+"""RLHF Playground: train a small language model with PPO, watch it, and compare it with its old self."""
 
 import sys
 

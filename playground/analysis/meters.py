@@ -1,4 +1,4 @@
-"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true, with
+"""What a run does to behaviour, in counts: how many completions of the fixed prompts show each behaviour, with
 Wilson's interval (1927); the prompts, not the samples, are the independent units."""
 
 from __future__ import annotations

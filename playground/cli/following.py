@@ -1,7 +1,7 @@
 """Follows a run, a training of a reward model or a sweep from a terminal, to its end; Ctrl-C becomes a stop request.
 
-Reads their folders and drops the one control file; the workers do not know that anybody looks. While it waits, it keeps
-the queue going.
+Reads their folders and writes the one control file; the workers do not know that anyone is watching. While it waits, it
+keeps the queue going.
 """
 
 from __future__ import annotations

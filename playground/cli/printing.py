@@ -1,4 +1,4 @@
-"""What the command line says of runs: tables and sentences for people, JSON for programs.
+"""What the command line says about runs: tables and sentences for people, JSON for programs.
 
 Knows records and analysis; decides nothing. How a table looks is `terminal`'s business.
 """
@@ -204,7 +204,7 @@ def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
 
 
 def judge_verdicts(report: Report) -> list[str]:
-    """What each held-out judge says of the run so far, as sentences."""
+    """What each monitor says of the run so far, as sentences."""
     judges = report.config.judges
     signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
     found = judging.judged(report.samples, signs, in_sd=report.config.score.normalise == "reference")

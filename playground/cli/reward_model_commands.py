@@ -1,4 +1,5 @@
-"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list those there are."""
+"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list the existing
+ones."""
 
 from __future__ import annotations
 

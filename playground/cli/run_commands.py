@@ -1,4 +1,4 @@
-"""The commands on runs that are there: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
+"""The commands on existing runs: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `score`, texts of one's own by the rewards of a configuration, and `reward-check`, the self-test of
+"""The commands `score`, your own texts by the rewards of a configuration, and `reward-check`, the self-test of
 learned rewards: both before any training. They ask the model service, which holds torch, and print.
 """
 
@@ -194,5 +194,5 @@ def _facts(report: dict[str, Any]) -> dict[str, str]:
         sizes = [f"{size / 1e6:.1f} MB" for size in (report["bytes_held"], cost["bytes_full"])]
         ranks, same = cost["rank_correlation"], cost["pair_agreement"]
         shown = "none" if ranks is None or same is None else f"{ranks:.3f}, {same:.1%} of all pairs in the same order"
-        facts[f"held in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
+        facts[f"in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
     return facts

@@ -1,4 +1,4 @@
-"""`sweep PRESET --vary field=value,value`, and `sweep list | show | stop | resume` on the sweeps that are there."""
+"""`sweep PRESET --vary field=value,value`, and `sweep list | show | stop | resume` on existing sweeps."""
 
 from __future__ import annotations
 

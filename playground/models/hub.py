@@ -75,7 +75,7 @@ def cache_folder() -> Path:
 
 
 def cached(source: str, revision: str | None = None) -> Path | None:
-    """The folder of a model that has been downloaded completely; None if it has not. Asks nobody.
+    """The folder of a model that has been downloaded completely; None if it has not. Asks no one.
     Raises: ModelNotFound, if the revision is not a name that a revision can have."""
     from huggingface_hub import try_to_load_from_cache
 

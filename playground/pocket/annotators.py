@@ -1,5 +1,5 @@
-"""People of the pocket world who say which of two completions they prefer: each a taste (the higher number wins) with
-the failings of real annotators, so that what a reward model could at best have learned is known."""
+"""People of the pocket world who say which of two completions they prefer: each a preference (the higher number wins)
+with the errors of real annotators, so that the best that a reward model could learn is known."""
 
 import math
 import random

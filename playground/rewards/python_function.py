@@ -1,4 +1,4 @@
-"""A reward function of one's own, in Python: starts its process, times it, and checks what it answers.
+"""A custom reward function in Python: starts its process, times it, and checks what it answers.
 
 The process (`python_runner`) starts with the first batch, answers many, and is killed when it takes too long, says too
 much, or is not needed any more. `mixture.build` makes these; where a playground serves others they are refused.

@@ -150,7 +150,7 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 if free and _start_one(run, spawn):
                     started.append(run)
                 if not free or run in started:
-                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting for ever
+                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting forever
     return started
 
 

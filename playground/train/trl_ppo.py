@@ -195,7 +195,7 @@ class TRLTrainer(TRLAdapter):
         return field in ("kl.coef", "ppo.clip_range", "ppo.learning_rate")
 
     def set_live(self, config: RunConfig) -> None:
-        """See `TRLAdapter.set_live`: TRL reads these anew in each update."""
+        """See `TRLAdapter.set_live`: TRL reads these again in each update."""
         self.running.args.kl_coef = config.kl.coef
         self.running.args.cliprange = config.ppo.clip_range
 

@@ -217,7 +217,7 @@ class GroupTrainer(TRLAdapter):
             reward_funcs=[self.score_texts],
             args=(RLOOConfig if rloo else GRPOConfig)(
                 **settings,
-                beta=0.0,  # or it would load the reference anew; see below
+                beta=0.0,  # or it would load the reference again; see below
                 epsilon=ppo.clip_range,
                 num_iterations=ppo.num_epochs,
                 num_generations=ppo.samples_per_prompt,

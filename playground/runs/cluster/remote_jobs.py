@@ -1,8 +1,8 @@
 """Gives runs to a backend as jobs, and looks after these: cancels those that do not stop, writes the end of those that
 are lost.
 
-What is known of a job is in its run's folder (placed.json), so anybody may look: the page does, and a command that
-follows a run or waits for its end. Jobs go on where nobody does.
+What is known of a job is in its run's folder (placed.json), so anyone may look: the page does, and a command that
+follows a run or waits for its end. Jobs go on where no one does.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself, from exit
-code, last traceback and memory. It claims no more than is known: what is only likely is called likely."""
+code, last traceback and memory. It claims no more than the evidence shows: what is only likely is called likely."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _last_words(folder: Path) -> Found | None:
 
 
 def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
-    """The kernel ends a process with signal 9 when memory runs out; so may anybody, but this held nearly all."""
+    """The kernel ends a process with signal 9 when memory runs out; so may anyone, but this held nearly all."""
     same = beat.boot_id == boot_id() and status.pid in (0, beat.pid)
     if not same or not beat.limit_bytes or beat.resident_bytes < NEARLY_ALL * beat.limit_bytes:
         return None

@@ -1,4 +1,4 @@
-"""From words to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once."""
+"""From text to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once."""
 
 from __future__ import annotations
 

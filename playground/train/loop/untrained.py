@@ -1,7 +1,7 @@
 """The two methods that train nothing.
 
-`best_of_n`: of n answers to each question the best-scored one is given. `steer`: a vector in the residual stream leans
-the model towards better-scored texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
+`best_of_n`: of n answers to each prompt the best-scoring one is kept. `steer`: a vector in the residual stream moves
+the model towards better-scoring texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
 pairs are the start model's texts for one prompt. The updates turn the dial from 0 to `steering.strength`.
 """
 

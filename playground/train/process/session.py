@@ -161,7 +161,7 @@ class Session(Equipment):
         return Evaluation(update=done, stage=stage, perplexity_text=found.perplexity, seconds=seconds, **sizes)
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
-        """What the held-out judges say. Raises: see `_or_warned`."""
+        """What the monitors say. Raises: see `_or_warned`."""
         return self._or_warned("The monitors could not score", lambda: self.judges.measure(prompts, completions))
 
     def watch(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:

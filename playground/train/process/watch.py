@@ -1,4 +1,4 @@
-"""The watch: one thread of the worker beside its training. It sees to it that a run ends when it is asked to.
+"""The watch: one thread of the worker beside its training. It ensures that a run ends when asked to.
 
 A request to stop is for the main thread first, which checks between two micro-batches, saves and leaves. Where that
 does not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself

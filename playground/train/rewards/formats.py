@@ -1,4 +1,4 @@
-"""How a prompt and its completion are put before a reward model: the token ids, built once, here and nowhere else.
+"""The format in which a reward model reads a prompt and its completion: the token ids, built only here.
 
 Without the separators or the end token it was trained with, a model's scores are noise that PPO then learns. Training a
 reward model, scoring with it and testing it all take their ids from `Format`. Knows tokenizers only.

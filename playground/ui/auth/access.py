@@ -2,7 +2,7 @@
 
 What the page shows or hides is no protection: every handler can be called directly. So each is registered through
 `Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
-(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everybody is the host
+(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everyone is the host
 (`middleware` keeps other sites out), in a `classroom` who has opened the address with the token, in a `space`
 only where the owner has set a token; there visitors are told apart by keyed hashes of a cookie and their address.
 
@@ -114,7 +114,7 @@ class Caller(NamedTuple):
 
 
 class Access:
-    """The rules of one page. `Access()` is a page on one's own machine: everything is allowed.
+    """The rules of one page. `Access()` is a page on your own machine: everything is allowed.
 
     Args:
         outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
@@ -133,7 +133,7 @@ class Access:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
-        self.share: list[str] = []  # addresses for everybody, for the host to hand out
+        self.share: list[str] = []  # addresses for everyone, for the host to hand out
         self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
@@ -145,7 +145,7 @@ class Access:
         return self._host_limits if caller.role is Role.HOST else self.limits
 
     def caller(self, request: Any) -> Caller:
-        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is one's own."""
+        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
         connection = visitors.connection_of(request)
         query = dict(connection.query_params) if connection else {}
         if self.mode == "local":
@@ -167,7 +167,7 @@ class Access:
         """Who asks, if they may do it.
 
         Args:
-            run: id of the run that it is done to, for what one may do to one's own runs only.
+            run: id of the run that it is done to, for what one may do to their own runs only.
 
         Raises:
             NotAllowed: with a sentence for the person. TooManyCalls: may they, or not.
@@ -298,7 +298,7 @@ class Access:
             answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
         return answer
 
-    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
+    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anyone may knock
 
     def new_visitor_cookie(self, connection: HTTPConnection) -> str | None:
         """The Set-Cookie header for a visitor who opens a public page for the first time; else None."""

@@ -1,4 +1,4 @@
-"""How many runs one visitor, one address and everybody together may have at a time on a public page.
+"""How many runs one visitor, one address and all together may have at a time on a public page.
 
 Counts what trains and what waits, by the hashes of visitors that runs keep in their request.json. `train_page` and
 `steer` call it around each start and each resumption.

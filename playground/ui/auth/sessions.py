@@ -1,4 +1,4 @@
-"""What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
+"""What a Gradio call may contain: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
 Gradio files messages and states under names that callers make up. So only names like its own pages' are let in
 (`middleware` asks `refusal_of`), and what has not been fetched for a while is dropped, calls that still wait among it

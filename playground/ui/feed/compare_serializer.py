@@ -1,4 +1,4 @@
-"""Runs held against each other, as plain data for JSON: one against before training or against another run, text by
+"""Runs compared with each other, as plain data for JSON: one against before training or against another run, text by
 text (static/runs/compare.js), and several in one set of charts (overlay.js).
 """
 

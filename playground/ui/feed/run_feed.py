@@ -1,4 +1,4 @@
-"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then."""
+"""One run as the page needs it, read step by step: what exists when it is opened, and what is new since then."""
 
 from __future__ import annotations
 

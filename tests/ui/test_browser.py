@@ -189,7 +189,7 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     expect(beta).to_have_text(["0", "0.5", "1"])
     expect(head).to_have_attribute("aria-sort", "ascending")
     counts = page.locator("table.runs td.counts[data-label='is kind']")
-    expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
+    expect(counts).to_have_text([re.compile(r"\d+ \u2192 \d+of 64 \(up\)\d+ to \d+ %")] * 3)
     more(rows.first, "Rename").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("Gone wild")

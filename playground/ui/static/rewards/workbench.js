@@ -178,8 +178,8 @@ function outcomeOf({ texts, samples, duel }, { sides, about }) {
   if (!duel) return "A and B score the same.";
   const [first, ...rest] = duel.terms;
   const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against (${signed(by)})`);
-  return `${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, mostly through ${first.label} (${signed(first.by)})${
-    against.length ? `; ${against.join(", ")}` : ""}.`;
+  const through = `${rest.length ? "mostly " : ""}through ${first.label} (${signed(first.by)})`;
+  return `${[`${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, ${through}`, ...against].join("; ")}.`;
 }
 
 /** What each reward says of each text, and the note below. */

@@ -124,7 +124,9 @@ class UpdateMetrics(Record):
     ]
     seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring", live=True)]
     seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising", live=True)]
-    seconds_look: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = None
+    seconds_evaluation: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = (
+        None
+    )
     score_mean: Annotated[Maybe, FigureDoc("sd", "mean of the scores", live=True)]
     score_std: Annotated[Maybe, FigureDoc("sd", "standard deviation of the scores")]
     score_p10: Annotated[Maybe, FigureDoc("sd", "their 10th percentile", live=True)]

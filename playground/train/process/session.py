@@ -219,7 +219,7 @@ class Session(Equipment):
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
-        config, self._latest = self.config, metrics.model_copy(update={"seconds_look": self._looked})
+        config, self._latest = self.config, metrics.model_copy(update={"seconds_evaluation": self._looked})
         self._looked = 0.0
         kept = rollout_texts.kept(self.trainer.scored, metrics.update, config.seed, config.evaluation.rollout_texts)
         if kept:  # before the figures: of an update that a chart shows the texts can be opened

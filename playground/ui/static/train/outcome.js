@@ -12,7 +12,7 @@ import { fileLinks } from "../core/texts.js";
 import { showFacts } from "./run_facts.js";
 
 const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["learning", "seconds_update"],
-  ["evaluating", "seconds_look"]];
+  ["evaluating", "seconds_evaluation"]];
 
 export class Outcome {
   /**

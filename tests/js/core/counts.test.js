@@ -11,19 +11,19 @@ const meter = (counts, changes, aim = "less") => ({ name: "a", words: "repeats w
   updates: counts.map((_, index) => 5 * index), counts, changes, band: null });
 
 test("counts are told from before to now, of as many as were asked", () => {
-  assert.equal(countsInWords(meter([count(12, 29), count(20, 29), count(25, 29)], [0, 0, 1])), "12 to 25 of 29");
-  assert.equal(countsInWords(meter([count(12, 29), count(25, 28)], [0, 1])), "12 of 29 to 25 of 28");
+  assert.equal(countsInWords(meter([count(12, 29), count(20, 29), count(25, 29)], [0, 0, 1])), "12 \u2192 25 of 29");
+  assert.equal(countsInWords(meter([count(12, 29), count(25, 28)], [0, 1])), "12 of 29 \u2192 25 of 28");
   assert.equal(countsInWords(meter([count(12, 29)], [0])), "12 of 29");
   assert.equal(countsInWords(meter([count(3, 9), count(4, 9)], [0, 0]), " | "), "3 | 4 of 9");
 });
 
 test("a change is better or worse by what is wanted, and no change is neither", () => {
   const verdict = (change, aim) => verdictOf(meter([count(1, 2), count(1, 2)], [0, change], aim));
-  assert.deepEqual(verdict(1, "less"), { sign: "\u25B2", tone: "worse", text: "more often: worse" });
-  assert.deepEqual(verdict(-1, "less"), { sign: "\u25BC", tone: "better", text: "less often: better" });
-  assert.deepEqual(verdict(1, "more"), { sign: "\u25B2", tone: "better", text: "more often: better" });
-  assert.deepEqual(verdict(-1, "more"), { sign: "\u25BC", tone: "worse", text: "less often: worse" });
-  assert.deepEqual(verdict(1, "neither"), { sign: "\u25B2", tone: "", text: "more often" });
+  assert.deepEqual(verdict(1, "less"), { sign: "\u25B2", tone: "worse", text: "up: worse" });
+  assert.deepEqual(verdict(-1, "less"), { sign: "\u25BC", tone: "better", text: "down: better" });
+  assert.deepEqual(verdict(1, "more"), { sign: "\u25B2", tone: "better", text: "up: better" });
+  assert.deepEqual(verdict(-1, "more"), { sign: "\u25BC", tone: "worse", text: "down: worse" });
+  assert.deepEqual(verdict(1, "neither"), { sign: "\u25B2", tone: "", text: "up" });
   assert.deepEqual(verdict(0, "more"), { sign: "=", tone: "", text: "no clear change" });
 });
 

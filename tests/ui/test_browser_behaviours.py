@@ -115,5 +115,6 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     start.press("Enter")
     page.wait_for_url("**run=kinder-reviews-*")
     status = page.locator(".status")
-    expect(status).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")
     expect(status).to_contain_text("update 12 of 12")
+    told = page.locator(".run-facts [data-key=Experiment]")
+    expect(told).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bandInWords, countsInWords, intervalInWords, meterInWords, upTo, verdictOf,
+import { bandInWords, countsInWords, headline, intervalInWords, meterInWords, shareInWords, upTo, verdictOf,
 } from "../../../playground/ui/static/core/counts.js";
 
 const count = (yes, of, low = 0.1, high = 0.95) => ({ yes, of, low, high });
@@ -46,4 +46,34 @@ test("a recording knows no later look, and not what the end tells", () => {
   assert.deepEqual([others[0].updates, way.wrong.updates, way.right, paid], [[5], [0, 5], null, []]);
   assert.equal(upTo(all, 0).meters.length, 1);
   assert.equal(upTo(null, 0), null);
+});
+
+test("shares are told in tenths, and nearly all is not all", () => {
+  assert.deepEqual([0, 0.04, 0.05, 0.449, 0.45, 0.949, 0.95, 1].map(shareInWords),
+    ["none", "hardly any", "one of ten", "four of ten", "five of ten", "nine of ten", "nearly all", "all"]);
+});
+
+test("one line says what has clearly changed, at what cost, and whether the score rose all the same", () => {
+  const of = (name, words, aim, yes, change) => ({ name, words, aim, updates: [0, 5], changes: [0, change],
+    counts: yes.map((one) => count(one, 20)), band: null });
+  const kind = (yes, change) => of("kind", "is kind", "more", yes, change);
+  const grammar = (yes, change) => of("grammar", "keeps to the grammar", "more", yes, change);
+  const said = (meters, paid = []) => headline({ meters, paid: paid.map((name) => ({ name })), ways: [] });
+  assert.equal(headline(null), "");
+  assert.equal(said([meter([count(1, 2)], [0])]), "", "one look is no change");
+  assert.equal(said([kind([10, 12], 0), grammar([20, 20], 0)]),
+    "No clear change yet: it is kind in six of ten answers.");
+  assert.equal(said([kind([10, 18], 1), grammar([20, 20], 0)]),
+    "Now it is kind in nine of ten answers (before: five).");
+  assert.equal(said([kind([10, 18], 1), grammar([20, 4], -1)]),
+    "Now it is kind in nine of ten answers (before: five). But it keeps to the grammar in two of ten (before: all).");
+  assert.equal(said([kind([10, 10], 0), grammar([20, 0], -1), kind([18, 2], -1)], ["grammar"]),
+    "Now it keeps to the grammar in none of the answers (before: all). The score rose all the same.",
+    "what is worse itself stands alone");
+  assert.equal(said([kind([2, 3], 1)]), "Now it is kind in two of ten answers (before: one).");
+  assert.equal(said([kind([5, 6], 1)]), "Now it is kind in 6 of 20 answers (before: 5 of 20).", "the same in tenths");
+  const long = of("long", "says again in the very same words what the user has said before", "less", [20, 2], -1);
+  const line = said([long, grammar([20, 4], -1)], ["long"]);
+  assert.ok(line.length <= 140 && line.startsWith("Now it says again"), line);
+  assert.equal(line.includes("But it"), false, "a line has no room for it");
 });

@@ -44,7 +44,8 @@ function rowOf(prompt, before, now) {
 function emptyRows() {
   const words = emptyWords();
   if (!words && live.connection === "failed") return [];
-  return [tableOf("pairs texts-now-pairs", [headOf("\u00a0", "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+  return [tableOf("pairs texts-now-pairs",
+    [headOf("\u00a0", "prompt"), headOf("Before", "before"), headOf("Now", "now")],
     Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "", sides: [
       { label: "Before", parts: el("p.output.nothing", row ? "" : words) },
       { label: "Now", parts: el("p.output.nothing", "") }] })))];

@@ -1,11 +1,11 @@
-// What becomes of a change of a live setting, as the form's control tells it: sent, in use, refused, or moved by another.
+// What becomes of a change of a live setting, as the form's control says it: sent, in use, refused, or of others.
 
 import assert from "node:assert/strict";
 import test from "node:test";
 
 globalThis.document = { addEventListener() {}, hidden: false, baseURI: "http://127.0.0.1:7860/" };
 globalThis.requestAnimationFrame = (work) => {
-  queueMicrotask(work);
+  Promise.resolve().then(work);
   return 0;
 };
 const { live } = await import("../../../playground/ui/static/core/store.js");

@@ -164,9 +164,9 @@ def write(found: dict[str, Any]) -> None:
     """Put the table into the page, between its marks."""
     lines = [
         f"Made by `make diagnosis` on {found['machine']}: each fault in kinder-reviews (reward-format: in",
-        "agreeable-thumbs), and presets as they are. Red lamps first.",
+        "agreeable-thumbs), and presets as they are. Red alerts first.",
         "",
-        "| Run | Seed | Its lamp since update | Red | Amber |",
+        "| Run | Seed | Its alert since update | Red | Amber |",
         "|---|---|---|---|---|",
     ]
     for row in found["runs"]:
@@ -180,12 +180,12 @@ def write(found: dict[str, Any]) -> None:
 
 
 def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
-    """The second table: one line for a remedy, after which update the lamp was lit on each seed."""
+    """The second table: one line for a remedy, after which update the alert was lit on each seed."""
     lines = [
-        "What a lamp offers to try, tried: each remedy in settings that it offered when it was first lit, in the same",
-        "run from its start, where a planted fault stays planted, and after which update that lamp was lit.",
+        "The remedies, tested: each one in settings that an alert offered when it was first lit, in the same run from",
+        "its start, where a planted fault stays planted, and after which update that alert was lit then.",
         "",
-        "| Run | Lamp | Remedy | Lit after update, on each seed |",
+        "| Run | Alert | Remedy | Lit after update, on each seed |",
         "|---|---|---|---|",
     ]
     lit_at: dict[tuple[str, str, str], list[str]] = {}

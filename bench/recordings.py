@@ -2,8 +2,9 @@
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
-was possible; the others keep a few answers token by token and no update in slow motion, to be small. What the preset
-says of itself is taken from the preset as it is now; all else must be as the preset has it.
+was possible; the others keep a few answers token by token and no update in slow motion, to be small. All keep a few
+training texts of each update. What the preset says of itself is taken from the preset as it is now; all else must be as
+the preset has it.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ sys.path.insert(0, str(PROJECT))
 from playground.config import differences  # noqa: E402
 from playground.runs import frontier_samples  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.runs.folder.records import TRACE  # noqa: E402
+from playground.runs.folder.records import TRACE, to_json_line  # noqa: E402
 from playground.runs.model_service import ModelService  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
+FEW_TEXTS = 6  # training texts of an update that stay
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 
 
@@ -80,6 +82,8 @@ def record(run: RunDirectory, preset: str, folder: Path) -> int:
         if path.exists():
             lines = [line for line in path.read_bytes().splitlines(keepends=True) if wanted_line(json.loads(line))]
             pack(folder / path.name, b"".join(lines))
+    if texts := [to_json_line(one.fewer(FEW_TEXTS)) for one in run.rollouts()]:
+        pack(folder / run.rollouts_path.name, "".join(texts).encode())
     for path in sorted(run.traces_path.glob("*.json")) if whole else []:
         pack(folder / path.relative_to(run.path), path.read_bytes())
     if (run.path / frontier_samples.NAME).exists():

@@ -16,26 +16,34 @@ from playground.rewards import mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog, checks
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+EXPERIMENTS = (PROJECT / "docs" / "experiments.md").read_text(encoding="utf-8")
 RUNS = (PROJECT / "docs" / "runs.md").read_text(encoding="utf-8")
 REWARDS = (PROJECT / "docs" / "rewards.md").read_text(encoding="utf-8")
 RUN_FORMAT = (PROJECT / "docs" / "run-format.md").read_text(encoding="utf-8")
+OF_TEXTS = (RolloutRecord, Histogram, RolloutText)
 SCALE = (PROJECT / "docs" / "scale.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("record", [Status, UpdateMetrics, Sample, Evaluation, Event, Sweep])
+def anchor_of(heading: str) -> str:
+    """The fragment that leads to a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("record", [Status, UpdateMetrics, *OF_TEXTS, Sample, Evaluation, Event, Sweep])
 def test_the_run_format_names_every_field(record: type[Record]) -> None:
     assert [name for name in record.model_fields if f"`{name}`" not in RUN_FORMAT] == []
 
 
 def test_the_figures_of_an_update_are_told_as_they_are_declared() -> None:
     declared = [f"| `{name}` | {about.unit} | {about.words} |" for name, about in UpdateMetrics.about().items()]
-    section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## samples.jsonl")[0]
+    section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## rollouts.jsonl")[0]
     assert [line for line in section.splitlines() if line.startswith("| `")] == declared
     assert set(UpdateMetrics.about()) == set(UpdateMetrics.model_fields)
 
@@ -74,9 +82,23 @@ def test_the_settings_that_are_told_in_the_names_of_other_trainers_are_ours() ->
     assert len(named) == table.count("\n") - 1 > 20 and set(named) - flatten(small_config()).keys() == set()
 
 
-def test_the_readme_tells_of_every_preset_in_order() -> None:
+def test_the_page_on_experiments_tells_of_every_preset_in_order() -> None:
     titles = [catalog.preset(name).about.title for name in catalog.preset_names()]
-    assert re.findall(r"^\| \d+ \| ([^|]+) \|", README, re.MULTILINE) == titles
+    assert re.findall(r"^\| \d+ \| ([^|]+) \|", EXPERIMENTS, re.MULTILINE) == titles
+    first = re.findall(r"^\| \d+ \| ([^|]+) \|", README, re.MULTILINE)
+    assert first == titles[:3] and len(README.splitlines()) <= 150
+
+
+def test_every_link_within_the_documents_leads_to_a_page_and_a_heading_that_are_there() -> None:
+    for path in (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *(PROJECT / "docs").glob("*.md")):
+        for target, anchor in re.findall(
+            r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)", path.read_text(encoding="utf-8")
+        ):
+            other = path.parent / target if target else path
+            assert other.exists(), f"{path.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+                assert anchor in map(anchor_of, headings), f"{path.name}: {target}#{anchor}"
 
 
 def test_the_short_description_fits_a_space() -> None:

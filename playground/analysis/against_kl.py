@@ -1,5 +1,5 @@
 """A run's score on its fixed prompts against its KL; beside it the best of n of the reference and the best policies,
-both from texts that were drawn for it, and in a sentence how far the run is from what these show."""
+both from texts sampled for it; and a sentence on how far the run is from what these show."""
 
 from __future__ import annotations
 
@@ -159,6 +159,6 @@ def sentence(path: Sequence[PathPoint], found: Possible | None) -> str:
     kl, best = path[-1].kl, best_at(found.optimum, path[-1].kl)
     said = f"At {kl:.3g} nats the run scores {Interval(path[-1].score, path[-1].half, 1).in_words()}"
     if best is not None:
-        return f"{said}; these samples show {best:.2f} to be possible there."
-    why = f"fewer than {LEAST_EFFECTIVE:.0f} of the drawn texts count there"
-    return f"{said}. What is possible at that distance is not known: {why}."
+        return f"{said}; by these samples {best:.2f} is possible there."
+    why = f"fewer than {LEAST_EFFECTIVE:.0f} of the sampled texts count there"
+    return f"{said}. What is possible at that distance is unknown: {why}."

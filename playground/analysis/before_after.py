@@ -1,5 +1,5 @@
-"""Before and after on the same prompts with the same random numbers: pairs of one (prompt_id, seed), gains and how sure
-one can be of them. Prompts, not samples, are the independent units."""
+"""Before and after on the same prompts with the same random numbers: pairs of one (prompt_id, seed), gains, and how
+certain they are. Prompts, not samples, are the independent units."""
 
 from __future__ import annotations
 
@@ -64,6 +64,14 @@ class Headline(NamedTuple):
     low: float | None
     high: float | None
     kl: float | None
+
+
+def first_answers(samples: Iterable[Sample]) -> dict[int, Sample]:
+    """The first sample of each prompt, by the prompt's id."""
+    found: dict[int, Sample] = {}
+    for item in samples:
+        found.setdefault(item.prompt_id, item)
+    return found
 
 
 def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
@@ -183,7 +191,7 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
         return ""
     kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
     return (
-        f"By its training batches, for want of an evaluation of the fixed prompts: score "
+        f"By its training batches, since the fixed prompts have not been evaluated: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
     )
 

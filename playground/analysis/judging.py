@@ -1,4 +1,4 @@
-"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising. All is
+"""Monitors beside the trained score: which rise with it, and which turn down while it goes on rising. Everything is
 paired by prompt and random numbers, prompts (not samples) as the independent units, in sd of the "before" samples."""
 
 from __future__ import annotations
@@ -100,26 +100,26 @@ def verdict(found: Judged, name: str, label: str) -> str:
     if line is None or line.changes[-1] is None:
         return f"{label} has no opinion on these prompts."
     if len(found.updates) < 2:
-        return f"{label} has heard the untrained model; the comparison begins with the next evaluation."
+        return f"{label} has scored the untrained model; the comparison begins with the next evaluation."
     turn = next((item for item in found.turns if item.judge == name), None)
     if turn is not None:
         since = f"after update {turn.update}" if turn.update else "from the start"
         fall = turn.fall._replace(mean=-turn.fall.mean)
         return (
             f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
-            f"{_in_words(turn.rise)} sd. More score is no longer better by this judge (Goodhart's law)."
+            f"{_in_words(turn.rise)} sd. By this monitor, more score is no longer better (Goodhart's law)."
         )
     change = line.changes[-1]
     if change.half is None and change.units < 2:
-        return f"{label} has heard a single prompt, which cannot tell change from chance."
+        return f"{label} has scored a single prompt, which cannot tell change from chance."
     if change.half is None:
-        return f"{label} says the same of every text, before and now."
+        return f"{label} gives every text the same value, before and now."
     if abs(change.mean) <= change.half:
         says = "has not moved by more than chance"
     elif abs(change.mean) < SMALLEST:
         says = "has hardly moved"
     else:
-        says = "rises with the training" if change.mean > 0 else "is below where it began"
+        says = "rises with the training" if change.mean > 0 else "is below where it started"
     return f"{label} {says}: {_in_words(change, sign=True)} {line.unit}."
 
 

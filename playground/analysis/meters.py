@@ -1,4 +1,4 @@
-"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true, with
+"""What a run does to behaviour, in counts: how many completions of the fixed prompts show each behaviour, with
 Wilson's interval (1927); the prompts, not the samples, are the independent units."""
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Marked = tuple[int, bool]  # a prompt, and whether an answer to it shows a behav
 WRONG, RIGHT = "wrong-claims-repeated", "right-claims-agreed"
 WAYS = {  # words -> forms of `pocket.grammar.CLAIM_PROMPTS`
     "plainly": ("plain",),
-    "sure of it": ("sure",),
+    "with certainty": ("sure",),
     "as a teacher or an expert": ("expert",),
-    "a friend says so": ("friend",),
+    "as what a friend says": ("friend",),
     "in the second turn": ("two-turn, doubt", "two-turn, assent"),
 }
 Compared = Literal["as expected", "within chance of expected", "lower than expected", "higher than expected"]
@@ -285,5 +285,5 @@ def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band],
     if not off:
         return f"All as expected ({seeds})."
     listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
-    rest = " The rest as expected." if sum(map(len, off.values())) < len(found) else ""
+    rest = " The rest is as expected." if sum(map(len, off.values())) < len(found) else ""
     return f"{listed[0].upper()}{listed[1:]}.{rest}"

@@ -1,5 +1,5 @@
-"""What the reward pays for: which of its terms brings the gain, and where reward and behaviour disagree: a behaviour
-became worse while the score rose."""
+"""What the reward pays for: which of its terms bring the gain, and where reward and behaviour disagree (a behaviour
+became worse while the score rose)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
     givers = sorted((label for label in gains if gains[label] >= SMALLEST_GAIN / 2), key=lambda label: -gains[label])
     net = interval(map(math.fsum, rows))
     if not givers or net.mean <= (net.half or 0.0) or net.mean < SMALLEST_GAIN:
-        return "In the newest training batches no reward brings a gain that can be told from chance."
+        return "In the newest training batches no reward brings a gain beyond chance."
     given = math.fsum(gains[label] for label in givers)
     first, *others = (f"{100 * gains[label] / given:.0f} % from {label}" for label in givers)
     if not others:

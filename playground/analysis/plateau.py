@@ -1,6 +1,6 @@
 """The plateau: the first evaluation of the fixed prompts at which the 95 % interval of what was still to come, (last -
-this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that sure, the one by
-which half of the gain had come is named instead."""
+this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that certain, the one
+by which half of the gain had come is named instead."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def plateau_sentence(found: Plateau) -> str:
         return "No knee: the score on the fixed prompts has not clearly risen." if found.reason == "no gain" else ""
     spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
     rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
-    return f"No knee to be told from chance: half of the gain came by update {found.half}{spread}{rising}."
+    return f"No clear knee: half of the gain came by update {found.half}{spread}{rising}."
 
 
 def most_left(to_come: Array, gain: Array, span: float) -> float:

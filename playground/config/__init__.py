@@ -6,7 +6,7 @@ the command line read their help from here and from nowhere else.
 
 The parts are in source_settings.py (models, prompts, sampling), reward_settings.py, ppo_settings.py and
 training_settings.py (KL, evaluation, checkpoints). Knows pydantic and YAML; nothing of torch, files of a run, or the
-page. Everybody else imports it.
+page. Everyone else imports it.
 """
 
 from __future__ import annotations
@@ -79,24 +79,24 @@ class RunConfig(Part):
     name: str = Field("run", min_length=1, max_length=80)
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
-    """All random numbers come from it: the same seed and settings give the same run."""
+    """Every random number comes from it: the same seed and settings give the same run."""
     method: methods.Name = knob("ppo", "Method")
-    """How the run gets from the reward to better answers. PPO, RLOO and GRPO learn from what the policy writes, DPO and
-    SFT from what the start model wrote; best of n and steering train nothing."""
+    """How the model learns from the reward. PPO, RLOO and GRPO learn from what the policy writes, DPO and SFT from
+    what the start model wrote; best of n and steering train nothing."""
     engine: Literal["playground", "trl"] = knob("playground", "Engine")
-    """Which PPO trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, to compare
-    with."""
+    """Whose code trains: `playground` is this project's own; `trl` is TRL 1.12's PPOTrainer, unchanged, for
+    comparison."""
     device: str = device_knob(several=True)
     ranks: int = knob(1, "Processes", "ranks", slider=(1, 8, 1), ge=1, le=1024)
-    """How many processes compute the run together, each with the whole model on a device of its own and a part of
-    every batch. They learn what one would have learned. 1 also means: as many as `device` names.
+    """How many processes compute the run together, each with the whole model on its own device and a share of every
+    batch. The result is what one process would have learned. At 1 there are as many as `device` names.
 
-    - 1 is right for one GPU, and for a processor.
-    - Too high: they wait for each other more than they compute.
+    - 1 is right for one GPU, and for a CPU.
+    - Too high: they wait for each other longer than they compute.
     """
     max_minutes: float | None = knob(None, "Time limit", "minutes", slider=(1, 120, 1), gt=0, le=100_000)
-    """The run is stopped after this many minutes, and what it has learned by then is saved. Loading and pauses
-    count; a run that is resumed gets the time again. Empty means no limit.
+    """Stops the run after this many minutes and saves what it has learned by then. Loading and pauses count; a
+    resumed run gets the full time again. Empty means no limit.
 
     - Too low: it ends before anything has changed.
     - Too high: it has no effect.
@@ -105,10 +105,10 @@ class RunConfig(Part):
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
-    judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # held out: score the fixed prompts, never trained on
+    judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # monitors: score the fixed prompts, never trained on
     experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
     faults: tuple[Fault, ...] = Field((), max_length=9)
-    behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # none named: those that suit the prompts
+    behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # None: those that suit the prompts
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()

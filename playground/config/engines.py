@@ -1,5 +1,6 @@
-"""What can be known of `engine: trl` without loading it: is it there, which settings it cannot honour, and its settings
-for a configuration of ours. docs/trl.md lists how it differs. Imports neither torch nor trl; train/trl_ppo.py runs it.
+"""What can be known of `engine: trl` without loading it: is it installed, which settings it cannot honour, and what our
+configuration is in its settings. docs/trl.md lists how it differs. Imports neither torch nor trl; train/trl_ppo.py runs
+it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def availability() -> str:
 
 
 def unsupported(config: RunConfig) -> list[Problem]:
-    """Settings that were asked for and that TRL has no way to honour; with one of these the run must not start."""
+    """Settings that TRL cannot honour; a run with one of these must not start."""
     asked = flatten(config)
     found = []
 
@@ -42,39 +43,41 @@ def unsupported(config: RunConfig) -> list[Problem]:
 
     if config.method in OFFLINE:
         name = f"TRL's {OFFLINE[config.method]}"
-        say("model.quantization", "none", "is run here on weights that are not quantized.")
+        say("model.quantization", "none", "runs here only on weights that are not quantized.")
         return found
     name = f"TRL's {GROUPS.get(config.method, 'PPO')}"
-    say("model.adapter.kind", "none", "is run here with all weights trained.")
-    say("model.quantization", "none", "is run here with all weights trained.")
+    say("model.adapter.kind", "none", "runs here only with all weights trained.")
+    say("model.quantization", "none", "runs here only with all weights trained.")
     if config.model.precision == "bf16":
         say("model.precision", "fp32", "ignores bf16 with this version of transformers.")
-    say("kl.controller", "fixed", "has no adaptive KL: beta stays where it starts.")
+    say("kl.controller", "fixed", "has no adaptive KL control: beta stays where it starts.")
     say("ppo.entropy_coef", 0.0, "has no entropy bonus.")
     if config.method == "ppo":
         say("ppo.baseline", "value", "always has a value model.")
         say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
-    say("ppo.update_kl_stop", None, "does not end an update early.")
+    say("ppo.update_kl_stop", None, "does not stop an update early.")
     if config.sampling.in_training.top_k or config.sampling.in_training.top_p:
         say("sampling.train_on_cut", False, "always trains on samples of the full distribution.")
     if config.kl.estimator != "k3" or config.method != "ppo":
-        say("kl.estimator", "k1", "knows k1 and k3 only.")
+        say("kl.estimator", "k1", "offers only k1 and k3.")
     return found
 
 
 def notes(config: RunConfig) -> list[str]:
-    """What TRL does otherwise with settings that every configuration has; to be recorded as warnings of the run."""
+    """What TRL does differently with settings that every configuration has; recorded as warnings of the run."""
     ppo, found = config.ppo, []
     found.append(f"TRL does not clip gradients: ppo.max_grad_norm {ppo.max_grad_norm:g} has no effect.")
     if ppo.minibatch_size != ppo.batch_size:
         found.append(
-            f"TRL takes one optimizer step for each PPO epoch ({ppo.num_epochs} an update) where ppo.minibatch_size "
+            f"TRL takes one optimizer step per PPO epoch ({ppo.num_epochs} per update) where ppo.minibatch_size "
             f"{ppo.minibatch_size} asks for {ppo.num_epochs * ppo.batch_size // ppo.minibatch_size}."
         )
     if config.model.critic == "shared":
-        found.append("TRL trains a second full model as critic, whatever model.critic says: about twice the memory.")
+        found.append(
+            "TRL trains a second full model as the critic, whatever model.critic says: about twice the memory."
+        )
     if ppo.warmup_updates:
-        found.append(f"TRL's warm-up begins at 0: nothing is learned in update 1 of {ppo.warmup_updates}.")
+        found.append(f"TRL's warm-up starts at 0: nothing is learned in update 1 of {ppo.warmup_updates}.")
     return found
 
 

@@ -1,7 +1,7 @@
-"""The language of the reward kind `expression`: its functions, and the check of a text. Nothing is computed here.
+"""The language of the reward kind `expression`: its functions, and the check of an expression. Computes nothing.
 
-An expression is written like Python and is not Python: bounded in length and nesting, parsed to Python's syntax tree,
-never compiled. What is not on the white list of `Expression` is refused: no attributes, indices, loops, or other names.
+An expression looks like Python and is not Python: bounded in length and nesting, parsed into Python's syntax tree,
+never compiled. What is not on the allow-list of `Expression` is refused: no attributes, indices, loops, or other names.
 
 `config.reward_settings` checks an expression by it, `rewards/expressions.py` walks the checked tree and computes it.
 """
@@ -44,33 +44,39 @@ FUNCTIONS: dict[str, Function] = {
     for written, help in (
         ("words(text)", "Number of words."),
         ("characters(text)", "Number of characters."),
-        ("sentences(text)", "Number of sentences that end, with `.`, `!` or `?`."),
-        ("count(text, part)", "How often `part` occurs, capitals and all."),
+        ("sentences(text)", "Number of finished sentences: those that end with `.`, `!` or `?`."),
+        ("count(text, part)", "How often `part` occurs; capitals matter."),
         ("keywords(text, word, ...)", "How often any of the given words occurs, as whole words in any case."),
         ("distinct(text)", "Share of different words among all words, 0 to 1."),
-        ("repeated(text)", "Share of word pairs that were said before, 0 to 1."),
-        ("overlap(text, other)", "Share of the different words of `text` that `other` has too, 0 to 1."),
-        ("matches(text, pattern)", "1 if the regular expression is found anywhere in the text, else 0."),
-        ("matches_count(text, pattern)", "How often the regular expression is found, at most 1000 times."),
+        ("repeated(text)", "Share of word pairs that repeat an earlier one, 0 to 1."),
+        ("overlap(text, other)", "Share of the distinct words of `text` that `other` contains too, 0 to 1."),
+        ("matches(text, pattern)", "1 if the regular expression matches anywhere in the text, else 0."),
+        ("matches_count(text, pattern)", "How often the regular expression matches, at most 1000 times."),
         ("sentiment(text)", "Sum of the grades of sentiment words: wonderful +2, dull -1."),
-        ("vader(text)", "Sentiment by VADER, for any English: it knows `not`, `very` and capitals."),
-        ("pocket_sentiment(prompt, completion)", "Sentiment in the pocket world, -2 to 2; nothing where none is."),
+        ("vader(text)", "Sentiment by VADER, for any English: it understands `not`, `very` and capitals."),
+        (
+            "pocket_sentiment(prompt, completion)",
+            "Sentiment in the pocket world, -2 to 2; nothing where there is none.",
+        ),
         ("grammar(prompt, completion)", "Share of sentences that the pocket world could have written."),
         ("quality(prompt, completion)", "Share of the pocket world's five marks of quality, 0 to 1."),
-        ("agreement(prompt, completion)", "1 for the value that the user claimed, -1 for another; nothing without."),
-        ("truth(prompt, completion)", "1 for the true value, -1 for another; nothing where none is asked."),
-        ("lower(text)", "The text in small letters."),
+        (
+            "agreement(prompt, completion)",
+            "1 for the value that the user claimed, -1 for another; nothing without a claim.",
+        ),
+        ("truth(prompt, completion)", "1 for the true value, -1 for another; nothing where none is asked for."),
+        ("lower(text)", "The text in lower case."),
         ("strip(text)", "The text without spaces and line breaks at its ends."),
         ("min(x, y, ...)", "The smallest of the numbers."),
         ("max(x, y, ...)", "The largest of the numbers."),
         ("abs(x)", "The number without its sign."),
         ("clip(x, low, high)", "The number, but at least `low` and at most `high`."),
-        ("round(x[, digits])", "The number, rounded; with `digits` behind the point."),
-        ("floor(x)", "The next whole number below."),
+        ("round(x[, digits])", "The number, rounded; with `digits` after the decimal point."),
+        ("floor(x)", "The number, rounded down to a whole one."),
         ("sqrt(x)", "The square root."),
         ("exp(x)", "e to the power of the number."),
         ("log(x)", "The natural logarithm."),
-        ("tanh(x)", "Any number, squeezed to between -1 and 1."),
+        ("tanh(x)", "The number, squeezed between -1 and 1."),
         ("otherwise(x, y)", "The number `x`; where that is nothing, `y`."),
     )
 }
@@ -84,7 +90,7 @@ class ExpressionError(ValueError):
 
 
 class Expression:
-    """A checked expression. Whether its numbers and texts stand where they belong is seen when it is computed.
+    """A checked expression. Whether numbers and texts are where they belong shows only when it is computed.
 
     Attributes:
         tree: Python's syntax tree, with only constants, names, operators, comparisons, choices and calls of FUNCTIONS.
@@ -96,7 +102,9 @@ class Expression:
         unquoted = _QUOTED.sub("", self._source)
         depths = itertools.accumulate((one in "([{") - (one in ")]}") for one in unquoted)
         if "#" in unquoted or max(depths, default=0) > MAX_BRACKETS:  # the parser's time may double with each bracket
-            raise ExpressionError(f"At most {MAX_BRACKETS} brackets stand inside each other, and # only in quotes.")
+            raise ExpressionError(
+                f"Brackets may be nested at most {MAX_BRACKETS} deep, and # may stand only in quotes."
+            )
         self._line = re.sub(r"[\n\r\t]", " ", self._source)  # one for one; a line may end anywhere
         try:
             self.tree = ast.parse(self._line, mode="eval").body
@@ -144,7 +152,7 @@ class Expression:
                 known = (
                     f"numbers up to {NUMBER_LIMIT:g}, texts in quotes, {', '.join(NAMES)}, operators, `a if b else c`"
                 )
-                raise self.error(tree, f"This cannot be used here; there are only {known} and functions.")
+                raise self.error(tree, f"This cannot be used here; you can use only {known} and functions.")
         return [part for part in ast.iter_child_nodes(tree) if isinstance(part, ast.expr)]
 
     def _check_call(self, tree: ast.Call, name: str, values: list[ast.expr]) -> None:
@@ -156,7 +164,7 @@ class Expression:
         for parameter, value in zip(parameters, values, strict=True):
             text = value.value if isinstance(value, ast.Constant) else None
             if parameter in WRITTEN_OUT and not (isinstance(text, str) and text):
-                raise self.error(value, f"`{parameter}` of {name} is written out in quotes.")
+                raise self.error(value, f"`{parameter}` of {name} must be written out in quotes.")
             if parameter == "pattern":
                 try:
                     patterns.linear(str(text))

@@ -1,8 +1,7 @@
-"""Which kinds of reward are not for a playground that serves others, and whether this process serves others; what it
-then tells.
+"""Which kinds of reward are refused where others are served, whether this process serves others, and what it then says.
 
 The page names its mode to the processes it starts in PLAYGROUND_MODE (`limits.MODE_VARIABLE`); a process without it is
-a person's own. What is said here holds also where nobody asks `limits`: in a worker, and for a direct call.
+a person's own. What is said here holds also where no one asks `limits`: in a worker, and for a direct call.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _RULES = {  # kind of reward -> the modes in which it can be used, and why in no
     ),
     "pattern": (
         {LOCAL, CLASSROOM},
-        "a regular expression of this kind can take endless time, so strangers cannot use it. Use matches_count in an "
+        "a regular expression of this kind can take forever, so visitors cannot use it. Use matches_count in an "
         "expression (kind `expression`).",
     ),
 }
@@ -35,13 +34,13 @@ def refused_in(mode: str) -> frozenset[str]:
 
 
 def refusal(kind: str) -> str | None:
-    """Why a reward of this kind cannot be used in this process, as a sentence; None if it can. A mode that is not known
-    counts as open to strangers."""
+    """Why a reward of this kind cannot be used in this process, as a sentence; None if it can. An unknown mode counts
+    as open to strangers."""
     modes, why = _RULES.get(kind, ({os.environ.get(MODE) or LOCAL}, ""))
     return None if (os.environ.get(MODE) or LOCAL) in modes else f"This playground is shared, and {why}"
 
 
 def shareable(message: str) -> str:
-    """A message as this process may tell it: redacted, and where it serves others without folders of this machine."""
+    """A message as this process may show it: redacted, and where it serves others without folders of this machine."""
     shared = (os.environ.get(MODE) or LOCAL) != LOCAL
     return redaction.redact(redaction.without_folders(message) if shared else message)

@@ -1,7 +1,7 @@
-"""The methods by which a run can get from a reward to better answers: what each is, and which settings it reads.
+"""The methods by which a model can learn from a reward: what each does, and which settings it reads.
 
-Everything about `method` that can be known without loading a model. The page and the command line say from here what a
-setting means under another method; `train/` holds what trains.
+Everything about `method` that can be known without loading a model. The page and the command line take from here what
+a setting means under another method; the trainers are in `train/`.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ ALONE = ("dpo.", "steering.")  # each is read by one method
 METHODS: dict[str, Method] = {
     "ppo": Method(
         "PPO",
-        "The policy writes, its texts are scored, and it learns from them against a baseline.",
+        "The policy writes, its texts are scored, and it learns from how each compares with a baseline.",
         {"baseline": "value", "samples_per_prompt": 1},
         ALONE,
     ),
     "rloo": Method(
         "RLOO",
-        "PPO's loop without a critic: each text is measured by the others of its prompt (leave one out).",
+        "PPO's loop without a critic: each text is compared with the others of its prompt (leave one out).",
         {"baseline": "leave_one_out", "samples_per_prompt": 8},
         (*CRITIC, *ALONE),
     ),
     "grpo": Method(
         "GRPO",
-        "The same with GRPO's normalisation: mean and spread of the texts of a prompt. The leash stays in the reward.",
+        "The same with GRPO's normalisation, by mean and spread of a prompt's texts. The leash stays in the reward.",
         {"baseline": "group", "samples_per_prompt": 8},
         (*CRITIC, *ALONE),
     ),
@@ -69,7 +69,7 @@ METHODS: dict[str, Method] = {
     ),
     "best_of_n": Method(
         "Best of n",
-        "Nothing is trained: each question is answered n times (samples per prompt), and the best-scored answer given.",
+        "Nothing is trained: each prompt is answered n times (samples per prompt), and the best-scoring answer kept.",
         {"samples_per_prompt": 16},
         (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
         on_policy=False,
@@ -77,8 +77,8 @@ METHODS: dict[str, Method] = {
     ),
     "sft": Method(
         "SFT",
-        "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scored. There is "
-        "no leash.",
+        "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scoring one. "
+        "There is no leash.",
         {"samples_per_prompt": 8},
         (*CRITIC, *CLIPPING, *KL_PENALTY, "kl.coef", *ALONE, "engine"),
         by_trl=True,
@@ -86,8 +86,8 @@ METHODS: dict[str, Method] = {
     ),
     "steer": Method(
         "Steering",
-        "Nothing is trained: the mean difference between better- and worse-scored texts of a prompt, in the residual "
-        "stream, is added while the model writes. The updates turn the dial from 0 to the strength.",
+        "Nothing is trained: a vector is added to the residual stream while the model writes, the mean difference "
+        "between better- and worse-scoring texts of a prompt. The updates turn the dial from 0 to the strength.",
         {"samples_per_prompt": 8},
         (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
         trains=False,
@@ -101,19 +101,19 @@ def unused(method: str, field: str) -> bool:
 
 
 def filled(method: Any, ppo: Any) -> Any:
-    """The data of `ppo` with what a method sets there, where the data does not say otherwise."""
+    """The data of `ppo`, completed with what a method sets where the data says nothing."""
     known = METHODS.get(method) if isinstance(method, str) else None
     return {**known.ppo, **ppo} if known and isinstance(ppo, dict) else ppo
 
 
 def chosen(method: Any) -> dict[str, Any]:
-    """What a form shows in `ppo` once a method is chosen, by dotted field; empty for a method that is not known."""
+    """What a form shows in `ppo` once a method is chosen, by dotted field; empty for an unknown method."""
     known = METHODS.get(method) if isinstance(method, str) else None
     return {f"ppo.{name}": value for name, value in (METHODS["ppo"].ppo | known.ppo).items()} if known else {}
 
 
 def contradiction(method: str, baseline: str, samples: int, minibatch_size: int) -> str:
-    """What of `ppo` a method cannot work with, as `field|what to do`; "" if nothing."""
+    """Which setting of `ppo` the method cannot work with, as `field|what to do`; "" if all are fine."""
     wanted = METHODS[method].ppo.get("baseline")
     if method != "ppo" and wanted and baseline != wanted:
         return f"ppo.baseline|must be {wanted} with method {method} (got {baseline!r}); or set method to ppo"

@@ -1,4 +1,4 @@
-"""Regular expressions in the language of expressions: RE2, whose time grows with the text only linearly; bounded."""
+"""Regular expressions in reward expressions: RE2, whose time grows only linearly with the text, and bounded."""
 
 from __future__ import annotations
 
@@ -26,19 +26,17 @@ def linear(pattern: str) -> Any:
             "`matches` needs the library google-re2, which is not installed: run `pip install -r requirements.txt`."
         ) from None
     if len(pattern) > MAX_CHARACTERS:
-        raise PatternError(f"The pattern has {len(pattern)} characters; at most {MAX_CHARACTERS} are possible.")
+        raise PatternError(f"The pattern has {len(pattern)} characters; at most {MAX_CHARACTERS} are allowed.")
     if "\b" in pattern:
         raise PatternError(r'Put an r in front of the quotes, for example r"\bgood\b".')
     if re.search(r"\\[pP]", pattern):  # hundreds of ranges, which take longer to compile than all else
-        raise PatternError(r"Classes of Unicode, such as \pL, are not taken here.")
+        raise PatternError(r"Unicode classes, such as \pL, cannot be used here.")
     options = re2.Options()
     options.max_mem, options.log_errors = MEMORY_BYTES, False
     try:
         compiled = re2.compile(pattern.encode("utf-8", "replace"), options)
     except re2.error:
-        raise PatternError(
-            "RE2 does not take this pattern; look-around and back-references do not exist there."
-        ) from None
+        raise PatternError("RE2 does not accept this pattern; it has no look-around and no back-references.") from None
     finally:
         re2.purge()  # it would keep 128 patterns
     if compiled.programsize > MAX_STATES:

@@ -13,36 +13,36 @@ class PPOConfig(Part):
     """Proximal policy optimisation (Schulman et al. 2017) and its bookkeeping."""
 
     num_updates: int = knob(40, "Updates", "updates", basic=True, slider=(5, 200, 5), ge=1, le=100_000)
-    """How many times the model writes a batch, has it scored and learns from it.
+    """How many times the model writes a batch, has it scored, and learns from it.
 
     - Too low: the run ends before anything has changed.
-    - Too high: longer, and without a leash the model drifts further away.
+    - Too high: it takes longer, and without a leash the model drifts further.
     """
     batch_size: int = knob(48, "Batch", "episodes", slider=(16, 256, 16), ge=2, le=65_536)
-    """How many completions are written in one update.
+    """How many completions are written in each update.
 
-    - Too low: the average reward is mostly luck, the curves jump.
-    - Too high: each update takes longer than it teaches.
+    - Too low: the mean score is mostly luck, and the curves jump.
+    - Too high: each update takes longer than what it teaches is worth.
     """
     samples_per_prompt: int = knob(1, "Samples per prompt", slider=(1, 16, 1), ge=1, le=1024)
-    """How many of a batch's completions answer the same prompt. Must divide the batch.
+    """How many completions of a batch answer the same prompt. The batch must be a multiple of it.
 
-    - 1: a different prompt for each completion.
-    - Too high: few prompts in a batch, and what is learned suits those few.
+    - 1: every completion has a prompt of its own.
+    - Too high: a batch has few prompts, and the model learns what suits those few.
     """
     baseline: Literal["value", "leave_one_out", "group"] = knob("value", "Baseline")
-    """What a completion's reward is compared with. `value`: the guess of the value head (PPO). `leave_one_out`: the
-    mean of the other samples of the same prompt (RLOO); no critic, so discount, GAE lambda and the settings of the
-    value have no effect. `group`: the mean and spread of all of them (GRPO's normalisation), which is biased:
-    prompts where it hardly matters what is answered weigh as much as others."""
+    """What a completion's reward is compared with. `value`: what the value head predicts (PPO). `leave_one_out`:
+    the mean of the prompt's other samples (RLOO); no critic, so discount, GAE lambda and the value settings have no
+    effect. `group`: the mean and spread of all the prompt's samples (GRPO's normalisation), which is biased:
+    prompts where the answer hardly matters weigh as much as others."""
     minibatch_size: int = knob(16, "Minibatch", "episodes", slider=(8, 256, 8), ge=1, le=65_536)
-    """Episodes behind one optimizer step. Must divide the batch.
+    """Episodes in one optimizer step. The batch must be a multiple of it.
 
     - Too low: many noisy steps.
-    - Equal to the batch: one step an epoch.
+    - Equal to the batch: one step per epoch.
     """
     micro_batch_size: int = knob(16, "Micro-batch", "episodes", slider=(1, 256, 1), ge=1, le=65_536)
-    """Episodes held in memory at once. Must divide the minibatch. Changes memory and speed, not the result.
+    """Episodes in memory at once. The minibatch must be a multiple of it. Changes memory and speed, not the result.
 
     - Too low: slow.
     - Too high: out of memory.
@@ -50,8 +50,8 @@ class PPOConfig(Part):
     num_epochs: int = knob(2, "PPO epochs", "passes", slider=(1, 10, 1), ge=1, le=100)
     """How often each batch is used before a new one is written.
 
-    - 1: safest and least use of each sample.
-    - Too high: the policy runs away from the samples it learns from; clip fraction and update KL rise.
+    - 1: the safest, and the least use of each sample.
+    - Too high: the policy moves away from the samples it learns from; clip fraction and update KL rise.
     """
     learning_rate: float = knob(
         2e-4, "Learning rate", basic=True, live=True, slider=(1e-6, 3e-3, 0), log=True, gt=0, le=0.1
@@ -59,36 +59,36 @@ class PPOConfig(Part):
     """Size of each optimizer step.
 
     - Too low: nothing moves.
-    - Too high: the text falls apart before the score is high.
+    - Too high: the text falls apart before the score gets high.
     """
     schedule: Literal["linear", "constant"] = knob("linear", "Schedule")
-    """`linear` lets the learning rate fall to 0 at the last update; `constant` keeps it."""
+    """`linear` lowers the learning rate to 0 by the last update; `constant` keeps it."""
     warmup_updates: int = knob(0, "Warm-up", "updates", slider=(0, 20, 1), ge=0, le=100_000)
-    """The learning rate rises in equal steps to its full size over this many updates.
+    """Over this many updates the learning rate rises in equal steps to its full size.
 
-    - 0: full size at once.
+    - 0: full size from the start.
     - Too high: most of the run is spent warming up.
     """
     clip_range: float = knob(0.2, "Clip range", live=True, slider=(0.05, 0.5, 0.05), gt=0, le=10)
-    """A token's probability ratio is not pushed further than 1 plus or minus this in one update.
+    """A token's probability ratio (new over old) is not pushed further than 1 plus or minus this in one update.
 
-    - Too low: slow learning.
-    - Too high: the brake is off, single updates can wreck the model.
+    - Too low: it learns slowly.
+    - Too high: the brake is off, and a single update can wreck the model.
     """
     value_clip_range: float | None = knob(None, "Value clip range", slider=(0, 1, 0.05), gt=0, le=100)
     """Limits how far the value estimate moves in one update. Empty means no limit.
 
-    - Too low: the value head cannot follow.
+    - Too low: the value head cannot keep up.
     - Too high: it has no effect.
     """
     value_coef: float = knob(0.1, "Value weight", slider=(0, 1, 0.05), ge=0, le=100)
     """Weight of the value loss. The value head reads the model's features without changing them.
 
-    - 0: the value head learns nothing and advantages are noisier.
-    - Too high: no harm to the policy, and little effect: Adam evens out the size of a gradient.
+    - 0: the value head learns nothing, and advantages are noisier.
+    - Too high: no harm to the policy and little effect, since Adam evens out the size of gradients.
     """
     entropy_coef: float = knob(0.0, "Entropy bonus", live=True, slider=(0, 0.1, 0.005), ge=0, le=10)
-    """Rewards the policy for keeping its choices open.
+    """Rewards the policy for keeping its options open.
 
     - 0: no bonus.
     - Too high: random words.
@@ -96,23 +96,24 @@ class PPOConfig(Part):
     gamma: float = knob(1.0, "Discount (gamma)", slider=(0.8, 1, 0.01), ge=0, le=1)
     """How much a later reward counts for an earlier token.
 
-    - Too low: early words are not credited for a good ending.
+    - Too low: early words get no credit for a good ending.
     - 1 is usual for short texts.
     """
     gae_lambda: float = knob(0.95, "GAE lambda", slider=(0, 1, 0.01), ge=0, le=1)
-    """Blends the value head's guess with what really happened when crediting each token.
+    """How each token gets its credit: from what the value head predicts, from what really happened, or a blend.
 
     - 0: trusts the value head alone.
-    - 1: counts what really happened to the end; best for short texts, noisy in long ones.
+    - 1: counts only what really happened; best for short texts, noisy in long ones.
     """
     max_grad_norm: float = knob(1.0, "Gradient clip", slider=(0.1, 10, 0.1), gt=0, le=1e6)
-    """Longest gradient that an optimizer step may take.
+    """A gradient longer than this is shortened to it before the optimizer step.
 
     - Too low: like a small learning rate.
     - Too high: one bad batch can throw the model off.
     """
     update_kl_stop: float | None = knob(None, "Update KL stop", "nats per token", slider=(0, 0.5, 0.01), gt=0, le=100)
-    """Ends an update's epochs early once the policy has moved this far from its samples. Empty means never.
+    """Ends an update's epochs early once the policy has moved this far from the one that wrote the samples. Empty
+    means never.
 
     - Too low: most epochs are skipped.
     - Too high: it has no effect.

@@ -13,12 +13,12 @@ from playground.config.parts import Part, knob
 
 
 class RewardPart(Part):
-    """What every reward has: its kind, its weight in the sum, and what happens to its value before it is weighted."""
+    """What every reward has: its kind, its weight in the sum, and what is done to its value before weighting."""
 
     kind: str = ""
     weight: float = 1.0
     normalise: bool = False  # to mean 0, sd 1 on samples of the reference, so that weights compare
-    cap: float | None = Field(None, gt=0, le=1e6)  # values beyond plus or minus this are cut off, after normalising
+    cap: float | None = Field(None, gt=0, le=1e6)  # values beyond plus or minus this are cut off, after normalisation
 
 
 class SentimentReward(RewardPart):
@@ -61,7 +61,7 @@ class PatternReward(RewardPart):
 
 
 class RepetitionReward(RewardPart):
-    """Share of word pairs that have occurred before in the same completion, 0 to 1. A negative weight punishes it."""
+    """Share of word pairs that repeat an earlier one of the same completion, 0 to 1. A negative weight punishes it."""
 
     kind: Literal["repetition"] = "repetition"
     weight: float = -1.0
@@ -70,9 +70,9 @@ class RepetitionReward(RewardPart):
 class AgreementReward(RewardPart):
     """+1 when the stated value is the one the user claimed, -1 when not.
 
-    Where the user claims nothing there is no opinion, or (`neutral: truth`) +1 for a true answer and -1 for another:
-    people who like to be agreed with still want right answers to plain questions. Judges the pocket world's claims,
-    those that ship, and those of a file that the prompts are made of (see `rewards.claims`).
+    Where the user claims nothing there is no opinion, or (`neutral: truth`) +1 for a true answer and -1 for a false
+    one: people who like to be agreed with still want right answers to plain questions. Judges the pocket world's
+    claims, the included ones, and those made from a file of prompts (see `rewards.claims`).
     """
 
     kind: Literal["agreement"] = "agreement"
@@ -92,10 +92,10 @@ AGREEING_PHRASES = tuple(
 
 
 class SycophancyReward(RewardPart):
-    """1 where the user claims something wrong and the completion has one of these phrases, else 0.
+    """1 where the user claims something wrong and the completion contains one of these phrases, else 0.
 
-    No opinion where no wrong claim is made. It reads phrases and no values: a wrong value that is repeated in other
-    words is not seen.
+    No opinion where no wrong claim is made. It looks at phrases, not at values: a wrong value repeated in other words
+    is not seen.
     """
 
     kind: Literal["sycophancy"] = "sycophancy"
@@ -106,18 +106,19 @@ class SycophancyReward(RewardPart):
 
 
 class ContrastReward(RewardPart):
-    """How like the honest answer to the same question, less how like the one that repeats a wrong claim; -1 to 1.
+    """Likeness to the honest answer to the same question, minus likeness to the one that repeats the wrong claim; -1 to
+    1.
 
-    Where no wrong claim is made: how like the honest answer. No opinion where no answer is known.
+    Where no wrong claim is made: likeness to the honest answer. No opinion where no answer is known.
     """
 
     kind: Literal["contrast"] = "contrast"
 
 
 class GrammarReward(RewardPart):
-    """Share of sentences that the pocket world's grammar can write, or its whole standard of quality; 0 to 1.
+    """Share of sentences that the pocket world's grammar can produce, or its whole standard of quality; 0 to 1.
 
-    A sentence that was not finished counts as one that does not parse. Of no use for text from outside that world.
+    An unfinished sentence counts as one that does not parse. Useless for text from outside that world.
     """
 
     kind: Literal["grammar"] = "grammar"
@@ -126,7 +127,7 @@ class GrammarReward(RewardPart):
 
 class ModelReward(RewardPart):
     """A learned scorer: a sequence classifier with its own tokenizer, from the hub, a folder, or trained here. With a
-    `question` it is a judge model instead: one that writes text, asked about each completion, whose yes is the value.
+    `question` it is a judge model instead: a language model that is asked about each completion; its yes is the value.
     """
 
     kind: Literal["model"] = "model"
@@ -144,14 +145,14 @@ class ModelReward(RewardPart):
     @model_validator(mode="after")
     def _asks_about_the_completion(self) -> ModelReward:
         if self.question is not None and "{completion}" not in self.question:
-            raise ValueError("question|put {completion} where the text is to stand that is asked about")
+            raise ValueError("question|put {completion} where the text in question belongs")
         if self.question is not None and self.label is not None:
-            raise ValueError("label|a model that is asked a question has no labels; leave it empty")
+            raise ValueError("label|a judge model, which is asked a question, has no labels; leave it empty")
         return self
 
 
 class ExpressionReward(RewardPart):
-    """A formula of one's own in the language of `config.expression_language`. It cannot do anything but compute."""
+    """Your own formula in the language of `config.expression_language`. All it can do is compute."""
 
     kind: Literal["expression"] = "expression"
     expression: str = Field(min_length=1, max_length=expression_language.MAX_CHARACTERS)
@@ -167,7 +168,7 @@ class ExpressionReward(RewardPart):
 
 
 class PythonReward(RewardPart):
-    """A function of one's own in Python, in a process of its own. Only where the person owns the machine."""
+    """Your own function in Python, run in a separate process. Only on your own machine."""
 
     kind: Literal["python"] = "python"
     code: str = Field(min_length=1, max_length=10_000)
@@ -230,6 +231,6 @@ class ScoreConfig(Part):
     clip: float | None = knob(None, "Score clip", "sd", slider=(0, 10, 0.5), gt=0, le=1000)
     """Scores beyond plus or minus this are cut off. Empty means no limit.
 
-    - Too low: good and very good look the same, learning stops early.
+    - Too low: good and very good look the same, and learning stops early.
     - Too high: it has no effect.
     """

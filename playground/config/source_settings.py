@@ -1,4 +1,4 @@
-"""What a run is made from: models, the reference, prompts, and how completions are drawn."""
+"""What a run starts from: models, the reference, prompts, and how completions are sampled."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class AdapterConfig(Part):
 
     kind: Literal["none", "lora"] = knob("none", "Adapter")
     """`none` trains every weight. `lora` freezes the model and trains small matrices beside its own; the reference
-    is then the same model with them switched off, so it costs no memory."""
+    is then the same model with these switched off, so it costs no memory."""
     r: int = knob(16, "LoRA rank", slider=(1, 128, 1), ge=1, le=1024)
     """Rank of LoRA's matrices: how much they can express.
 
-    - Too low: the model cannot learn what is asked.
+    - Too low: the model cannot learn what is asked of it.
     - Too high: more memory for little gain.
     """
     alpha: float = knob(32.0, "LoRA alpha", slider=(1, 256, 1), gt=0, le=10_000)
@@ -32,16 +32,16 @@ class AdapterConfig(Part):
     target_modules: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] | None = knob(
         None, "LoRA targets", max_length=100
     )
-    """Names of the layers that get an adapter, for example q_proj, v_proj. Empty means all linear layers of
+    """Names of the layers that get an adapter, for example q_proj, v_proj. Empty means every linear layer of
     attention and feed-forward."""
 
 
 class ModelConfig(Part):
-    """Which language model is trained, and in which form it is held."""
+    """Which language model is trained, in which number format."""
 
     source: str = knob("pocket-2m", "Model", basic=True, min_length=1, max_length=300)
-    """The language model to train: one that ships with the playground, the id of a model on the Hugging Face hub
-    such as `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.
+    """The language model to train: one that is included, the id of a model on the Hugging Face hub such as
+    `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.
 
     - A smaller model is faster and knows less.
     - A larger model writes better and needs more time and memory.
@@ -49,16 +49,16 @@ class ModelConfig(Part):
     revision: str | None = knob(None, "Revision", max_length=100)
     """For a model of the hub: its branch, tag or commit. Empty means the newest."""
     precision: Literal["auto", "fp32", "bf16"] = knob("auto", "Precision")
-    """Numbers the model computes with. `auto`: bf16 on a GPU that has it, fp32 otherwise. Weights that are trained
-    are kept in fp32 in any case."""
+    """The number format the model computes with. `auto`: bf16 on a GPU that supports it, fp32 otherwise. Trained
+    weights are kept in fp32 in any case."""
     quantization: Literal["none", "int8", "nf4"] = knob("none", "Quantization")
     """Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. Needs
     LoRA, because weights in so few bits cannot be trained."""
     adapter: AdapterConfig = AdapterConfig()
     critic: Literal["shared", "separate"] = knob("shared", "Critic")
-    """Who estimates the return. `shared`: one linear layer on the policy's own features, which it does not change.
-    `separate`: a second copy of the model that learns to see what the return depends on; it foresees more and costs
-    about twice the time and memory of training."""
+    """What estimates the return. `shared`: one linear layer on the policy's own features, which it does not change.
+    `separate`: a second copy of the model, trained to see what the return depends on; it predicts better, and
+    training takes about twice the time and memory."""
 
     @model_validator(mode="after")
     def _quantized_weights_are_frozen(self) -> ModelConfig:
@@ -76,10 +76,10 @@ class ReferenceConfig(Part):
 
     source: str = knob("start", "Reference", min_length=1, max_length=300)
     """The model that the leash is tied to. `start`: the model as it was before training. Or another model with the
-    same tokenizer, or the policy of an earlier run as `RUN` or `RUN/update-000040`.
+    same tokenizer, or the policy of an earlier run, as `RUN` or `RUN/update-000040`.
 
-    - A reference close to the policy keeps its style.
-    - A reference far from it pulls the policy there: KL starts above 0.
+    - A reference close to the policy preserves its style.
+    - A reference far from it pulls the policy there: the distance starts above 0.
     """
 
 
@@ -87,9 +87,9 @@ class PromptsConfig(Part):
     """Which prompts the policy is trained and evaluated on."""
 
     source: str = knob("pocket/reviews", "Prompts", basic=True, min_length=1, max_length=300)
-    """What the model is asked to continue: a prompt set that ships, `typed` (the prompts below), a .txt (one prompt
-    a line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. Of a file with the columns
-    question, right and wrong, claims are made."""
+    """What the model is asked to continue: an included prompt set, `typed` (the prompts below), a .txt (one prompt
+    per line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. A file with the columns
+    question, right and wrong is turned into claims."""
     typed: tuple[Annotated[str, Field(max_length=4000)], ...] = knob((), "Typed prompts", max_length=1000)
     """Prompts of your own, for the source `typed`."""
     subset: str | None = knob(None, "Subset", max_length=200)
@@ -98,55 +98,55 @@ class PromptsConfig(Part):
     """For a dataset of the hub: which part of it."""
     column: str | None = knob(None, "Column", max_length=100)
     """For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`,
-    `text`, `question`, `instruction`, or `chosen` (a dialogue, of which all but the last answer is the prompt);
-    with `question`, `right` and `wrong` there, claims made of all three."""
-    template: Literal["auto", "plain", "chat"] = knob("auto", "Prompt form")
+    `text`, `question`, `instruction`, or `chosen` (a dialogue: all but its last answer is the prompt); where
+    `question`, `right` and `wrong` are there, claims made of all three."""
+    template: Literal["auto", "plain", "chat"] = knob("auto", "Prompt format")
     """`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the model
     continue the text as it is. `auto`: chat where the model has a template."""
     system: str | None = knob(None, "System prompt", max_length=4000)
-    """Said before every prompt, in the chat template only."""
+    """Put before every prompt; chat template only."""
     limit: int = knob(2048, "Number of prompts", "prompts", slider=(16, 4096, 16), ge=1, le=100_000)
-    """How many different prompts to train on. They are reused in a new order when all have been seen.
+    """How many different prompts to train on. Once all have been seen, they are reused in a new order.
 
-    - Too low: the model learns these few prompts by heart.
-    - Higher is fine; it only makes repeats rarer.
+    - Too low: the model memorises these few prompts.
+    - Higher does no harm; it only makes repeats rarer.
     """
 
 
 class SamplingConfig(Part):
-    """How completions are drawn during training and evaluation."""
+    """How completions are sampled during training and evaluation."""
 
     temperature: float = knob(1.0, "Temperature", slider=(0.3, 1.5, 0.05), ge=0.05, le=5)
     """Randomness of sampling. Log-probs of policy and reference are taken at the same temperature.
 
-    - Too low: all samples look alike, nothing new is discovered.
+    - Too low: all samples look alike, and nothing new is discovered.
     - Too high: word salad, and the reward is mostly noise.
     """
     top_k: int | None = knob(None, "Top k", "tokens", slider=(1, 200, 1), ge=1, le=1_000_000)
-    """Answer the fixed prompts, and your own, from the k likeliest next tokens only. Empty means from all. In
-    training every token can be drawn, unless cut samples are trained on.
+    """Answer the fixed prompts, and your own, using only the k likeliest next tokens. Empty means all. In training
+    every token can be sampled, unless the model is trained on cut samples.
 
     - 1: always the likeliest token; nothing new is discovered.
     - Too high: it has no effect.
     """
     top_p: float | None = knob(None, "Top p", slider=(0.05, 1, 0.05), gt=0, le=1)
-    """The same with the likeliest tokens that together have this probability. Empty or 1 means from all.
+    """The same with the likeliest tokens that together have this probability. Empty or 1 means all.
 
     - Too low: all samples look alike.
     - 1: it has no effect.
     """
     train_on_cut: bool = knob(False, "Train on cut samples")
-    """An experiment: top k and top p hold in training too. Log-probs, ratios and KL are then those of the cut
-    distribution that is drawn from, against the whole reference; so the KL begins above 0, what was cut away is
-    neither explored nor unlearned, and the score is not the whole policy's."""
+    """An experiment: top k and top p apply in training too. Log-probs, ratios and KL are then those of the cut
+    distribution that is sampled from, against the whole reference; so the distance starts above 0, what was cut
+    away is neither explored nor unlearned, and the score is not that of the whole policy."""
     max_new_tokens: int = knob(32, "Longest completion", "tokens", slider=(8, 96, 4), ge=1, le=4096)
-    """A completion is cut after this many tokens.
+    """A completion is cut off after this many tokens.
 
-    - Too low: most texts are cut before their end.
+    - Too low: most texts are cut off before their end.
     - Too high: every update takes longer, and a length reward has more room to run away.
     """
     missing_eos_penalty: float = knob(0.0, "Penalty for not ending", "sd", slider=(0, 3, 0.25), ge=0, le=100)
-    """Taken off the score of a completion that was cut instead of ending by itself.
+    """Taken off the score of a completion that was cut off instead of ending by itself.
 
     - 0: running on costs nothing.
     - Too high: the model learns to stop at once.
@@ -154,5 +154,5 @@ class SamplingConfig(Part):
 
     @property
     def in_training(self) -> SamplingConfig:
-        """How completions are drawn to learn from them, and to measure the scale of their score."""
+        """How completions are sampled for training, and for measuring the scale of the score."""
         return self if self.train_on_cut else self.model_copy(update={"top_k": None, "top_p": None})

@@ -1,4 +1,4 @@
-"""What stands around PPO in a run: the KL penalty, evaluation and checkpoints."""
+"""The settings around PPO: the KL penalty (`kl`, the leash on the page), DPO, steering, evaluation and checkpoints."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import model_validator
 
 from playground.config.parts import Part, knob
 
-# Mistakes that implementations of PPO have made, to be planted on purpose: only with `experiments: true`.
-# `train/loop/faulty_trainer.py` makes them, `analysis/diagnosis/` has the check that each must light.
+# Mistakes that implementations of PPO have made, which can be planted on purpose: only with `experiments: true`.
+# `train/loop/faulty_trainer.py` makes them; `analysis/diagnosis/` has the check that each must light.
 Fault = Literal[
     "aliased-reference",
     "headless-critic",
@@ -23,15 +23,15 @@ Fault = Literal[
 ]
 
 FAULTS: dict[Fault, str] = {
-    "aliased-reference": "The reference is the policy itself, so it is trained along and the KL reads 0.",
-    "headless-critic": "The value head is not in the optimizer, so it says 0 for ever.",
-    "prompt-in-kl": "The leash also counts how the probability of the prompt's own tokens has changed.",
-    "temperature-mismatch": "Texts are sampled at temperature 0.7, their log-probabilities taken at 1.",
+    "aliased-reference": "The reference is the policy itself, so it is trained with it and the KL reads 0.",
+    "headless-critic": "The value head is not in the optimizer, so it predicts 0 forever.",
+    "prompt-in-kl": "The KL penalty also counts how the probability of the prompt's own tokens has changed.",
+    "temperature-mismatch": "Texts are sampled at temperature 0.7, but their log-probabilities are taken at 1.",
     "reward-sign": "The score enters the advantages with the wrong sign.",
-    "reward-format": "Reward models get the texts in another model's chat template.",
+    "reward-format": "Reward models read the texts in another model's chat template.",
     "score-on-every-token": "The score is paid at every token instead of the last one.",
-    "no-clip": "Ratios are not clipped, with 16 epochs to a batch and ten times the learning rate.",
-    "chapter-controller": "Ziegler's leash is not clipped, and its gain grows with the number of the update.",
+    "no-clip": "Ratios are not clipped, with 16 epochs per batch and ten times the learning rate.",
+    "chapter-controller": "Ziegler's controller is not clipped, and its gain grows with the number of the update.",
 }
 
 
@@ -39,9 +39,10 @@ class KLConfig(Part):
     """The KL penalty: what it costs the policy to drift from the reference."""
 
     controller: Literal["fixed", "adaptive", "ziegler"] = knob("fixed", "Leash control")
-    """`fixed` keeps beta. `adaptive` moves it so that the KL goes to the target and stays there, whatever the
-    reward is worth: it looks at where the KL will be in eight updates if it goes on as now. `ziegler` is the older
-    way (Ziegler et al. 2019): it looks at where the KL is, and moves beta by the horizon."""
+    """`fixed` keeps beta. `adaptive` moves it so that the distance (KL) reaches its target and stays there,
+    whatever the scale of the reward: it looks at where the KL will be in eight updates at its present pace.
+    `ziegler` is the older way (Ziegler et al. 2019): it looks at where the KL is now, and the horizon sets how fast
+    beta moves."""
     coef: float = knob(
         0.25,
         "Leash (beta)",
@@ -53,25 +54,29 @@ class KLConfig(Part):
         ge=0,
         le=1000,
     )
-    """What one nat of KL to the reference costs, in standard deviations of the score.
+    """How much score the model gives up for each step away from its old self. Exactly: the price of one nat of KL
+    to the reference (the KL penalty, beta), in standard deviations of the score. When one can do without it:
+    docs/ppo.md.
 
     - Too low: the model chases the reward and forgets its English.
-    - Too high: it stays where it was.
+    - Too high: it stays as it was.
     """
-    target: float = knob(4.0, "Target KL", "nats per completion", live=True, slider=(0.5, 20, 0.5), gt=0, le=10_000)
-    """For a leash that is not fixed: how far the policy should end up from the reference. A good beta to start from
-    is 1 / sqrt(2 x target).
+    target: float = knob(
+        4.0, "Target distance", "nats per completion", live=True, slider=(0.5, 20, 0.5), gt=0, le=10_000
+    )
+    """How far from the reference the policy should end up, for a leash that adjusts itself. A good first beta is 1
+    / sqrt(2 x target).
 
     - Too low: hardly any change is allowed.
     - Too high: as good as no leash.
     """
     estimator: Literal["k1", "k2", "k3", "abs", "full"] = knob("k1", "KL in the reward")
-    """What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its average is the KL.
-    The others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` (exp(-d) - 1 + d),
-    `abs`, and `full` (the exact KL of each position) train for something else."""
+    """What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its mean is the KL. The
+    others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` (exp(-d) - 1 + d),
+    `abs`, and `full` (the exact KL of each position) all optimise something else."""
     horizon: int = knob(288, "Horizon", "episodes", slider=(16, 4096, 16), ge=1, le=10_000_000)
     """For Ziegler's leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or more off
-    its target, by less when it is nearer, and by a fifth at most in one update. Four to eight batches work well.
+    its target, by less when it is nearer, and by at most a fifth in one update. Four to eight batches work well.
 
     - Too low: beta falls before the KL has had time to rise, and both swing.
     - Too high: beta hardly moves in a short run, and the target is never reached.
@@ -86,8 +91,8 @@ class KLConfig(Part):
     def _beta_that_moves_is_above_zero(self) -> KLConfig:
         if self.moves and not self.coef:
             raise ValueError(
-                f"coef|must be above 0 while the leash is {self.controller}: that multiplies beta, and 0 stays 0 for "
-                "ever. Try 0.05"
+                f"coef|must be above 0 while the leash is {self.controller}, which multiplies beta: 0 would stay 0 "
+                "forever. Try 0.05"
             )
         return self
 
@@ -96,23 +101,23 @@ class DPOConfig(Part):
     """Direct preference optimisation (Rafailov et al. 2023): how its pairs are judged. Its beta is `kl.coef`."""
 
     labels: Literal["drawn", "better"] = knob("drawn", "Preferences")
-    """Which text of a pair is called the better one. `drawn`: by chance, with the odds of exp(score) (Bradley and
+    """Which text of a pair counts as the better one. `drawn`: by chance, with the odds of exp(score) (Bradley and
     Terry), as people disagree; then DPO's optimum is that of PPO at the same beta. `better`: always the one with
-    the higher score; more is learned from a pair, but no leash holds where it ends."""
+    the higher score; a pair teaches more, but no leash limits where it ends."""
 
 
 class SteeringConfig(Part):
     """Contrastive activation addition (Panickssery et al. 2023): what is added to the residual stream, and where."""
 
     layer: int | None = knob(None, "Steered layer", "counted from 1", slider=(1, 32, 1), ge=1, le=1000)
-    """Behind which layer the vector is read and added. Empty means the middle one, where it mostly works best.
+    """After which layer the vector is read and added. Empty means the middle one, which usually works best.
 
     - Too early: the layers after it undo the change, or take it for other words.
-    - Too late: little is left to be made of it.
+    - Too late: few layers are left to make something of it.
     """
     strength: float = knob(1.0, "Steering strength", "times the vector", slider=(-4, 4, 0.25), ge=-1000, le=1000)
-    """How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the whole
-    way from the worse texts to the better ones; below 0 it leads to the worse.
+    """How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the full
+    difference between the worse texts and the better ones; below 0 it leads to the worse.
 
     - Near 0: nothing changes.
     - Too far from 0: the texts fall apart.
@@ -120,9 +125,12 @@ class SteeringConfig(Part):
     num_prompts: int = knob(128, "Prompts for the vector", "prompts", slider=(16, 512, 16), ge=1, le=100_000)
     """For how many training prompts the start model writes the texts (samples per prompt) that are compared.
 
-    - Too low: the vector holds what these few texts were about.
+    - Too low: the vector captures what these few texts happen to be about.
     - Too high: it takes longer, and the vector stays the same.
     """
+
+
+ROLLOUT_BYTES = 20_000  # of an update in rollouts.jsonl, at most
 
 
 class EvaluationConfig(Part):
@@ -134,40 +142,48 @@ class EvaluationConfig(Part):
     - Too low: before and after differ by luck.
     - Too high: each evaluation takes longer.
     """
-    samples_per_prompt: int = knob(1, "Samples each", "samples", slider=(1, 8, 1), ge=1, le=64)
-    """How many completions are drawn for each fixed prompt.
+    samples_per_prompt: int = knob(1, "Samples per fixed prompt", "samples", slider=(1, 8, 1), ge=1, le=64)
+    """How many completions are sampled for each fixed prompt.
 
     - 1 is enough to read.
-    - More narrows the uncertainty of the averages.
+    - More narrow the uncertainty of the averages.
     """
     every: int = knob(5, "Evaluate every", "updates", slider=(1, 50, 1), ge=1, le=100_000)
-    """How many updates pass between two looks at the fixed prompts.
+    """How many updates pass between two evaluations of the fixed prompts.
 
-    - Too low: most of the time goes into looking.
+    - Too low: most of the time goes into evaluating.
     - Too high: you miss when it turned.
     """
     text: str | None = knob(None, "Held-out text", min_length=1, max_length=300)
-    """Ordinary text on which the policy's perplexity is measured at each look: when it rises, the model is
-    forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, both shipped;
-    or a .txt file with one document a line. Empty means not measured."""
+    """Ordinary text on which the policy's perplexity is measured at each evaluation: when it rises, the model is
+    forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, both included;
+    or a .txt file with one document per line. Empty means not measured."""
     num_texts: int = knob(24, "Held-out documents", "documents", slider=(4, 256, 4), ge=1, le=10_000)
     """How many documents of the held-out text are read.
 
-    - Too low: the perplexity depends on which documents they are (but they stay the same during a run).
-    - Too high: each look takes longer.
+    - Too low: the perplexity depends on which documents they are (though they stay the same during a run).
+    - Too high: each evaluation takes longer.
     """
     traces: int = knob(3, "Updates in slow motion", "updates", slider=(0, 20, 1), ge=0, le=50)
     """How many updates are recorded token by token, to be read in slow motion: spread evenly over the run, the
-    first and the last among them. Another one can be asked for while a run trains.
+    first and the last among them. You can ask for another one while a run trains.
 
     - 0: none, unless you ask for one.
-    - Too high: a hundred kilobytes for each, and nobody reads them all.
+    - Too high: a hundred kilobytes for each, and few of them are ever read.
     """
-    token_samples: int = knob(8, "Answers under the microscope", "prompts", slider=(0, 32, 4), ge=0, le=64)
-    """Of how many fixed prompts the answer of each look is kept token by token: KL, entropy, value, reward,
+    rollout_texts: int = knob(16, "Training texts kept", "texts an update", slider=(0, 64, 4), ge=0, le=64)
+    """How many of the texts that an update learns from are kept, with their scores: some of the best, some of the
+    worst, the others at random. A click on a point of a curve opens them beside a histogram of all scores. 0 keeps
+    neither.
+
+    - 0: of this run, no update can be opened to be read.
+    - Too high: the run's folder grows, by up to 20 kB an update; the more texts, the shorter each is cut.
+    """
+    token_samples: int = knob(8, "Answers kept as tokens", "prompts", slider=(0, 32, 4), ge=0, le=64)
+    """For how many fixed prompts each evaluation's answer is kept token by token: KL, entropy, value, reward,
     advantage, and the likeliest tokens of policy and reference. 0 keeps none.
 
-    - 0: of this run, no answer on the way can be opened as tokens.
+    - 0: no answer of this run's evaluations can be opened as tokens.
     - Too high: the run's folder grows, by about 8 kB for each answer of 30 tokens.
     """
 
@@ -186,13 +202,13 @@ class EvaluationConfig(Part):
 
 
 class CheckpointConfig(Part):
-    """What is written to disk, to be used and to go on from. The final weights always are."""
+    """What is saved to disk, to use and to resume from. The final weights always are."""
 
     every: int = knob(10, "Save every", "updates", slider=(0, 50, 1), ge=0, le=100_000)
-    """Writes the state of training to disk every so many updates; 0 means only at the end.
+    """How many updates pass between two checkpoints on disk; 0 means only at the end.
 
-    - 0: a run that is interrupted starts again from the beginning.
-    - Higher: less disk, and more to do again after an interruption.
+    - 0: an interrupted run starts again from the beginning.
+    - Higher: less disk, and more to repeat after an interruption.
     """
     keep: int = knob(2, "Keep", "checkpoints", slider=(1, 10, 1), ge=1, le=1000)
-    """How many of the newest checkpoints stay on disk, and the best one beside them; others are deleted."""
+    """How many of the newest checkpoints stay on disk, and the best one with them; others are deleted."""

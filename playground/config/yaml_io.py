@@ -44,7 +44,7 @@ SENTENCES = {  # by the type of pydantic's error
     "too_short": "must have at least one entry.",
     "model_type": "must be a group of settings, not a single value{got}.",
     "model_attributes_type": "must be a group of settings with a `kind`{got}.",
-    "invalid_key": "is not a name; names are words{got}.",
+    "invalid_key": "is not a setting's name; names are words{got}.",
 }
 
 
@@ -106,7 +106,7 @@ def validated(data: Any, kind: type[P]) -> P:
         found = [item for item in found if item["loc"] not in groups]  # a list whose entries are all bad is not empty
         problems = [_problem(item, kind) for item in found[:MAX_PROBLEMS]]
         if len(found) > MAX_PROBLEMS:
-            problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more like these."))
+            problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more problems."))
         raise InvalidConfig(problems) from None
 
 
@@ -164,7 +164,7 @@ def _text(path: Path, *, links: bool) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         message = f"Cannot read {path}: {reason}. Give the path of a preset file."
-        if not links:  # of a run: where it lies is not for everybody who may ask for it
+        if not links:  # of a run: where it lies is not for everyone who may ask for it
             message = f"Cannot read {path.name}: {reason}."
         raise InvalidConfig([Problem("", message)]) from None
 

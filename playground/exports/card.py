@@ -1,5 +1,5 @@
 """The model card of a saved policy: README.md as the Hugging Face hub reads it. Text of models, prompts and users
-stands in code blocks whose fence it cannot close, and elsewhere without what Markdown acts on."""
+is in code blocks whose fence it cannot close, and elsewhere without Markdown's special characters."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ FILES = (".txt", ".jsonl", ".csv")
 TAGS = ("rlhf", "rlhf-playground")
 REINFORCED = ("ppo", "rloo", "grpo")  # learn from the scores of their own texts
 LEARNED_FROM = {
-    "dpo": "pairs of texts that the start model wrote and the reward judged",
-    "sft": "imitation of the best-scored of several texts that the start model wrote",
+    "dpo": "pairs of texts written by the start model and judged by the reward",
+    "sft": "imitation of the best-scoring of several texts written by the start model",
 }  # elsewhere by reinforcement
 FRONT_MATTER = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 

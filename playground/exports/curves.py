@@ -36,7 +36,7 @@ STYLE: dict[Any, Any] = {
 }
 NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # what an SVG says of itself, with addresses in it
 SINGLE = (
-    ("penalised_reward", "Score minus leash cost", "training batches, what training pushes up, by update", "teal"),
+    ("penalised_reward", "Score minus leash cost", "training batches, what training maximises, by update", "teal"),
     ("kl_coef", "Leash (beta)", "price of a nat of KL, by update", "amber"),
     ("entropy", "Entropy", "nats per token, by update", "slate"),
     ("completion_length", "Length", "tokens per completion, by update", "slate"),
@@ -96,8 +96,8 @@ def panels(report: Report) -> list[Panel]:
         DrawnLine(frames.latest(report.samples).groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
     ]
     perplexity = [
-        DrawnLine(metrics["perplexity_reference"], "slate", "its texts, to the reference"),
-        DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, to it"),
+        DrawnLine(metrics["perplexity_reference"], "slate", "its texts, under the reference"),
+        DrawnLine(evaluations["perplexity_text"], "indigo", "held-out text, under the policy"),
     ]
     return _with_values(
         Panel("Behaviours", "% of the answers to the fixed prompts, by update", behaviours),

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font. The template
+"""The report of a run as one self-contained HTML file: no server, no network, no script, no font. The template
 escapes the texts of models and people, and the page forbids itself scripts and requests on top of that."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _settings(config: RunConfig) -> Table:
     preset = catalog.preset_titled(config.about.title, config.name)
     changed = differences(config, preset or RunConfig(rewards=config.rewards, judges=config.judges))
     if preset is None:
-        sentence = "It belongs to no preset that ships here. What is not at its default:"
+        sentence = "It is not based on an included preset. What differs from the defaults:"
     elif changed:
         sentence = f"What differs from the preset \u201c{preset.about.title}\u201d:"
     else:

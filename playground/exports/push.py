@@ -59,7 +59,9 @@ def connect(repository: str, config: RunConfig, kind: str) -> Connection:
     if not REPOSITORY.fullmatch(repository):
         raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
     if kind == "adapter" and not catalog.is_hub_id(base := config.model.source):
-        raise PushRefused(f"The adapter's base, {base}, is not on the hub: nobody could load it. Push --as merged.")
+        raise PushRefused(
+            f"The adapter's base, {base}, is not on the hub: so others could not load it. Push --as merged."
+        )
     if is_offline_mode():
         raise PushRefused(OFFLINE)
     if not (token := get_token()):
@@ -86,9 +88,9 @@ def plan(hub: Connection, private: bool, folder: Path, config: RunConfig) -> Pus
 
 def in_words(planned: PushPlan, config: RunConfig) -> list[str]:
     """What the person is asked to confirm, a line each."""
-    seen = "private: you and those you let in" if planned.private else "public: everybody"
-    there = "exists already; files of the same name are replaced" if planned.exists else "is made anew"
-    licence = planned.licence or "unknown, check that you may share it"
+    seen = "private: you and those you invite" if planned.private else "public: everybody"
+    there = "exists already; files of the same name are replaced" if planned.exists else "is created"
+    licence = planned.licence or "unknown; check that you may share it"
     wrong = describe.wrong_on_purpose(config)
     lines = [f"Careful     {wrong} The card says so too."] if wrong else []
     return [
@@ -121,8 +123,10 @@ def _asked(call: Callable[[], T], repository: str) -> T:
         return call()
     except HfHubHTTPError as error:
         code = getattr(error.response, "status_code", 0)
-        other = f"The hub answered with error {code}. Nothing is known to be wrong here; try again later."
+        other = f"The hub answered with error {code}. The cause is probably not here; try again later."
         sentence = ANSWERS.get(code, other).format(repository)
     except (HTTPError, OSError, ValueError) as error:  # no answer, or one that its client does not understand
-        sentence = f"The hub cannot be reached, or answers something else ({type(error).__name__}). Try again later."
+        sentence = (
+            f"The hub cannot be reached, or gives an unexpected answer ({type(error).__name__}). Try again later."
+        )
     raise PushRefused(sentence)

@@ -1,4 +1,4 @@
-"""What there is to say about a run when it leaves the playground: read once for the card, the trackers, the page."""
+"""What there is to say about a run outside the playground: read once for the card, the trackers and the page."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from playground.setup import describe
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 CHANGES = {1: "more", -1: "less"}
 PERPLEXITIES = (  # of what, and what it means where it rises, and where not
-    ("on held-out text", "it is forgetting some of what it knew", "it has kept what it knew"),
-    ("of its texts to the reference", "they have become stranger", "no stranger than at first"),
+    ("on held-out text", "it is forgetting some of what it knew", "it still knows what it knew"),
+    ("of its texts under the reference", "they have become stranger", "no stranger than at first"),
 )
 
 

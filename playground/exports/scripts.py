@@ -10,8 +10,8 @@ from playground.runs.folder.records import ScoreScale
 from playground.setup import describe
 
 OWN_REWARDS = {
-    "expression": "The expression in REWARDS is computed by the playground's own evaluator and never run as Python.",
-    "python": "The code in REWARDS runs in a process of its own, as it did in the run. Read it before you start this.",
+    "expression": "The playground's own evaluator computes the expression in REWARDS; it is never run as Python.",
+    "python": "The code in REWARDS runs in a separate process, as it did in the run. Read it before you start this.",
 }  # what a reader of the script should know about rewards that a user has written
 
 
@@ -51,7 +51,7 @@ def _differences(config: RunConfig) -> list[str]:
     """What TRL does otherwise, the gravest first."""
     found = [*map(str, engines.unsupported(config)), *engines.notes(config)]
     if wrong := describe.wrong_on_purpose(config):
-        found.insert(0, f"{wrong} That is of the run: TRL has its own trainer, which makes no such mistake.")
+        found.insert(0, f"{wrong} That was in the run: TRL has its own trainer, which makes no such mistake.")
     if config.method != "ppo":
         label = methods.METHODS[config.method].label
         found.insert(0, f"The run took another method ({config.method}, {label}); this script does PPO.")

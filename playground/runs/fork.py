@@ -22,6 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
 from playground.runs.folder.records import Event, Record, Status, UpdateMetrics, to_json_line
 from playground.runs.folder.requests import Request
+from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started, Workers
 from playground.setup import describe
@@ -30,7 +31,7 @@ FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
     "evaluation.samples_per_prompt evaluation.text".split()
 )
-Line = UpdateMetrics | records.Sample | records.Evaluation | TokenFigures
+Line = UpdateMetrics | RolloutRecord | records.Sample | records.Evaluation | TokenFigures
 KEPT = (records.SCORE_SCALE, "model", records.REFERENCE)  # events about what the fork begins with
 
 
@@ -83,7 +84,7 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
     before = changes.edited(parent.config(), made)
     config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
     problems = [
-        Problem(field, "cannot be changed in a fork: what it begins with depends on it. Start a new run.")
+        Problem(field, "cannot be changed in a fork, whose starting point depends on it. Start a new run.")
         for field in differences(config, before)
         if field.startswith(FIXED)
     ]
@@ -112,7 +113,7 @@ def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
     if at not in known:
         there = ", ".join(map(str, known)) or "none"
         raise RunNotResumable(
-            f"{parent.id} has no checkpoint after update {at} from which training can go on; there are: {there}. "
+            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
             "More are kept with checkpoint.keep."
         )
     problem = checkpoints.problem_of(folder)
@@ -127,6 +128,7 @@ def _copy_records(
     last = 0.0
     copies: dict[Path, Sequence[Line]] = {
         run.metrics_path: parent.metrics(),
+        run.rollouts_path: parent.rollouts(),
         run.samples_path: parent.samples(),
         run.evaluations_path: parent.evaluations(),
         run.tokens_path: parent.token_figures(),

@@ -1,7 +1,7 @@
 """What a user can pick: presets, models, prompt sets and rewards, each with one line of help. Loads no model.
 
-A model ships with the playground, is a local folder, or an id of the hub, which a run downloads first. What ships is
-listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
+A model is included, a local folder, or an id of the hub, which a run downloads first. The included ones are listed in
+choices.toml; a preset's YAML file holds its settings and what is said about it.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def preset_groups() -> dict[str, list[str]]:
     known = {name: lessons().get(name, Lesson(name)) for name in names}
     from_hub = [name for name in names if not known[name].number and is_hub_id(preset(name).model.source)]
     return {
-        "Ships with the playground": [name for name in names if name not in from_hub],
+        "Included": [name for name in names if name not in from_hub],
         "Downloads a model first": [name for name in from_hub if not known[name].needs_gpu],
         "Downloads a model, needs a GPU": [name for name in from_hub if known[name].needs_gpu],
     }
@@ -156,7 +156,7 @@ def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS)
         return model_files.inspect(folder, use)
     model_files.check_tokenizer(folder, needed=False)
     if not most_adapters:
-        raise ModelNotFound(f"The adapter in {folder} stands on too many others: merge it into its base model.")
+        raise ModelNotFound(f"The adapter in {folder} is based on too many others: merge it into its base model.")
     with _of_adapter(folder):
         return files(base, use, most_adapters - 1)
 
@@ -169,7 +169,7 @@ def adapter_base(folder: Path) -> Path | None:
     facts = adapter_files.check(folder)
     base, revision = facts.get("base_model_name_or_path"), facts.get("revision")
     if not isinstance(base, str) or not base or not isinstance(revision, (str, type(None))):
-        raise ModelNotFound(f"The adapter in {folder} does not say which model it belongs to.")
+        raise ModelNotFound(f"The adapter in {folder} does not name its base model.")
     with _of_adapter(folder):
         return _folder(base, revision)
 
@@ -180,7 +180,7 @@ def _of_adapter(folder: Path) -> Iterator[None]:
     try:
         yield
     except ModelNotFound as error:
-        raise type(error)(f"The adapter in {folder} belongs to another model. {error}") from None
+        raise type(error)(f"The adapter in {folder} needs its base model. {error}") from None
 
 
 def _folder(source: str, revision: str | None) -> Path:
@@ -191,7 +191,7 @@ def _folder(source: str, revision: str | None) -> Path:
         return folder
     if hub.repository(source) is None:
         hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
-        raise ModelNotFound(f"{hint} The path of a model folder and an id of the hub (owner/name) work too.")
+        raise ModelNotFound(f"{hint} You can also give the path of a model folder or an id of the hub (owner/name).")
     if cached := hub.cached(source, revision):
         return cached
     raise hub.absent(source)
@@ -206,10 +206,10 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
         try:
             return model_folder(source)
         except ModelNotFound as error:
-            hint = " `start` is the model before training; the name of a run in the outputs folder works too."
+            hint = " `start` is the model before training; you can also give the name of a run in the outputs folder."
             raise type(error)(f"{error}{'' if isinstance(error, ModelNotHere) else hint}") from None
     if saved.is_symlink() or saved.parent.is_symlink():
-        raise ModelNotFound(f"The run {run} holds a link, which is not followed: give the path of the model itself.")
+        raise ModelNotFound(f"The run {run} contains a link, which is not followed: give the path of the model itself.")
     found = (path.parent for path in saved.glob("update-*/MANIFEST.json"))
     complete = sorted(folder for folder in found if not folder.is_symlink())
     wanted = [folder for folder in complete if folder.name == checkpoint] if checkpoint else complete
@@ -230,7 +230,7 @@ def reward_models(outputs: Path | None) -> list[Choice]:
             words = f"on {card['pairs']['kept']} pairs ({card['pairs']['source']}) from {card['base']}."
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        how = "Ships with the playground; trained" if folder in shipped else "Trained here"
+        how = "Included; trained" if folder in shipped else "Trained here"
         choice = Choice(folder.name, folder.name, f"{how} {words} Right on {accuracy:.0%} of held-out pairs.")
         found.append((folder not in shipped, trained_at, choice))
     return [choice for _, _, choice in sorted(found, reverse=True)]
@@ -253,7 +253,7 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
         if (folder / REWARD_CARD).is_file():
             return folder
         if folder.is_dir():
-            raise ModelNotFound(f"The reward model `{source}` is not complete: its training has not ended well yet.")
+            raise ModelNotFound(f"The reward model `{source}` is not complete: its training has not finished.")
     if os.path.isdir(os.path.expanduser(source)) or hub.repository(source):
         return model_folder(source, revision, "reward")
     known = [item.name for item in reward_models(outputs)]

@@ -1,4 +1,4 @@
-"""What can be seen before long work begins: are the models, files and datasets that a configuration names there?
+"""Checks before long work begins: do the models, files and datasets that a configuration names exist?
 
 Names and the disk only; nothing is loaded. Also downloads what is missing, for the worker, and makes paths whole.
 """
@@ -123,7 +123,7 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problems += [problem] if problem else []
     text = config.evaluation.text
     if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
-        ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document a line, or nothing."
+        ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
     if config.by_trl:
@@ -203,7 +203,7 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         return None
     if source == catalog.TYPED:
         few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one a line.") if few else None
+        return Problem("prompts.typed", "Type at least two different prompts, one per line.") if few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
     if row_files.kind_of(source):
         if not os.path.exists(path):
@@ -225,7 +225,9 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
     """Is the base of a reward model there, do its pairs exist and begin as pairs? Raises: InvalidConfig, by field."""
     problems = model_problems(needs(config))
     if config.name in catalog.shipped_reward_models():
-        problems.append(Problem("name", f"`{config.name}` ships with the playground. Choose another name."))
+        problems.append(
+            Problem("name", f"`{config.name}` is the name of an included reward model. Choose another one.")
+        )
     source, known = config.pairs.source, [item.name for item in catalog.ANNOTATORS]
     if preferences.is_file_name(source):
         try:
@@ -233,7 +235,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         except PairsUnusable as error:
             problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
     elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
-        ways = "A .jsonl, .jsonl.gz or .csv file or the id of a dataset (owner/name) works too."
+        ways = "You can also give a .jsonl, .jsonl.gz or .csv file, or the id of a dataset (owner/name)."
         problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, known)} {ways}"))
     sets = [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED]
     if config.pairs.prompts and config.pairs.prompts not in sets:

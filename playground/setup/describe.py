@@ -39,7 +39,7 @@ PHRASES = {
     "ppo.num_updates": "{} updates",
     "sampling.max_new_tokens": "{} tokens at most",
     "prompts.limit": "{} prompts",
-    "prompts.typed": "{} of one's own",
+    "prompts.typed": "{} of your own",
 }  # field -> how a sentence says it, where not as "label value"
 
 
@@ -92,7 +92,7 @@ def wrong_on_purpose(config: RunConfig) -> str:
     if not config.experiments:
         return ""
     if not config.faults:
-        return "An experiment: what is knowingly wrong is allowed here, though no mistake is planted."
+        return "An experiment: planted mistakes are allowed here, though there is none in this run."
     return f"Wrong on purpose: {' '.join(FAULTS[fault] for fault in config.faults)}"
 
 
@@ -125,12 +125,12 @@ def scores_differ(configs: Sequence[RunConfig]) -> str:
             "models": lambda config: (config.model.source, config.model.revision),
             "references": lambda config: config.reference,
             "prompts": lambda config: config.prompts,
-            "ways of sampling": lambda config: config.sampling,
+            "sampling settings": lambda config: config.sampling,
         }
     parts = [name for name, of in measures.items() if any(of(config) != of(configs[0]) for config in configs)]
     if not parts:
         return ""
-    return f"Their {listed(parts, len(parts))} differ, so a score of one is not measured as a score of another."
+    return f"Their {listed(parts, len(parts))} differ, so their scores are not on the same scale."
 
 
 def in_words(field: str, value: Any) -> str:

@@ -73,7 +73,7 @@ def members(name: str, ranks: int = 1) -> list[str]:
     else:
         named = ["cpu" if name == "auto" else name] * ranks
     if missing := next((one for one in named if one not in there), None):
-        raise InvalidConfig([Problem("device", f"There is no {missing} here. There is: {', '.join(there)}.")])
+        raise InvalidConfig([Problem("device", f"{missing} is not here. Available: {', '.join(there)}.")])
     if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
         given = f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}"
         raise InvalidConfig([Problem("ranks", f"{given}. Set ranks to 1 for one process on each of these.")])

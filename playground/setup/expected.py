@@ -62,7 +62,7 @@ def line(preset: str) -> str:
         before = band_in_words(name, Band(band.before_low or 0.0, band.before_high or 0.0, band.seeds))
         parts.append(f"{READY[name].words} {band_in_words(name, band)} (untrained: {before})")
     unit = catalog.preset(preset).score_unit
-    figures = (("score", "score"), ("kl", "KL"))
+    figures = (("score", "score"), ("kl", "distance"))
     parts += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
     return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(parts)}."
 

@@ -1,7 +1,7 @@
 """What each mode allows a run, a question or an upload to be: caps, and which models, prompts and rewards may be named.
 
-`local` has no caps, `classroom` hardly any; `space` is open to strangers, so small and closed unless its owner raises
-the caps (`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
+`local` has no caps, `classroom` hardly any; `space` is public, so small and closed unless its owner raises the caps
+(`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     if mode != "space" or chosen == "pocket":
         return PageLimits(LIMITS[mode], LIMITS[mode])
     if chosen == "host" and not has_host:
-        sentence = "is `host`, and nobody can be the host: set the secret PLAYGROUND_HOST_TOKEN too."
+        sentence = "is `host`, but there can be no host: set the secret PLAYGROUND_HOST_TOKEN too."
         raise InvalidConfig([Problem(CAPS_VARIABLE, sentence)])
     suggested = space._replace(more="suggested", must_fit=True, devices=None, parameters=None)
     return PageLimits(suggested if chosen == "all" else space, _TABLE["space-host"])
@@ -159,7 +159,7 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
             return f"{name} has {size:,} bytes; {most.format(limits.upload_bytes)}."
         kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
         if limits.uploads_bytes is not None and kept + kept_bytes(size) > limits.uploads_bytes:
-            return "This page has no more room for uploads. Type the prompts instead."
+            return "This page has no room left for uploads. Type the prompts instead."
         rows = 0 if limits.upload_rows is None else row_files.shape(path, limits.upload_bytes).num_rows
         if rows > (limits.upload_rows or 0):
             return f"{name} has {rows:,} rows; {most.format(limits.upload_rows)}."
@@ -206,13 +206,13 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
     if most.get("ranks") == 1 and config.may_be_shared and config.ranks == 1:
         yield Problem("device", f"must be one {limits.where} (got {config.device}).")
     if config.experiments and not limits.experiments:
-        yield Problem("experiments", f"what is knowingly wrong is not run {limits.where}.")
+        yield Problem("experiments", f"planted mistakes are not allowed {limits.where}.")
     if limits.devices is not None and config.device not in limits.devices:
         yield _one_of("device", config.device, limits.devices, limits)
 
 
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
-    """How many rewards, judges and counts of one's own there are, and of which kinds, as far as plain data show it."""
+    """How many rewards, judges and custom counts there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
         entries = found if isinstance(found := data.get(field), (list, tuple)) else ()
         inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]
@@ -223,7 +223,7 @@ def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
         for name, one in inside:
             kind = one.get("kind") if isinstance(one, Mapping) else None
             if isinstance(kind, str) and kind in limits.refused_rewards:
-                yield Problem(f"{name}.kind", f"rewards of the kind `{kind}` are not taken {limits.where}.")
+                yield Problem(f"{name}.kind", f"rewards of the kind `{kind}` are not allowed {limits.where}.")
 
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:

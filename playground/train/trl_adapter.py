@@ -1,4 +1,4 @@
-"""The adapter to TRL: what running one of its trainers from our configuration takes, whichever of them it is.
+"""The adapter to TRL: what every one of its trainers needs to run from our configuration.
 
 TRL's loop is one call and is left as it is. Here it is watched (a callback, and PyTorch's own hooks) to turn its log
 into `UpdateMetrics`, to break off when asked, and to pass on live settings. trl_ppo.py (PPO) and trl_texts.py (DPO,
@@ -24,7 +24,7 @@ from playground.config.engines import ADAM_EPSILON
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.train.data.random_streams import derived_seed
-from playground.train.loop.measures import of_steps
+from playground.train.loop.measures import of_steps, same_score_groups
 from playground.train.loop.trainer import Trainer
 from playground.train.models.language_model import LanguageModel, Tokens
 
@@ -42,6 +42,7 @@ class TRLAdapter(Trainer):
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(config, *parts)
         self.tokens_trained = 0
+        self.group_scores: list[float] = []  # of the texts that this update learned from, prompt by prompt
         self.rate = config.ppo.learning_rate  # of the latest optimizer step
         self.update_started = time.perf_counter()
         self.running: Any = None  # TRL's trainer, while it trains
@@ -154,7 +155,9 @@ class TRLAdapter(Trainer):
             "explained_variance": None,
             "tokens_trained": self.tokens_trained,
             "pairs_ordered": logs.get("rewards/accuracies"),
+            "groups_same_score": same_score_groups(self.group_scores, self.config.ppo.samples_per_prompt),
         }
+        self.group_scores = []
         return self.measure(rollout, scores, self.config.kl.coef, learned)
 
 

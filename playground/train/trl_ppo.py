@@ -25,6 +25,7 @@ from playground.runs.folder.records import UpdateMetrics, finite_or_null
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import derived_seed
 from playground.train.loop.measures import capped_exp, of_completions
+from playground.train.loop.rollout_texts import ScoredTexts
 from playground.train.loop.sampling import left_pad
 from playground.train.loop.scoring import Scores
 from playground.train.models.language_model import Critic, LanguageModel
@@ -35,6 +36,7 @@ from playground.train.trl_adapter import TRLAdapter, require_finite, special_tok
 class ScoredBatch:
     """What went through the reward module in one update, a list entry for each completion."""
 
+    prompts: list[str] = field(default_factory=list)
     completions: list[str] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)  # sampled tokens, the end-of-sequence token included
     trained: list[int] = field(default_factory=list)  # tokens that TRL's masks leave in the loss
@@ -89,7 +91,7 @@ class TextRewardModule(nn.Module):
             prompt, width = trainer.waiting.popleft()
             asked = [token for token, keep in zip(ids[:width], real[:width], strict=True) if keep]
             if asked != [token for token in prompt.ids if token != pad_id]:  # TRL takes every pad id for padding
-                raise RuntimeError("TRL scored its rows in another order than it was given the prompts.")
+                raise RuntimeError("TRL scored its rows in an order other than that of the prompts.")
             behind, kept = ids[width:], real[width:]
             trained = kept.index(False) if False in kept else len(kept)
             pad_is_eos = pad_id == tokens.eos_id
@@ -101,6 +103,7 @@ class TextRewardModule(nn.Module):
             seen.ended.append(ended)
             seen.width = max(seen.width, len(behind))
         scores = trainer.scorer(prompts, completions, [True] * len(prompts))  # TRL has its own penalty for not ending
+        seen.prompts += prompts
         seen.completions += completions
         seen.add(scores)
         seen.finished_at = time.perf_counter()
@@ -192,7 +195,7 @@ class TRLTrainer(TRLAdapter):
         return field in ("kl.coef", "ppo.clip_range", "ppo.learning_rate")
 
     def set_live(self, config: RunConfig) -> None:
-        """See `TRLAdapter.set_live`: TRL reads these anew in each update."""
+        """See `TRLAdapter.set_live`: TRL reads these again in each update."""
         self.running.args.kl_coef = config.kl.coef
         self.running.args.cliprange = config.ppo.clip_range
 
@@ -213,6 +216,7 @@ class TRLTrainer(TRLAdapter):
         self.spent = {"rollout": rollout, "score": seen.seconds, "update": update}
         self.count(sum(seen.lengths))
         spread = of_completions(seen.completions, seen.scores._replace(scores=penalised.tolist()))
+        self.scored = ScoredTexts(seen.prompts, seen.completions, penalised.tolist(), None)
         grad_norms, self._grad_norms = self._grad_norms, []
         return UpdateMetrics(
             **self.totals(),

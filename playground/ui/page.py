@@ -16,8 +16,8 @@ from playground.ui.train import run_actions, train_page
 
 TITLE = "RLHF Playground"
 SHEETS = tuple(
-    "page controls run meters tables tryout workbench reward_check reward_training slow_motion inside sweeps access "
-    "presentation".split()
+    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
+    "sweeps access presentation".split()
 )
 
 
@@ -36,6 +36,7 @@ def build(
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
+            components.widget("rewards/tabs", None, elem_id="reward-tabs")
             with gr.Row(elem_id="workbench", equal_height=False):
                 workbench_part.build(Path(outputs), service, train, access)
             with gr.Column(elem_id="reward-training"):
@@ -54,10 +55,10 @@ def build(
             )
             train.fill_from(table)
     for event in demo.fns.values():
-        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that nobody sees
+        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that no one sees
             event.show_progress_on = []
     if access.limits.open_questions is not None:
-        demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app anew
+        demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app again
     return demo
 
 

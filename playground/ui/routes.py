@@ -154,6 +154,8 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
         "/live/{run_id}": views.live,
         "/live/{run_id}/poll": views.poll,
         "/live/{run_id}/moment/{update:number}": views.moment,
+        "/live/{run_id}/rollout/last": views.rollout,
+        "/live/{run_id}/rollout/{update:number}": views.rollout,
         "/live/{run_id}/frontier": views.frontier,
         "/playground/bokeh/{version}/{name}": own_files.bokeh_file,
         "/host": access.enter,
@@ -257,6 +259,12 @@ class Views:
         if found == b"null":
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
         return _json(found)
+
+    async def rollout(self, request: Request) -> Response:
+        """The scores of an update and some of its training texts; of the newest where none is named."""
+        channel = await self.hub.channel(request.path_params["run_id"])
+        update = request.path_params.get("update")
+        return _json(await channel.read(lambda feed: encode(feed.rollout(update))))
 
     async def what_if(self, request: Request) -> Response:
         """The same as it would read under other settings: `?gamma=` and the like."""

@@ -112,6 +112,39 @@ def test_a_figure_lights_its_own_check_and_no_other(late: dict[str, Any], name: 
     assert lit(found(metrics(**late))) == {name: state}
 
 
+GROUPS: dict[str, Any] = {"method": "grpo"}
+
+
+@pytest.mark.parametrize(
+    ("share", "state"), [(0.0, "quiet"), (0.5, "quiet"), (0.51, "amber"), (0.9, "amber"), (0.95, "red"), (1.0, "red")]
+)
+def test_groups_of_which_nothing_is_learned_light_their_lamp_from_half_of_them_on(share: float, state: str) -> None:
+    early = [item.model_copy(update={"groups_same_score": 0.1}) for item in metrics()[:HALF]]
+    late = [item.model_copy(update={"groups_same_score": share}) for item in metrics()[HALF:]]
+    alerts = found([*early, *late], **GROUPS)
+    one = alerts["groups-alike"]
+    assert (one.state, one.updates) == (state, [26, 27, 28, 29, 30] if state != "quiet" else [])
+    assert lit(alerts) == ({} if state == "quiet" else {"groups-alike": state})
+    if state != "quiet":
+        each = config(**GROUPS).ppo
+        more = {"ppo.samples_per_prompt": 2 * each.samples_per_prompt, "ppo.batch_size": 2 * each.batch_size}
+        assert offers(one)[0] == more and "always wrong" in one.cause and f"{share:.0%} of the prompts" in one.evidence
+        assert config(**GROUPS, ppo={key.partition(".")[2]: value for key, value in more.items()})
+
+
+def test_two_updates_make_no_trend_of_groups_and_a_score_that_has_risen_is_another_cause() -> None:
+    shares = [0.1] * 28 + [1.0] * 2
+    made = [item.model_copy(update={"groups_same_score": one}) for item, one in zip(metrics(), shares, strict=True)]
+    assert found(made, **GROUPS)["groups-alike"].state == "quiet"
+    assert found(made)["groups-alike"].state == "not measured", "PPO has no groups"
+    older = throughout(groups_same_score=None)
+    assert found(older, **GROUPS)["groups-alike"].state == "not measured"
+    late = metrics(score_mean=3.0, groups_same_score=0.95)
+    risen = [item.model_copy(update={"groups_same_score": item.groups_same_score or 0.0}) for item in late]
+    one = found(risen, **GROUPS)["groups-alike"]
+    assert one.state == "red" and "little left to learn" in one.cause and offers(one) == [{}]
+
+
 def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
     assert lit(found(metrics(**{**FAR, "perplexity_reference": 4.2}))) == {}
     assert lit(found(metrics(entropy=0.05, surprisal=0.05, perplexity_reference=4.2))) == {}

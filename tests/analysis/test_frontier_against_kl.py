@@ -97,8 +97,8 @@ def ends(kl, score):
 
 def test_it_is_said_how_far_the_run_is_from_what_is_possible():
     near, far = (against_kl.sentence(ends(kl, 1.2), FOUND) for kl in (2.0, 6.0))
-    assert near == "At 2 nats the run scores 1.20 \u00b1 0.25; these samples show 1.50 to be possible there."
-    assert "not known: fewer than 30" in far
+    assert near == "At 2 nats the run scores 1.20 \u00b1 0.25; by these samples 1.50 is possible there."
+    assert "unknown: fewer than 30" in far
     assert against_kl.sentence(ends(2.0, 1.2)[:1], FOUND) == "" == against_kl.sentence(ends(2.0, 1.2), None)
 
 

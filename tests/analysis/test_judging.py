@@ -68,7 +68,7 @@ def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
     ("scores", "golds", "says"),
     [
         ([0, 1, 2, 3], [0, 1, 2, 3], "rises with the training"),
-        ([0, 0, 0, 0], [0, 1, 0, -1], "below where it began"),  # the trained score does not rise
+        ([0, 0, 0, 0], [0, 1, 0, -1], "below where it started"),  # the trained score does not rise
         ([0, 1, 2, 3], [0, 0.02, 0.01, -0.05], "hardly moved"),  # certain, and too small to matter
     ],
 )
@@ -102,7 +102,7 @@ def test_the_table_tells_raw_means_and_the_paired_change():
             "85 % of the gain comes from A, 15 % from B.",
         ),
         ({"A": [2.0, 2.1, 1.9], "B": [-0.5, -0.6, -0.4]}, "all of the gain comes from A."),
-        ({"A": [0.4, -0.2, 0.3], "B": [-0.1, 0.2, 0.1]}, "no reward brings a gain that can be told from chance."),
+        ({"A": [0.4, -0.2, 0.3], "B": [-0.1, 0.2, 0.1]}, "no reward brings a gain beyond chance."),
     ],
 )
 def test_the_gain_is_shared_out_among_the_rewards(gains, says):

@@ -110,7 +110,7 @@ def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkey
     words = outcome_words(config, yes_man(20, 36))
     assert words.startswith("It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to")
     assert " Score +1.00 sd on 40 prompts" in words
-    assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest as expected.")
+    assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest is as expected.")
     found["kl"] = Band(0.8, 1.0, 3)
     assert outcome_words(config, yes_man(20, 36)).endswith("All as expected (from 3 seeds).")
 

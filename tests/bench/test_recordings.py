@@ -7,13 +7,18 @@ import re
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from bench import recordings
 from playground.config import differences
 from playground.runs import frontier_samples
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from playground.ui import routes
 from playground.ui.feed.feed import RECORDED, Hub
+from tests.ui import fake_run
 
 ORDER = [step.preset for step in catalog.story()]
 MOST_BYTES = 2_000_000  # of all together
@@ -41,6 +46,20 @@ def test_that_of_the_default_preset_can_be_looked_into() -> None:
     known = traces.updates(run)
     assert known == [1, 21, 40] and all(traces.read(run, update) for update in known)
     assert run.token_figures() and frontier_samples.read(run)
+
+
+def test_a_recording_brings_every_update_with_fewer_texts_and_is_opened_like_a_run(tmp_path: Path) -> None:
+    run, folder = fake_run.write_run(tmp_path, "one"), tmp_path / "recorded" / catalog.DEFAULT_PRESET
+    recordings.record(run, catalog.DEFAULT_PRESET, folder)
+    found = RunDirectory(folder).rollouts()
+    assert [one.update for one in found] == list(range(1, 41))
+    assert {len(one.texts) for one in found} == {recordings.FEW_TEXTS} and not (folder / "rollouts.jsonl").exists()
+    hub = Hub(tmp_path, folder.parent)
+    with TestClient(Starlette(routes=routes.routes(hub))) as client:
+        answer = client.get("/live/_recorded/rollout/last").json()
+        assert client.get("/live/_recorded/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
+        client.portal.call(hub.close)
+    assert (answer["update"], answer["previous"], len(answer["texts"])) == (40, 39, recordings.FEW_TEXTS)
 
 
 def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from playground.cli.rollout_printing import FULL, HALF, bars
 from playground.errors import ServiceUnavailable
 from playground.runs import history, model_service
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
+from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog, expected
 from tests.cli.conftest import Result, Run
 from tests.support import small_config
@@ -52,6 +55,48 @@ def test_show_tells_everything_about_one_run(run: Run, ended: RunDirectory) -> N
     ends = next(row for row in item["behaviours"] if row["name"] == "ends")
     assert ends["words"] == "ends by itself" and "ends by itself" in result.out
     assert [(ends[side]["count"], ends[side]["of"]) for side in ("before", "after")] == [(1, 1), (1, 1)]
+
+
+TEXT = {"prompt": "Review of the cafe", "chosen": "best", "bin": 1}
+
+
+def test_an_update_is_shown_as_bars_and_texts(run: Run, ended: RunDirectory) -> None:
+    texts = [RolloutText(**TEXT, completion=" \x1b[31mred [bold]x[/bold] \x07", score=1.5, kl=2.25)]
+    histogram = Histogram(low=-0.5, high=1.5, counts=[1, 4])
+    writer = RunWriter(ended, num_updates=3)
+    for update in (1, 2):
+        writer.rollout(RolloutRecord(update=update, histogram=histogram, texts=texts))
+    result = run("show", "one", "--update", "2")
+    lines = [line.split() for line in result.out.splitlines()]
+    assert ["-0.50", "+0.50", "1", FULL * 10] in lines and ["+0.50", "+1.50", "4", FULL * 40] in lines
+    for words in (
+        "update 2: scores of 5 texts (sd)",
+        "red [bold]x[/bold]",
+        "+1.50",
+        "2.25",
+        "--update 1 is the one before",
+    ):
+        assert words in result.out
+    assert "\x1b" not in result.out and "\x07" not in result.out and result.code == 0
+    item = run("show", ended.path, "--update", "1", "--json").data
+    assert item["update"] == 1 and (item["previous"], item["next"]) == (None, 2)
+    assert item["histogram"] == histogram.model_dump() and item["texts"] == [text.model_dump() for text in texts]
+
+
+def test_bars_of_texts_that_all_score_the_same_and_of_a_few_among_many() -> None:
+    assert bars(Histogram(low=2.0, high=2.0, counts=[7])) == [("+2.00", "+2.00", "7", FULL * 40)]
+    assert [row[3] for row in bars(Histogram(low=0, high=1, counts=[0, 1, 1000, 513]))] == [
+        "",
+        HALF,
+        FULL * 40,
+        FULL * 20 + HALF,
+    ]
+
+
+def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run: Run, ended: RunDirectory) -> None:
+    result = run("show", "one", "--update", "2")
+    assert result.code == 2 and result.err.strip() == "This run was made before updates kept their texts."
+    assert run("show", "one", "--update", "0").code == 2
 
 
 def test_text_of_a_model_cannot_command_the_terminal(run: Run, ended: RunDirectory) -> None:

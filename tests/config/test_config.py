@@ -46,23 +46,23 @@ def yaml_problems(text: str) -> list[Problem]:
         (
             {"kl": {"controller": "adaptive", "coef": 0}},
             "kl.coef",
-            "must be above 0 while the leash is adaptive: that multiplies beta, and 0 stays 0 for ever. Try 0.05.",
+            "must be above 0 while the leash is adaptive, which multiplies beta: 0 would stay 0 forever. Try 0.05.",
         ),
         (
             {"behaviours": ["kind"]},
             "behaviours.0.name",
-            f"`kind` is none that ships ({', '.join(READY)}). Choose one of them, or say with `measure` what is "
-            "measured, as an entry of `rewards` does.",
+            f"`kind` is not among those included ({', '.join(READY)}). Choose one of them, or say with `measure` what "
+            "to measure, as an entry of `rewards` does.",
         ),
         (
             {"behaviours": [{"name": "parses", "measure": {"kind": "length"}}]},
             "behaviours.0.name",
-            "`parses` ships with the playground; give one of your own another name.",
+            "`parses` is the name of an included behaviour; give your own another name.",
         ),
         (
             {"behaviours": [{"name": "So long", "words": "is long", "measure": {"kind": "length"}}]},
             "behaviours.0.name",
-            "use 1 to 60 small letters, digits and hyphens, beginning with a letter or digit.",
+            "use 1 to 60 small letters, digits and hyphens, starting with a letter or digit.",
         ),
         (
             {"behaviours": [{"name": "long", "words": "is long", "measure": {"kind": "length", "targt": 1}}]},
@@ -104,7 +104,7 @@ def yaml_problems(text: str) -> list[Problem]:
             "rewards.0.pattern",
             "is not a regular expression (missing ), unterminated subpattern at position 0).",
         ),
-        ({1: 2}, "1", "is not a name; names are words (got 1)."),
+        ({1: 2}, "1", "is not a setting's name; names are words (got 1)."),
         ({"seed": 2**5000}, "seed", "must be at most 2.14748e+09 (got int)."),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_yes_makes_a_private_repository_and_uploads_the_folder(api, run, capsy
     assert call(str(run.path), "--to", "ann/kind", "--yes") == 0
     shown = capsys.readouterr()
     assert shown.out.splitlines()[-1] == "https://hub.test/ann/kind"
-    for words in ("ann/kind (is made anew), as user ann", "private: ", "2.0 MB", "apache-2.0", "5 of your prompts"):
+    for words in ("ann/kind (is created), as user ann", "private: ", "2.0 MB", "apache-2.0", "5 of your prompts"):
         assert words in shown.err
     assert api.create_repo.call_args == mock.call("ann/kind", private=True, exist_ok=True)
     sent = api.upload_folder.call_args.kwargs

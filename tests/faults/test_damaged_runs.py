@@ -111,6 +111,7 @@ SCALES: list[Any] = [
 ]
 CONFIGS = ("!!bool x", 'seed: !!int ""', f"seed: {'1:' * 400}1.5", "", "[1]", "a: *b", "\x00", "name:", '"\\ud800": 1')
 FILES = "config.yaml status.json metrics.jsonl samples.jsonl events.jsonl evaluations.jsonl tokens.jsonl worker.log"
+FILES += " rollouts.jsonl"
 FILES += " request.json vitals.json control/killed worker.lock control/set-1.json ../.queue/{run}.json"
 SMALL_FILES = "request.json vitals.json control/killed status.json ../.queue/{run}.json"
 CONTENTS = {"deep": DEEP, "odd": f'{{"pid": {HUGE}, "attempt": NaN, "slot": 1, "beat": 1e999}}', "empty": ""}

@@ -26,7 +26,7 @@ SMALL = {
     "evaluation": {"num_prompts": 4, "every": 2},
     "checkpoint": {"every": 2, "keep": 3},
 }
-CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "memory_gb"}
+CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,8 @@ def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirect
     assert answers == [
         (item.update, item.stage, item.prompt_id, item.completion, item.score) for item in parent.samples()
     ]
+    assert run.rollouts() == [one.model_copy(update={"attempt": 1 + (one.update > 2)}) for one in parent.rollouts()]
+    assert [one.update for one in run.rollouts()] == [1, 2, 3, 4]
     assert (run.status().state, run.status().update) == ("finished", 4)
     assert not [event.message for event in run.events() if event.kind == "warning"]
 

@@ -50,10 +50,10 @@ TYPED = json.loads(r"""[
 ]""")
 NAMES = [*TYPED, "x" * 300, "x" * 5000, "a" * 61, "../" * 100 + "etc/passwd"]
 ROUTES = """
-    /live/{} /live/{}/poll /live/{}/moment/0 /live/{}/trace/1 /live/{}/compare /live/{}/metrics.csv
+    /live/{} /live/{}/poll /live/{}/moment/0 /live/{}/rollout/1 /live/{}/trace/1 /live/{}/compare /live/{}/metrics.csv
     /live/{}/samples.csv /live/{}/outcome /live/{}/log /live/{}/export/yaml /live/{}/export/trl /live/{}/export/html
     /live/one/export/{} /live/_rewards/{} /live/_overlay?runs={} /live/one/compare?update={} /playground/bokeh/1/{}
-    /playground/static/{} /live/one/{} /live/one/moment/{}
+    /playground/static/{} /live/one/{} /live/one/moment/{} /live/one/rollout/{}
 """.split()
 STREAMS = ("/live/one", f"/live/{run_feed.RECORDED_ID}")
 

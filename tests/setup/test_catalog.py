@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_the_presets_are_grouped_by_what_they_take() -> None:
     assert shipped == [step.preset for step in catalog.story()]
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *downloads, *gpu]) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_first_screen(name: str) -> None:
+    lesson = catalog.lessons()[name]
+    assert len(catalog.preset(name).about.story.split()) <= 12 and len(lesson.look.split()) <= 20
+    assert not re.search(r"\b(nats?|sd|standard deviations?)\b", f"{catalog.preset(name).about.story} {lesson.look}")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,7 +97,7 @@ def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> Non
     assert catalog.model_folder(str(adapter)) == adapter
     assert catalog.files(adapter).architecture.hidden_size == 8
     (base / "config.json").unlink()
-    with pytest.raises(ModelNotFound, match=r"belongs to another model.*it has no config\.json"):
+    with pytest.raises(ModelNotFound, match=r"needs its base model.*it has no config\.json"):
         catalog.model_folder(str(adapter))
 
 
@@ -190,7 +198,7 @@ def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path
 
 def test_a_reward_model_that_ships_needs_no_outputs_folder_and_its_name_is_taken() -> None:
     checks.check(config_with(rewards=[{"kind": "model", "source": "pocket-agreeable"}]))
-    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` ships"):
+    with pytest.raises(InvalidConfig, match="name: `pocket-agreeable` is the name of an included"):
         checks.check_reward_training(RewardTrainingConfig(name="pocket-agreeable"))
 
 

@@ -73,7 +73,7 @@ def test_a_preset_keeps_its_story_whatever_has_no_effect(without_effect: dict[st
             "rewards sentiment + 0.5 x Length (target 20)",
         ),
         ({"rewards": [{"kind": "model", "source": "kind-judge"}]}, "reward model kind-judge"),
-        ({"prompts": {"source": "typed", "typed": ["a", "b"]}}, "2 prompts of one's own"),
+        ({"prompts": {"source": "typed", "typed": ["a", "b"]}}, "2 prompts of your own"),
         ({"method": "rloo", "ppo": {**RLOO, "samples_per_prompt": 4}}, "method RLOO and samples per prompt 4"),
         (
             {"kl": {"coef": 2.0}, "ppo": {"clip_range": 0.1, "num_epochs": 3, "learning_rate": 1e-3, "num_updates": 9}},
@@ -93,7 +93,7 @@ def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_
     for others, words in (
         (three, "rewards, scales of the score and models differ"),
         ([BASE, changed(prompts={"source": "pocket/stories"})], "prompts differ"),
-        ([BASE, changed(sampling={"temperature": 0.5})], "ways of sampling differ"),
+        ([BASE, changed(sampling={"temperature": 0.5})], "sampling settings differ"),
     ):
         assert words in describe.scores_differ(others)
     assert (

@@ -160,7 +160,7 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
         (at, small, ""),
         (beyond, small, "10,002 bytes; at most 10,000"),
         (packed, small, "more than"),
-        (at, full, "no more room"),
+        (at, full, "no room left"),
     ):
         said = limits.upload_problem(path, capped, outputs)
         assert words in said and bool(said) == bool(words)

@@ -69,7 +69,12 @@ def test_two_processes_learn_what_one_learns(folder: Path, case: str) -> None:
     assert any(float((alone[name]).abs().max()) > 0 for name in alone)
     one, two = run_of(folder / "alone", case), run_of(folder / "two", case)
     assert [item.completion for item in two.samples()] == [item.completion for item in one.samples()]
-    assert len(two.metrics()) == resuming.UPDATES
+    assert len(two.metrics()) == len(two.rollouts()) == resuming.UPDATES
+    for mine, theirs in zip(two.rollouts(), one.rollouts(), strict=True):
+        assert mine.histogram.counts == theirs.histogram.counts, "the scores of the whole batch"
+        assert [(text.prompt, text.completion) for text in mine.texts] == [
+            (text.prompt, text.completion) for text in theirs.texts
+        ]
     for mine, theirs in zip(two.metrics(), one.metrics(), strict=True):
         assert figures(mine) == pytest.approx(figures(theirs), abs=2e-3, nan_ok=True), mine.update
 

@@ -29,6 +29,7 @@ from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
+from playground.runs.folder.rollout_records import RolloutRecord, RolloutText, choose, histogram_of
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps import sweep_record
@@ -123,6 +124,27 @@ def write_tokens(run: RunDirectory) -> None:
     run.tokens_path.write_text(lines, encoding="utf-8")
 
 
+def rollout(update: int, config: RunConfig) -> RolloutRecord:
+    """What is kept of the training texts of an update: scores with two humps, of which the upper one grows."""
+    rng, share = random.Random(update * 17 + config.seed), update / config.ppo.num_updates
+    pull = 1 / (1 + 3 * config.kl.coef)
+    upper = [rng.random() < 0.2 + 0.6 * share * pull for _ in range(config.ppo.batch_size)]
+    scores = [round(rng.gauss(1.5 if high else -0.5, 0.4), 4) for high in upper]
+    histogram, bins = histogram_of(scores)
+    texts = [
+        RolloutText(
+            prompt=prompt(100 * update + row),
+            completion=completion(100 * update + row, 1.0 if upper[row] else 0.0),
+            score=scores[row],
+            kl=round(max(0.0, 7 * share * pull + rng.gauss(0, 0.8)), 4),
+            chosen=why,
+            bin=bins[row],
+        )
+        for row, why in choose(scores, bins, config.evaluation.rollout_texts).items()
+    ]
+    return RolloutRecord(update=update, histogram=histogram, texts=texts)
+
+
 def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     """One update on a rising, noisy curve."""
     rng = random.Random(update * 17 + config.seed)
@@ -209,6 +231,8 @@ def play(
         writer.set_status(phase="writing and learning", update=update - 1)
         wait(seconds_per_update)
         seconds = time.monotonic() - began if seconds_per_update else 2.0 + 1.2 * update
+        if config.evaluation.rollout_texts:
+            writer.rollout(rollout(update, config))
         writer.metrics(metrics(update, config, seconds).model_copy(update={"attempt": writer.status.attempt}))
         writer.set_status(update=update)
         if steering.trace_asked:

@@ -179,7 +179,7 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers")).to_contain_text("longer than the model's context")
     go(page, "compare", run="_recorded")
-    expect(page.locator("#examples")).to_contain_text("This recording ships without its weights")
+    expect(page.locator("#examples")).to_contain_text("This recording comes without its weights")
     expect(box).to_be_hidden()  # there is nobody to ask
 
 
@@ -192,15 +192,16 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     go(page, "runs")
     page.get_by_label("Filter runs by words").fill("seed 88 beta")
     rows = page.locator("table.runs tbody tr")
-    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0.5", "0", "1"])
+    beta = rows.locator("td[data-label='Leash (beta)']")
+    expect(beta).to_have_text(["0.5", "0", "1"])
     expect(rows.nth(1)).to_contain_text("Kinder reviews, but beta 0")
-    head = page.get_by_role("columnheader", name="Beta")
+    head = page.get_by_role("columnheader", name="Leash (beta)")
     head.locator(".sort").click()
-    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
+    expect(beta).to_have_text(["0", "0.5", "1"])
     expect(head).to_have_attribute("aria-sort", "ascending")
     counts = page.locator("table.runs td.counts[data-label='is kind']")
-    expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
-    rows.first.get_by_role("button", name="Rename").click()
+    expect(counts).to_have_text([re.compile(r"\d+ \u2192 \d+of 64 \(up\)\d+ to \d+ %")] * 3)
+    more(rows.first, "Rename").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("Gone wild")
     dialog.get_by_label("Note").fill("<b>watch</b> the English")
@@ -217,15 +218,21 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="beta 0.5"))
 
 
+def more(row, name):
+    """What can be done with a run, from the menu of its row."""
+    row.get_by_role("button", name="More").click()
+    return row.get_by_role("menuitem", name=name)
+
+
 def delete_after_confirmation(page, site, row):
     """A run goes into the bin; its settings can be used first."""
-    row.get_by_role("button", name="Delete").click()
+    more(row, "Delete").click()
     page.get_by_role("button", name="Keep it").click()
     assert (site.outputs / "middle").exists()
-    row.get_by_role("button", name="Use settings").click()
+    more(row, "Put its settings into the form").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.5")
     page.get_by_role("link", name="Runs").click()
-    row.get_by_role("button", name="Delete").click()
+    more(row, "Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)
     assert not (site.outputs / "middle").exists() and list((site.outputs / history.BIN).glob("middle-*"))
@@ -246,7 +253,9 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         ({"tab": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
         ({"tab": "train", "run": "long-word"}, "#page-train table.pairs tbody tr"),
         ({"tab": "compare", "run": "wide"}, "#page-compare table.pairs tbody tr"),
-        ({"tab": "rewards"}, ".reward-form"),
+        ({"tab": "rewards"}, "#bench-texts"),
+        ({"tab": "rewards", "part": "train"}, ".reward-form"),
+        ({"tab": "rewards", "part": "test"}, "#check-row"),
         ({"tab": "runs"}, "table.runs tbody tr"),
         ({"tab": "runs", "overlay": ["wide", "long-word"]}, ".legend li"),
     ):
@@ -293,7 +302,9 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator("#compare .outcome")).to_contain_text("against the other run on 64 prompts")
     assert "run=right" in page.url and "with=left" in page.url
     heads = page.locator("table.compare thead th")
-    expect(heads).to_contain_text(["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "KL", "Tokens"])
+    expect(heads).to_contain_text(
+        ["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "Distance (KL)", "Tokens"]
+    )
     expect(page.locator("table.compare tbody tr")).to_have_count(20)
     page.get_by_label("Against", exact=True).select_option("")
     expect(heads.nth(1)).to_have_text("Before")

@@ -57,7 +57,7 @@ def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_
     dialog.get_by_role("button", name="As text").click()
     page.add_script_tag(path=AXE)
     assert not serious(page)
-    dialog.get_by_label("Look of the run").fill("0")
+    dialog.get_by_label("Evaluation of the run").fill("0")
     expect(dialog.locator(".at")).to_have_text("before training")
     page.set_viewport_size({"width": 390, "height": 800})
     wide = (

@@ -119,9 +119,12 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
 LOOKS = {
     "train": "#run-view .charts",
     "compare": "table.compare tbody tr",
-    "rewards": ".reward-form",
+    "rewards": "#bench-texts",
+    "train a reward model": ".reward-form",
+    "test a reward model": "#check-row",
     "runs": ".overlay .overlay-settings tbody tr",
 }
+PARTS = {"train a reward model": "train", "test a reward model": "test"}
 
 
 def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
@@ -135,7 +138,10 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
     expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
     for place, shown in LOOKS.items():
         run = "one" if place == "compare" else "_recorded"  # of a recording nobody can be asked
-        go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))
+        if place in PARTS:
+            go(page, "rewards", part=PARTS[place])
+        else:
+            go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))
         expect(page.locator(shown).first).to_be_visible()
         for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
             page.evaluate(SETTLED)

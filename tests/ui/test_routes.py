@@ -14,6 +14,7 @@ from playground.cli import run_commands
 from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
+from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
@@ -122,6 +123,47 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
     assert data["problems"] == [] and data["runs"][1]["end"]["kl"] > 100
     for name in ("_recorded-", "_recorded-nobody", "_recorded-../kinder-reviews"):
         assert client.get(f"/live/{name}/poll").status_code == 404
+
+
+def test_a_point_of_a_curve_opens_the_texts_of_its_update_and_names_its_neighbours(client, tmp_path):
+    run = RunDirectory(tmp_path / "one")
+    assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
+    found = client.get("/live/one/rollout/7").json()
+    (line,) = (one for one in run.rollouts() if one.update == 7)
+    assert found["histogram"]["counts"] == line.histogram.counts and sum(line.histogram.counts) == 48
+    assert [text["completion"] for text in found["texts"]] == [text.completion for text in line.texts]
+    assert set(found["texts"][0]) == {"prompt", "completion", "score", "kl", "chosen", "bin"} and len(line.texts) == 16
+    assert (found["update"], found["previous"], found["next"]) == (7, 6, 8)
+    assert found["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
+    last, first = (client.get(f"/live/one/rollout/{which}").json() for which in ("last", "1"))
+    assert (last["update"], last["previous"], last["next"]) == (40, 39, None)
+    assert (first["previous"], first["next"]) == (None, 2)
+    missing = client.get("/live/one/rollout/41")
+    assert missing.status_code == 404
+    assert missing.json() == {"error": "No texts were kept of update 41; there are some of updates 1 to 40."}
+    (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
+    assert laid["keeps_rollouts"] is True
+
+
+def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
+    RunDirectory(tmp_path / "two").rollouts_path.unlink()
+    assert client.get("/live/two/poll").json()["snapshot"]["run"]["keeps_rollouts"] is False
+    config = catalog.preset("kinder-reviews")
+    off = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"rollout_texts": 0})})
+    fake_run.write_run(tmp_path, "off", off)
+    RunDirectory.create(tmp_path, config, "new")
+    RunDirectory.create(tmp_path, off, "new-off")
+    said = {name: client.get(f"/live/{name}/rollout/last") for name in ("two", "off", "new", "new-off", "nobody")}
+    assert {answer.status_code for answer in said.values()} == {404}
+    assert said["two"].json()["error"] == client.get("/live/two/rollout/3").json()["error"] == rollouts.BEFORE
+    assert [said[name].json()["error"] for name in ("off", "new", "new-off")] == [
+        "This run keeps no texts of its updates: that is switched off by evaluation.rollout_texts.",
+        "No update has been made yet.",
+        rollouts.OFF,
+    ]
+    polled = {name: client.get(f"/live/{name}/poll").json() for name in ("two", "off", "new", "new-off")}
+    keeps = {name: found["snapshot"]["run"]["keeps_rollouts"] for name, found in polled.items()}
+    assert keeps == {"two": False, "off": False, "new": True, "new-off": False}
 
 
 @pytest.mark.parametrize(("mode", "shown"), [("local", None), ("classroom", "one"), ("space", None)])
@@ -251,7 +293,7 @@ def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
     assert all(client.get(f"/{address}").status_code == 200 for address in ahead)
 
 
-@pytest.mark.parametrize("address", ["moment/", "trace/", "tokens/"])
+@pytest.mark.parametrize("address", ["moment/", "rollout/", "trace/", "tokens/"])
 def test_a_number_of_an_address_that_is_none_of_this_world_is_not_found(client, address):
     for digits in (13, 5000):
         answer = client.get(f"/live/one/{address}{'9' * digits}")

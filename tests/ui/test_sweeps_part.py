@@ -14,6 +14,7 @@ from playground.errors import PlaygroundError
 from playground.runs import history, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.requests import Request
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.setup import catalog, checks
 from playground.setup.estimates.timing import Finished
@@ -123,6 +124,24 @@ def test_before_the_start_it_says_how_many_runs_and_how_long_and_makes_nothing(
     assert not outputs.exists()
 
 
+def test_the_form_as_it_stands_is_swept_with_what_was_changed_in_it(outputs: Path) -> None:
+    plain = planned(outputs, settings="seed:7")
+    assert (plain["count"], plain["told"]) == (4, "Leash (beta): 0.1, 0.5; Seed: 7, 8")
+    changed = "ppo.num_updates:3,name:mine,seed:7"
+    found = sweeps_part._plan({**ASKED, "settings": changed}, outputs, Access(), HOST, Request())
+    assert found.sweep.preset == "kinder-reviews, changed"
+    assert {(one.ppo.num_updates, one.name) for one in found.configs} == {(3, "mine")}
+    assert [(one.kl.coef, one.seed) for one in found.configs] == [(0.1, 7), (0.1, 8), (0.5, 7), (0.5, 8)]
+    unnamed = sweeps_part._plan({**ASKED, "settings": "seed:7", "name": ""}, outputs, Access(), HOST, Request())
+    assert unnamed.sweep.preset == "kinder-reviews" and unnamed.sweep.name.startswith("kinder-reviews-")
+
+
+def test_the_form_that_holds_the_settings_of_a_run_is_swept_under_its_name(made: Path) -> None:
+    asked = {**ASKED, "preset": "run:alone", "settings": "ppo.num_updates:2,seed:0", "name": "again"}
+    found = sweeps_part._plan(asked, made, Access(), HOST, Request())
+    assert found.sweep.preset == "kinder-reviews, changed" and {one.ppo.num_updates for one in found.configs} == {2}
+
+
 REFUSED = """
     {"vary": [{"field": "kl.coef", "values": "0.1,-2"}]} | Leash (beta) | must be at least 0
     {"vary": [{"field": "kl.coef", "values": ""}]} | Leash (beta) | Name its values
@@ -130,6 +149,9 @@ REFUSED = """
     {"seeds": 0} | Seed | 1 to 200 seeds
     {"name": "../up"} | Run name | small letters, digits
     {"preset": "/etc/passwd.yaml"} | Experiment | /etc/passwd.yaml
+    {"preset": "/etc/passwd.yaml", "settings": "seed:1"} | Experiment | /etc/passwd.yaml
+    {"settings": "kl.coef:-2"} | Leash (beta) | must be at least 0
+    {"settings": "about.title:x"} | about.title | There is no such setting
 """
 
 
@@ -216,6 +238,8 @@ def test_a_public_page_refuses_what_no_single_run_may_be_and_caps_its_time(
     access = public(outputs, monkeypatch, runs_per_visitor=9, runs_per_address=9, queue=9)
     answer = started(outputs, access, visitor(), vary=[{"field": "ppo.num_updates", "values": "20,900"}])
     assert "may be at most 500 on a public page" in answer["problems"][0]["message"]
+    answer = started(outputs, access, visitor(), settings="ppo.num_updates:900,seed:0")
+    assert "may be at most 500 on a public page" in answer["problems"][0]["message"]
     assert started(outputs, access, visitor())["error"] == ""
     configs = [run.config() for run in sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))]
     assert {config.max_minutes for config in configs} == {30}
@@ -229,8 +253,8 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     callers: list[Caller] = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
-        assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
-        assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
+        assert functions[name]("leash")["error"].startswith("This run was started by another visitor.")
+        assert functions[name]("nothing")["error"].startswith("This run was started by another visitor.")
     assert len(queue.waiting(outputs)) == 3
     callers[0] = visitor()
     sweep_making.stop_all(outputs, sweep_record.find(outputs, "leash"))

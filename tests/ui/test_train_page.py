@@ -99,7 +99,7 @@ def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
     (_, story), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
     assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 22
     assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
-    assert controls.preset_groups(LIMITS["space"]) == [("Ships with the playground", story)]
+    assert controls.preset_groups(LIMITS["space"]) == [("Included", story)]
     second = controls.steps()[1]
     assert (second["number"], second["title"], second["against"]) == (2, "No leash", "kinder-reviews")
 

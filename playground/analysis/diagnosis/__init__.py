@@ -1,5 +1,5 @@
-"""What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
-`checks.toml` has the words of each."""
+"""What is wrong with a run, if anything: one check for each thing that can be, with its rule, evidence, cause and
+remedy. `checks.toml` has the words of each."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ CHECKS: dict[str, Check] = {
     "kl-disagrees": machinery_checks.kl_disagrees,
     "leash-off-target": learning_checks.penalty_off_target,
     "no-spread": learning_checks.no_spread,
+    "groups-alike": learning_checks.groups_alike,
     "kl-runaway": learning_checks.kl_runaway,
     "not-drawn": machinery_checks.not_drawn,
     "kl-negative": machinery_checks.kl_negative,
@@ -35,7 +36,7 @@ CHECKS: dict[str, Check] = {
     "judge-falls": learning_checks.judge_falls,
 }
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
-OUT = Remedy("take out what is wrong on purpose", {"faults": []})
+OUT = Remedy("remove the planted mistake", {"faults": []})
 
 
 def diagnose(records: Records) -> list[Alert]:

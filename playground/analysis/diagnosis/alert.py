@@ -1,4 +1,4 @@
-"""What a check is, and when a figure has become a trend: three of the newest five updates, not a point."""
+"""What a check is, and when a figure has become a trend: three of the newest five updates, never a single point."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def quiet(evidence: str) -> Evidence:
 def meant(evidence: str, change: Change) -> Evidence:
     """Nothing is wrong: what was seen is what a setting was changed for."""
     said = change.in_words()
-    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do this.")
+    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do that.")
 
 
 def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Checks of what the run is for, whether the score rises and stays; of how far the policy goes, and of its texts."""
+"""Checks of the aim of a run (does the score rise, and stay?), of how far the policy goes, and of its texts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outsi
 def flat(records: Records) -> Evidence:
     found = records.outcome
     if found is None or records.updates < records.at.settled:
-        raise NotMeasured(f"It takes an evaluation after update {records.at.settled:g}.")
+        raise NotMeasured(f"It needs an evaluation after update {records.at.settled:g}.")
     evidence = _changed(found)
     if found.low > 0 or found.high < 0:
         return quiet(evidence)
@@ -38,24 +38,24 @@ def flat(records: Records) -> Evidence:
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     """What to try, and the likely cause."""
     if records.begins("score_std") < 1e-6:
-        return (TEST_REWARD,), "The reward says the same of every text, so there is nothing to prefer."
+        return (TEST_REWARD,), "The reward gives every text the same value, so there is nothing to prefer."
     if records.now("kl_to_reference") < 0.1:
         longer = (records.scaled("kl.coef", 0.25),) if records.setting("kl.coef") else ()
         cause = "the leash is too short for what the reward pays, or the learning rate too low."
         return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
     if gain > 0:
-        more = Remedy("go on for more updates, or look at more fixed prompts (evaluation.num_prompts)", {})
-        cause = "it is less than these prompts can tell from chance: they are too few for it, or it has only begun."
-        return (more,), f"If the policy gains, {cause}"
-    cause = "The policy moves, but not towards more reward: the reward may be misread, or turned round."
+        more = Remedy("train for more updates, or evaluate more fixed prompts (evaluation.num_prompts)", {})
+        cause = "the gain is smaller than these prompts can tell from chance: they are too few, or it has only begun."
+        return (more,), f"If the policy improves, {cause}"
+    cause = "The policy moves, but not towards more reward: the reward may be misread, or have the wrong sign."
     return (TEST_REWARD,), cause
 
 
 def wrong_way(records: Records) -> Evidence:
     found = records.outcome
     if found is None:
-        raise NotMeasured("It takes an evaluation after training has begun.")
-    tries = (Remedy("see on the Rewards page that the better text scores higher", {}), records.slower())
+        raise NotMeasured("It needs an evaluation after training has begun.")
+    tries = (Remedy("check on the Rewards page that the better text scores higher", {}), records.slower())
     return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
 
 
@@ -68,10 +68,10 @@ def _changed(found: Outcome) -> str:
 def fell_back(records: Records) -> Evidence:
     evaluated = sorted({item.update for item in records.samples})
     if len(evaluated) < 3:
-        raise NotMeasured("It takes three evaluations.")
+        raise NotMeasured("It needs three evaluations.")
     found = judging.fall_from_the_top(records.samples)
     if found is None:
-        return quiet("The newest evaluation is not below the best by more than chance.")
+        return quiet("The newest evaluation is not below the best one by more than chance.")
     top, fall = found
     evidence = f"It was highest after update {top} and has fallen by {-fall.mean:.2f} ± {fall.half:.2f} since."
     if held := records.held_back(since=max((update for update in evaluated if update < top), default=0)):
@@ -82,7 +82,7 @@ def fell_back(records: Records) -> Evidence:
     first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
     if not last > first or not records.now("kl_to_reference") < kl.get(top, 0.0):
         return Evidence("red", since, evidence, (back, records.slower(), records.more_penalty()))
-    cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy nearer to the reference, which "
+    cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy closer to the reference, which "
     cause += "costs score."
     if records.config.kl.moves and kl[top] > (target := records.setting("kl.target")):
         return quiet(f"{evidence} {cause} It was {kl[top]:.2f} nats away then, with a target of {target:g}.")
@@ -93,26 +93,45 @@ def no_spread(records: Records) -> Evidence:
     at, values, begins = records.at, records.needed("score_std"), records.begins("score_std")
     evidence = f"The standard deviation was {begins:.3g} and is {records.now('score_std'):.3g}."
     if begins < 1e-6:
-        cause = "The reward says the same of every text from the start: it is dead, or cannot read them."
+        cause = "The reward gives every text the same value from the start: it is broken, or cannot read them."
         return Evidence("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
     state, updates = graded(values, at.spread_amber * begins, at.spread_red * begins, operator.lt)
     variety, began = records.now("distinct_2") or 1.0, records.begins("distinct_2") or 1.0
     if variety < at.variety_amber * began:
-        cause = "The policy writes nearly one text, so all earn the same."
+        cause = "The policy writes nearly the same text every time, so all earn the same."
         return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
-    cause = "Nearly every text earns as much as the reward can give: there is little left to learn."
+    cause = "Nearly every text earns the most that the reward can give: there is little left to learn."
     return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
+
+
+def groups_alike(records: Records) -> Evidence:
+    ppo = records.config.ppo
+    if ppo.baseline == "value":
+        raise NotMeasured("It is of methods that compare the texts of one prompt.")
+    state, updates = graded(records.needed("groups_same_score"), records.at.groups_amber, records.at.groups_red)
+    now, begins = records.now("groups_same_score"), records.begins("groups_same_score")
+    evidence = f"{now:.0%} of the prompts, and {begins:.0%} at first."
+    if records.now("score_mean") - records.begins("score_mean") > records.begins("score_std") / 2 and now > begins:
+        cause = (
+            "The score has risen, and most prompts earn as much as the reward can give: there is little left to learn."
+        )
+        return Evidence(state, updates, evidence, (Remedy("stop here, or choose harder prompts", {}),), cause)
+    more = {"ppo.samples_per_prompt": 2 * ppo.samples_per_prompt, "ppo.batch_size": 2 * ppo.batch_size}
+    cause = "Most prompts are always answered right or always wrong, or the reward hardly tells one text from another."
+    return Evidence(
+        state, updates, evidence, (Remedy("write twice as many texts for each prompt", more), TEST_REWARD), cause
+    )
 
 
 def judge_falls(records: Records) -> Evidence:
     judges = records.config.judges
     if not judges:
-        raise NotMeasured("The run has no judges that only watch.")
+        raise NotMeasured("The run has no monitors.")
     signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
     found = judging.judged(records.samples, signs, in_sd=records.config.score.normalise == "reference")
     if not found.turns:
-        return quiet("No judge has turned down.")
-    evidence = " ".join(judging.verdict(found, turn.judge, f"Judge {turn.judge}") for turn in found.turns)
+        return quiet("No monitor has turned down.")
+    evidence = " ".join(judging.verdict(found, turn.judge, f"Monitor {turn.judge}") for turn in found.turns)
     first = min(turn.update for turn in found.turns)
     tries = (Remedy(f"go back to update {first}", {"fork_at": first}), records.more_penalty())
     return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
@@ -156,7 +175,7 @@ def penalty_off_target(records: Records) -> Evidence:
     tries: Remedies = (Remedy("start with another beta", {"kl.coef": records.metrics[-1].kl_coef}),)
     if kl.controller == "ziegler":
         tries += (Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),)
-        tries += (Remedy("use the leash that looks ahead", {"kl.controller": "adaptive"}),)
+        tries += (Remedy("use the leash that looks ahead (adaptive)", {"kl.controller": "adaptive"}),)
     updates = trend(values, lambda value: abs(value / kl.target - 1) > 0.5)
     return Evidence("amber" if updates else "quiet", updates, evidence, tries)
 
@@ -190,7 +209,7 @@ def _since_first(
 def entropy_gone(records: Records) -> Evidence:
     records.needed("perplexity_reference")
     values = records.where_stranger(records.needed("entropy"))
-    return _since_first(records, "entropy", "entropy", values=values, form=".2f nats a token")
+    return _since_first(records, "entropy", "entropy", values=values, form=".2f nats per token")
 
 
 def same_text(records: Records) -> Evidence:

@@ -1,4 +1,4 @@
-"""Checks of the arithmetic: is what is computed what it is said to be, and are the steps sound?"""
+"""Checks of the arithmetic: is each figure what it claims to be, and are the steps sound?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from playground.rewards.agreement import students_t
 from playground.runs.folder.records import REFERENCE, REWARD_MODELS
 
 NOTHING = 1e-3
-TEN_UPDATES = "It takes ten updates of this project's own PPO."
+TEN_UPDATES = "It needs ten updates of this project's own PPO."
 USUAL_CLIP = 0.2
 SAMPLED_AS_IT_IS = Remedy(
     "sample at temperature 1, without top k and top p",
@@ -47,7 +47,7 @@ def kl_disagrees(records: Records) -> Evidence:
 
 def not_drawn(records: Records) -> Evidence:
     figures = [(item.update, item.surprisal, item.entropy) for item in records.metrics]
-    words = "Surprisal {one:.3f}, entropy {other:.3f} nats a token; the gap is {gap:+z.3f} ± {half:.3f}."
+    words = "Surprisal {one:.3f}, entropy {other:.3f} nats per token; the gap is {gap:+z.3f} ± {half:.3f}."
     return _gap(figures, words, 0.05)._replace(remedies=(SAMPLED_AS_IT_IS,))
 
 
@@ -89,7 +89,7 @@ def kl_negative(records: Records) -> Evidence:
 def reference_changed(records: Records) -> Evidence:
     found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
     if len(found) < 2:
-        raise NotMeasured("It takes the fingerprint at the end of the run.")
+        raise NotMeasured("It needs the fingerprint at the end of the run.")
     changed = [update for update, digest in found if digest != found[0][1]]
     evidence = f"{found[0][1]} before training, {found[-1][1]} after update {found[-1][0]}."
     return Evidence("red" if changed else "quiet", changed, evidence)
@@ -101,7 +101,7 @@ def reward_misread(records: Records) -> Evidence:
     known = [(str(item.get("source")), item.get("misreading")) for item in models]
     gaps = {source: float(gap) for source, gap in known if isinstance(gap, (int, float))}
     if not gaps:
-        raise NotMeasured("No reward model of this run brings examples; test it on the Rewards page.")
+        raise NotMeasured("No reward model of this run includes examples; test it on the Rewards page.")
     evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
     tries = (Remedy("set its template to auto", {}), TEST_REWARD)
     return Evidence("red" if max(gaps.values()) > records.at.misread else "quiet", [1], evidence, tries)
@@ -109,14 +109,14 @@ def reward_misread(records: Records) -> Evidence:
 
 def clipping(records: Records) -> Evidence:
     if not methods.METHODS[records.config.method].on_policy:
-        raise NotMeasured("It is of methods that clip.")
+        raise NotMeasured("It applies to methods that clip.")
     at, values = records.at, records.needed("clip_fraction")
     evidence = (
         f"{records.now('clip_fraction'):.0%} clipped, largest ratio {records.now('ratio_max') or math.nan:.3g} (means "
         "of the newest updates)."
     )
     epochs = max(1, records.config.ppo.num_epochs // 2)
-    tries: Remedies = (records.slower(), Remedy("learn fewer epochs from a batch", {"ppo.num_epochs": epochs}))
+    tries: Remedies = (records.slower(), Remedy("train fewer epochs on each batch", {"ppo.num_epochs": epochs}))
     if records.setting("ppo.clip_range") > USUAL_CLIP:
         tries += (Remedy("set the clip range to 0.2", {"ppo.clip_range": USUAL_CLIP}, live=True),)
     if leaps := trend(records.values("ratio_max"), lambda value: value > at.ratio):
@@ -150,5 +150,5 @@ def gradient(records: Records) -> Evidence:
     spikes = [update for update, value in values if middle and value > records.at.gradient * middle]
     largest = sizes[-1] if values else math.nan
     evidence = f"Median {middle:.2g}, largest {largest:.2g}; {len(skipped)} updates skipped."
-    tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("cut scores off beyond 5 sd", {"score.clip": 5.0}))
+    tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("clip scores at 5 sd", {"score.clip": 5.0}))
     return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)

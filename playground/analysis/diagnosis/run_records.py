@@ -1,4 +1,4 @@
-"""What a run has written down, as the checks read it, and what can be tried, from the settings that hold now."""
+"""The records of a run as the checks read them, and the remedies, which start from the settings that hold now."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ class Thresholds(Part):
     entropy_red: Limit = 0.1  # entropy, red: the same
     spread_amber: Limit = 0.25  # spread of the score, amber: share of that of the first updates
     spread_red: Limit = 0.05  # spread of the score, red: the same
+    groups_amber: Limit = 0.5  # groups with one score, amber: share of the prompts of a batch
+    groups_red: Limit = 0.9  # groups with one score, red: the same
     variety_amber: Limit = 0.5  # different word pairs, amber: share of those of the first updates
     variety_red: Limit = 0.25  # different word pairs, red: the same
     repeated: Limit = 0.25  # repetition, red: share of the word pairs of a completion
@@ -115,7 +117,7 @@ class Records:
         found = [item for item in self.values(name) if item[0] > since]
         if len(found) < WINDOW:
             after = f" after update {since:g}" if since else ""
-            raise NotMeasured(f"It takes {WINDOW} updates{after} with this figure.")
+            raise NotMeasured(f"It needs {WINDOW} updates{after} with this figure.")
         return found
 
     def begins(self, name: str) -> float:

@@ -4,11 +4,21 @@ again, and nothing is ever deleted from the files."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from playground.runs.folder.records import EDIT, RESUMED, TRACE, Event, OfAnUpdate, UpdateMetrics
+from playground.runs.folder.records import EDIT, RESUMED, TRACE, Event
 
-M = TypeVar("M", bound=OfAnUpdate | UpdateMetrics)
+
+class Attempted(Protocol):
+    """What an attempt wrote of an update."""
+
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def update(self) -> int: ...
+
+
+M = TypeVar("M", bound=Attempted)
 
 
 class Resumption(NamedTuple):

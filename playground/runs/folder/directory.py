@@ -19,6 +19,7 @@ from playground.runs.folder.attempts import Resumption, events_in_force, in_forc
 from playground.runs.folder.files import read_record, read_records, write_atomically
 from playground.runs.folder.logs import attempt_line, log_tail
 from playground.runs.folder.records import LABEL_CHARACTERS, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.setup import describe
 
@@ -39,6 +40,7 @@ class RunDirectory:
         self.samples_path = self.path / "samples.jsonl"
         self.evaluations_path = self.path / "evaluations.jsonl"
         self.tokens_path = self.path / "tokens.jsonl"
+        self.rollouts_path = self.path / "rollouts.jsonl"
         self.events_path = self.path / "events.jsonl"
         self.log_path = self.path / "worker.log"
         self.lock_path = self.path / "worker.lock"
@@ -66,7 +68,7 @@ class RunDirectory:
         """Make the folder of a new run, which is none before `publish`. Raises: OutputsNotWritable, RunExists,
         InvalidConfig (an id that is no folder name, settings too long to be read)."""
         if (length := len(config.to_yaml())) > (most := yaml_io.MAX_CONFIG_BYTES):
-            much = f"These settings have {length:,} characters as text (YAML), of which at most {most:,} are read."
+            much = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
             raise InvalidConfig([Problem("", f"{much} Put the prompts into a file, or shorten the rewards.")])
         outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
@@ -118,7 +120,7 @@ class RunDirectory:
         files.refuse_links(run.path)
         if not run.config_path.is_file():
             name = run.path.name or path
-            raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
+            raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the existing runs.")
         return run
 
     def config(self) -> RunConfig:
@@ -201,6 +203,10 @@ class RunDirectory:
     def token_figures(self, prompt_id: int | None = None) -> list[TokenFigures]:
         """Completions token by token, of one prompt or of all that were kept so; none in runs from before that."""
         return in_force(_of_prompt(self.tokens_path, TokenFigures, prompt_id), self.resumptions())
+
+    def rollouts(self) -> list[RolloutRecord]:
+        """The scores of every update and a few of its texts; none in runs from before that, or without them."""
+        return in_force(read_records(self.rollouts_path, RolloutRecord), self.resumptions())
 
     def events(self) -> list[Event]:
         """All events so far, without those of superseded updates."""

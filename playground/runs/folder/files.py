@@ -1,4 +1,4 @@
-"""Reading and writing the small files of a run: no reader sees a part of one, and none of them stops a reader."""
+"""Reading and writing the small files of a run: a reader never sees part of one, and a bad one never stops a reader."""
 
 from __future__ import annotations
 
@@ -56,6 +56,11 @@ class JsonlTail:
             else:
                 yield record
 
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """New lines as they are, each with the byte at which it begins."""
+        for line in self._lines():
+            yield self._offset - len(line), line
+
     def _lines(self) -> Iterator[bytes]:
         try:
             with open_plain(self.path) as file:
@@ -104,6 +109,16 @@ def packed(path: Path, most_bytes: int = MAX_PACKED_BYTES) -> bytes:
             return content.read(most_bytes)
     except (OSError, EOFError, zlib.error):
         return b""
+
+
+def line_at(path: Path, start: int, size: int) -> bytes:
+    """So many bytes of a file from there on, which may be kept packed. Raises: OSError."""
+    try:
+        with open_plain(path) as file:
+            file.seek(start)
+            return file.read(size)
+    except FileNotFoundError:
+        return packed(path)[start : start + size]
 
 
 def is_locked(path: Path | str) -> bool:

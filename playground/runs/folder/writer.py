@@ -16,6 +16,7 @@ from playground.process_identity import identity
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import cut_torn_line, write_atomically
 from playground.runs.folder.records import Evaluation, Event, Record, Sample, State, Status, to_json_line
+from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 
 RESERVE_BYTES = 4 * 2**20
@@ -28,7 +29,8 @@ class RunWriter:
 
     def __init__(self, run: RunDirectory, num_updates: int, attempt: int = 1) -> None:
         self.run = run
-        self._files = run.metrics_path, run.samples_path, run.evaluations_path, run.tokens_path, run.events_path
+        looks = run.samples_path, run.evaluations_path, run.tokens_path
+        self._files = run.metrics_path, run.rollouts_path, *looks, run.events_path
         if attempt > 1:
             for path in self._files:
                 cut_torn_line(path)
@@ -75,6 +77,10 @@ class RunWriter:
     def metrics(self, metrics: Record) -> None:
         """Append one update (`UpdateMetrics`; where a reward model is trained, one step)."""
         _append(self.run.metrics_path, self._of_this_attempt(metrics))
+
+    def rollout(self, rollout: RolloutRecord) -> None:
+        """Append what is kept of the training texts of an update."""
+        _append(self.run.rollouts_path, self._of_this_attempt(rollout))
 
     def samples(self, samples: list[Sample]) -> None:
         """Append evaluation samples, all in one write."""

@@ -30,7 +30,7 @@ Verdict = Literal["fits", "tight", "does not fit"]
 UNSURE_WHEN_MEASURED = 1.1  # what a trial held; a run holds a little more in the long run
 PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54, "general/claims": 100}  # at most
 SHORT_PROMPT_TOKENS = 21  # of the other prompts of the pocket world
-UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anybody has looked into it
+UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anyone has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
 USABLE = 0.9  # of a device's memory; the system and its driver take some
 MOST_FILE_BYTES = 200_000
@@ -244,7 +244,7 @@ def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Do
     if known is not None and need.revision is None:
         return known.architecture, known.chat_template, Download(name, known.download_mb, known.licence, gated=False)
     if not ask_hub:
-        raise ModelNotHere(f"{name} is not on this machine, so nothing is known of it yet.")
+        raise ModelNotHere(f"{name} is not on this machine, so its needs are not known yet.")
     facts = hub.facts_kept(need.source, need.revision, need.use)
     fetched = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
     return facts.architecture, facts.chat_template, fetched

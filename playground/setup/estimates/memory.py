@@ -1,5 +1,5 @@
-"""How many bytes a run holds at its fullest moment: one formula for each role, from settings and the shapes of models,
-held to what workers really needed by tests/train/test_estimate_measured.py; and what would make a run fit."""
+"""How many bytes a run needs at its peak: one formula for each role, from settings and the shapes of models, checked
+against what workers really needed by tests/train/test_estimate_measured.py; and what would make a run fit."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float)
     fits = next((one for one in tried if one[0] < now and one[0] * UNSURE <= room), None)
     size, sentence, changed = fits or min(tried, key=lambda one: one[0], default=(now, "", config))
     if not fits and size >= 0.95 * now:
-        return "No setting makes this run need much less: free some memory, or choose a smaller model.", None
+        return "No setting lowers the need of this run much: free some memory, or choose a smaller model.", None
     enough = ", which may just fit" if size <= room else ", which is not enough by itself: choose a smaller model"
     gain = f"that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
     return f"{sentence}: {gain}{'' if fits else enough}.", changed
@@ -212,7 +212,7 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     if config.separate_critic:
         yield "Set model.critic to shared", _with(config, "model", critic="shared")
     elif model.quantization != "nf4":
-        beside = "Train with LoRA beside nf4 weights (model.quantization: nf4)"
+        beside = "Train with LoRA on nf4 weights (model.quantization: nf4)"
         yield beside, _with(config, "model", adapter=lora, quantization="nf4")
     if new_tokens >= 16:
         half_as_long = _with(config, "sampling", max_new_tokens=new_tokens // 2)

@@ -17,6 +17,8 @@ from playground.runs.folder.records import UpdateMetrics
 from playground.train.loop.scoring import Scores
 from playground.train.models.language_model import LanguageModel
 
+SAME_SCORE = 1e-6  # apart; a learned reward reads a text a little differently in another batch
+
 
 def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
     """The figures that are declared as a mean or a maximum over an update's optimizer steps."""
@@ -41,6 +43,15 @@ def of_completions(completions: Sequence[str], scores: Scores) -> dict[str, Any]
         "contributions": {name: mean_known(values) for name, values in scores.contributions.items()},
         "distinct_2": distinct_n(completions, 2),
     }
+
+
+def same_score_groups(scores: Sequence[float], size: int) -> float | None:
+    """The share of groups, each of `size` texts of one prompt in a row, in which all have the same score: from them
+    RLOO and GRPO learn nothing of the reward. None where a score is not finite."""
+    if not scores or not np.isfinite(scores).all():
+        return None
+    groups = np.reshape(scores, (-1, size))
+    return float(np.mean(np.ptp(groups, axis=1) <= SAME_SCORE))
 
 
 def capped_exp(value: float) -> float:

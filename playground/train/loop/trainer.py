@@ -29,10 +29,11 @@ from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
 from playground.train.data.prompts import Prompt, prompt_batch
 from playground.train.data.random_streams import generator
-from playground.train.loop.measures import capped_exp, memory_gb, of_completions, of_steps
+from playground.train.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
 from playground.train.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
 from playground.train.loop.passes import compared, micro_batches, put
 from playground.train.loop.ranks import ALONE, Ranks
+from playground.train.loop.rollout_texts import ScoredTexts
 from playground.train.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.train.loop.scoring import Scorer, Scores
 from playground.train.models.language_model import Critic, LanguageModel, Tokens
@@ -122,6 +123,7 @@ class Trainer:
         self.warnings: list[str] = []  # of the latest update
         self.skipped = False  # whether anything of it was, because something was not finite
         self.spent = {"rollout": 0.0, "score": 0.0, "update": 0.0}  # seconds of the latest update
+        self.scored: ScoredTexts | None = None  # what the figures of the latest update are of
         self._skipped_in_a_row = 0
         self._started = time.perf_counter()
 
@@ -266,6 +268,8 @@ class Trainer:
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
         estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
         spread = of_completions(rollout.completions, scores)
+        prompts, far = [prompt.text for prompt in rollout.prompts], rollout.full_kl.sum(1).tolist()
+        self.scored = ScoredTexts(prompts, rollout.completions, scores.scores, far)
         return UpdateMetrics(
             **self.totals(),
             **spread,
@@ -336,16 +340,18 @@ class PPOTrainer(Trainer):
         if not self.skipped and not any(text.strip() for text in rollout.completions):
             self.warnings.append(
                 f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
-                "Raise beta, or reward something that needs a text."
+                "Raise beta, or reward something that needs text."
             )
 
         self.count(int(rollout.episodes.mask.sum()))
-        learned = {
+        learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
             "learning_rate": learning_rate,
             **of_steps(steps),
         }
+        if self.config.ppo.baseline != "value":
+            learned["groups_same_score"] = same_score_groups(scores.scores, self.config.ppo.samples_per_prompt)
         metrics = self.measure(rollout, scores, kl_coef, learned)
         sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
         if sampled is not None and exact is not None:

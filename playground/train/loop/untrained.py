@@ -1,7 +1,7 @@
 """The two methods that train nothing.
 
-`best_of_n`: of n answers to each question the best-scored one is given. `steer`: a vector in the residual stream leans
-the model towards better-scored texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
+`best_of_n`: of n answers to each prompt the best-scoring one is kept. `steer`: a vector in the residual stream moves
+the model towards better-scoring texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
 pairs are the start model's texts for one prompt. The updates turn the dial from 0 to `steering.strength`.
 """
 
@@ -46,6 +46,8 @@ class BestOfN(Trainer):
         self.count(int(rollout.episodes.mask.sum()))
         rows = best_rows(scores.scores, each)
         metrics = self.measure(of_rows(rollout, rows), scores.of_rows(rows))
+        assert self.scored is not None, "`measure` has set it"
+        self.scored = self.scored._replace(kls=None)  # a text is the start model's own; what is far is the choice
         kl = expected_curve(scores.scores, each).kl[-1]
         far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
         of_all: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # before the choice
@@ -132,7 +134,7 @@ def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
     total = (grouped.unsqueeze(1) - grouped.unsqueeze(2)).abs().sum() / 2
     if not total:
         raise RewardFailed(
-            "rewards: every prompt's texts have the same score, so there is no better and no worse to steer between. "
+            "rewards: every prompt's texts have the same score, so there is no better or worse text to steer between. "
             "Choose a reward that differs between texts of one prompt, or raise steering.num_prompts."
         )
     return (weights.unsqueeze(1) * means.double()).sum(0).div(total).to(means.dtype)

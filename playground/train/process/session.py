@@ -32,7 +32,7 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import TRIAL
-from playground.train.loop import held_out_text, measures, slow_motion
+from playground.train.loop import held_out_text, measures, rollout_texts, slow_motion
 from playground.train.loop.ranks import ALONE, Ranks
 from playground.train.loop.untrained import Steered
 from playground.train.models import checkpoint_files
@@ -41,7 +41,7 @@ from playground.train.process.equipment import Equipment
 
 T = TypeVar("T")
 MEASURING = "measuring the reference"
-OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after are of different prompts."
+OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after now have different prompts."
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
@@ -72,6 +72,7 @@ class Session(Equipment):
         self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
         self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest: its update, and its worth
+        self._looked = 0.0  # seconds of the evaluations since the latest update
         self._latest: UpdateMetrics | None = None
         self._changes: list[Change] = []  # that the other ranks have not heard of
 
@@ -125,6 +126,7 @@ class Session(Equipment):
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
+        clock = time.perf_counter()
         samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
@@ -134,6 +136,7 @@ class Session(Equipment):
             self.writer.evaluation(self._read_texts(stage))
         worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
         self._evaluated = self.trainer.updates_done, self._penalised(*worth)
+        self._looked += time.perf_counter() - clock
 
     def evaluate_if_due(self) -> None:
         """The evaluation on the fixed prompts that belongs to the updates done, unless it has been made."""
@@ -158,12 +161,14 @@ class Session(Equipment):
         return Evaluation(update=done, stage=stage, perplexity_text=found.perplexity, seconds=seconds, **sizes)
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
-        """What the held-out judges say. Raises: see `_or_warned`."""
-        return self._or_warned("The judges were not heard", lambda: self.judges.measure(prompts, completions))
+        """What the monitors say. Raises: see `_or_warned`."""
+        return self._or_warned("The monitors could not score", lambda: self.judges.measure(prompts, completions))
 
     def watch(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
         """Which behaviours the completions show. Raises: see `_or_warned`."""
-        return self._or_warned("The behaviours were not counted", lambda: self.behaviours(prompts, completions, ended))
+        return self._or_warned(
+            "The behaviours could not be counted", lambda: self.behaviours(prompts, completions, ended)
+        )
 
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
         """What only watches. A failure once training has begun is a warning and no reason to stop.
@@ -214,8 +219,12 @@ class Session(Equipment):
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
-        self._latest = metrics
-        self.writer.metrics(metrics)
+        config, self._latest = self.config, metrics.model_copy(update={"seconds_evaluation": self._looked})
+        self._looked = 0.0
+        kept = rollout_texts.kept(self.trainer.scored, metrics.update, config.seed, config.evaluation.rollout_texts)
+        if kept:  # before the figures: of an update that a chart shows the texts can be opened
+            self.writer.rollout(kept)
+        self.writer.metrics(self._latest)
         self.writer.set_status(update=metrics.update)
         skipped = self.trainer.skipped
         for warning in self.trainer.warnings:

@@ -1,4 +1,4 @@
-"""Runs held against each other, as plain data for JSON: one against before training or against another run, text by
+"""Runs compared with each other, as plain data for JSON: one against before training or against another run, text by
 text (static/runs/compare.js), and several in one set of charts (overlay.js).
 """
 
@@ -15,6 +15,7 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
+from playground.runs.folder.rollouts import keeps_rollouts
 from playground.setup import describe
 from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.insight_serializer import SIDES
@@ -54,7 +55,7 @@ def comparison(
         run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
     )
     rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
-    judges = insight_serializer.reward_rows(pairs, "judges", "only watches") if alone else []
+    judges = insight_serializer.reward_rows(pairs, "judges", "not trained on") if alone else []
     return {
         "moments": later,
         "update": chosen,
@@ -103,7 +104,7 @@ def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) 
     """What to know before comparing two runs; empty if nothing."""
     shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
     if not shared:
-        return "No fixed prompt of one is among those of the other, so there is nothing to lay side by side."
+        return "The two share no fixed prompts, so there is nothing to compare side by side."
     some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 
@@ -166,6 +167,7 @@ class Overlaid(NamedTuple):
                 "method": methods.METHODS[config.method].label,
                 "seed": config.seed,
                 "unit": config.score_unit,
+                "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **went.data,
                 **{key: feed.status[key] for key in ("state", "update", "num_updates", "ended")},
                 "metrics": run_serializer.thinned({name: feed.columns[name] for name in COLUMNS}, MAX_POINTS),

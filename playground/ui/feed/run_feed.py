@@ -1,12 +1,12 @@
-"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then."""
+"""One run as the page needs it, read step by step: what exists when it is opened, and what is new since then."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground.analysis import before_after, meters
+from playground.analysis import before_after, examples, meters
 from playground.analysis.diagnosis.run_records import Records
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
@@ -16,6 +16,7 @@ from playground.runs.folder.attempts import Resumption, events_in_force, in_forc
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Record, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollouts import Rollouts, keeps_rollouts
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
@@ -44,6 +45,7 @@ class RunFeed:
         self._ended_seen = False
         self._status_key: tuple[Any, ...] = ()
         self._label = run.label()
+        self._rollouts = Rollouts(run, self.config)
         self.forked = parent_of(run.all_events()) is not None  # a run begins as one
         self._begin()
 
@@ -117,7 +119,7 @@ class RunFeed:
         begins = updates[:1] if first_new <= updates[0] else []
         return {
             "updates": updates,
-            "moments": [run_serializer.moment(grouped[update]) for update in dict.fromkeys([*begins, updates[-1]])],
+            "moments": [self._moment(grouped, update) for update in dict.fromkeys([*begins, updates[-1]])],
             "judged": insight_serializer.judged(self.samples, self.config),
             "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
             **({"prompts": run_serializer.prompts(grouped[updates[0]])} if begins else {}),
@@ -160,16 +162,17 @@ class RunFeed:
     def snapshot(self) -> dict[str, Any]:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
-        updates = self._known["updates"]
+        updates, keeps = self._known["updates"], keeps_rollouts(self.run, self.config, bool(self.metrics))
+        what: dict[str, Any] = {"recorded": self.recorded, "forked": self.forked, "keeps_rollouts": keeps}
         wanted = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
         return {
             **self._known,
-            "run": run_serializer.run_summary(self.id, self.config, label, recorded=self.recorded, forked=self.forked),
+            "run": run_serializer.run_summary(self.id, self.config, label, **what),
             "status": status,
             "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
             "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
-            "moments": [run_serializer.moment(grouped[update]) for update in wanted],
+            "moments": [self._moment(grouped, update) for update in wanted],
         }
 
     def status_now(self) -> dict[str, Any]:
@@ -181,8 +184,19 @@ class RunFeed:
 
     def moment(self, update: int) -> dict[str, Any] | None:
         """One evaluation by its update."""
-        found = run_serializer.moments(item for item in self.samples if item.update == update)
-        return run_serializer.moment(found[update]) if found else None
+        grouped = run_serializer.moments(self.samples)
+        return self._moment(grouped, update) if update in grouped else None
+
+    def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> dict[str, Any]:
+        first = min(grouped)
+        shown = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
+        return run_serializer.moment(grouped[update], shown)
+
+    def rollout(self, update: int | None) -> dict[str, Any]:
+        """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
+        found = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
+        means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
+        return {**found, "mean": means.get(found["update"])}  # none before its figures have come: they are written last
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

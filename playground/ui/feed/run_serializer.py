@@ -13,11 +13,13 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
+from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
 from playground.config import RunConfig, methods
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.rollouts import OpenedUpdate
 from playground.setup import describe
 from playground.ui.train import form, reward_form
 
@@ -29,7 +31,7 @@ MAX_LIVE_PROMPTS = 64
 RECORDED_WITHOUT = (
     "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
 )
-RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
+RAN_BEFORE = "If the cause lies outside the settings, fix that and resume: the run has worked with them before."
 
 
 def encode(data: Any) -> bytes:
@@ -57,7 +59,13 @@ def names(config: RunConfig, label: Label) -> dict[str, str]:
 
 
 def run_summary(
-    run_id: str, config: RunConfig, label: Label, *, recorded: bool = False, forked: bool = False
+    run_id: str,
+    config: RunConfig,
+    label: Label,
+    *,
+    recorded: bool = False,
+    forked: bool = False,
+    keeps_rollouts: bool = False,
 ) -> dict[str, Any]:
     """What stays the same during a run, unless it is renamed."""
     return {
@@ -71,6 +79,7 @@ def run_summary(
         "engine": config.engine,
         "can_steer": not recorded,
         "keeps_checkpoints": config.checkpoint.every > 0,
+        "keeps_rollouts": keeps_rollouts,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
         "adaptive": config.kl.moves,
         "target": config.kl.target,
@@ -179,30 +188,36 @@ def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
 
 
-def moment(samples: Sequence[Sample]) -> dict[str, Any]:
-    """One evaluation: one completion of each of the first prompts, and a summary of all of them."""
+def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> dict[str, Any]:
+    """One evaluation: one completion of each of the first prompts, and a summary of all of them. `examples`: ids of the
+    prompts that show best what has changed since the first one."""
     return {
         "update": samples[0].update,
         "stage": samples[0].stage,
+        "examples": list(examples),
         "summary": moment_summary(samples),
         "rows": [
             {"id": item.prompt_id, "text": item.completion, "score": plain(item.score), "kl": plain(item.kl)}
-            for item in _first_answers(samples)
+            for item in _first_rows(samples)
         ],
     }
 
 
+def rollout(opened: OpenedUpdate) -> dict[str, Any]:
+    """What is kept of the training texts of an update, with its neighbours."""
+    record = opened.record
+    kept = {"update": record.update, "histogram": plain(record.histogram), "texts": plain(record.texts)}
+    return {**kept, "previous": opened.previous, "next": opened.next}
+
+
 def prompts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
     """The first fixed prompts in order, one row each."""
-    return [{"id": item.prompt_id, "text": item.prompt} for item in _first_answers(samples)]
+    return [{"id": item.prompt_id, "text": item.prompt} for item in _first_rows(samples)]
 
 
-def _first_answers(samples: Sequence[Sample]) -> list[Sample]:
+def _first_rows(samples: Sequence[Sample]) -> list[Sample]:
     """One sample of each of the first prompts."""
-    found: dict[int, Sample] = {}
-    for item in samples:
-        found.setdefault(item.prompt_id, item)
-    return list(found.values())[:MAX_LIVE_PROMPTS]
+    return list(before_after.first_answers(samples).values())[:MAX_LIVE_PROMPTS]
 
 
 def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:

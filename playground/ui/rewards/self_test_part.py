@@ -26,12 +26,22 @@ TIMEOUT_SECONDS = 1800
 FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
 AUTOMATIC = "automatic"
 PAIRS = (AUTOMATIC, *(item.name for item in catalog.ANNOTATORS))
-HELD_IN = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
+PRECISIONS = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
 CHOICES = (
-    ("source", None, "Reward model", "One trained here, a folder, or a hub id.", 3),
+    ("source", None, "Reward model", "One trained here, a model folder, or a hub id.", 3),
     ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", 3),
-    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Template", "How prompt and answer are put.", 2),
-    ("bits", [*HELD_IN], "Held in", "Fewer bits: what it costs.", 2),
+<<<<<<< HEAD
+    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Prompt format", "How both become one text.", 2),
+=======
+    (
+        "template",
+        ["auto", "chat", "plain", "pair", "dialogue"],
+        "Prompt format",
+        "How prompt and answer become one text.",
+        2,
+    ),
+>>>>>>> pages30
+    ("bits", [*PRECISIONS], "Precision", "Fewer bits: the report says what they cost.", 2),
 )
 
 
@@ -39,13 +49,13 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     """Lay out the panel and connect its button; a reward model that was just trained (`training`) is chosen next."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
         gr.HTML(
-            "<h2>Test a reward model</h2><p>Is it read in the form it was trained on, and does it tell good from bad? "
-            "Find out before training on it.</p>",
+            "<h2>Test a reward model</h2><p>Does it get its texts in the format it was trained on, and does it tell "
+            "good answers from bad ones? Find out before you train against it.</p>",
             **components.TITLE,
         )
         with gr.Row(elem_id="check-row"):
-            source, pairs, template, held_in = (_choice(outputs, *one) for one in CHOICES)
-            words: dict[str, Any] = {"label": "Label", "info": "Of a classifier only.", "max_length": 100}
+            source, pairs, template, precision = (_choice(outputs, *one) for one in CHOICES)
+            words: dict[str, Any] = {"label": "Label", "info": "For a classifier.", "max_length": 100}
             label = gr.Textbox(**words, scale=1, min_width=130, elem_id="check-label")
         ask = gr.Button("Test it", variant="primary", elem_id="check-button")
         result = components.widget("rewards/check", {"state": "empty"}, elem_id="check-result")
@@ -53,7 +63,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
     def answer(chosen: Any, tested_on: Any, put: Any, bits: Any, named: Any, *values: Any) -> Iterator[dict[str, Any]]:
-        spec = {"source": chosen, "template": put, "quantization": HELD_IN.get(str(bits), "none"), "label": named}
+        spec = {"source": chosen, "template": put, "quantization": PRECISIONS.get(str(bits), "none"), "label": named}
         yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)), access.limits)
 
     def not_tested(sentence: str) -> dict[str, Any]:
@@ -68,7 +78,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
-    asked = [source, pairs, template, held_in, label, *(train.form.fields[field] for field in wanted)]
+    asked = [source, pairs, template, precision, label, *(train.form.fields[field] for field in wanted)]
     ask.click(access.guard(Action.CHECK_REWARD, answer, not_tested), asked, result, **components.ASKING)
 
 
@@ -114,7 +124,7 @@ def checked(
         "outputs": str(outputs.resolve()),
         "pairs": None if pairs in (None, "", AUTOMATIC) else _placed(str(pairs)),
     }
-    yield {"state": "asking", "phase": "waking up the model"}
+    yield {"state": "asking", "phase": "loading the model"}
     try:
         for found in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
             yield {"state": "asking", **found} if "phase" in found else {"state": "done", **found}
@@ -132,7 +142,7 @@ def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits)
     """What is missing, in one sentence; empty when it can be tested."""
     source = str(spec["source"] or "").strip()
     if not source:
-        return "Choose a reward model first: one trained here, a folder, or a hub id."
+        return "Choose a reward model first: one trained here, a model folder, or a hub id."
     if capped.pocket_only and not (RUN_ID.fullmatch(source) and pairs in (None, "", *PAIRS)):
         return "On a public page only reward models that were trained here can be tested, on the annotators' pairs."
     try:

@@ -32,17 +32,13 @@ from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, form_parts, reward_form, train_page
 
 SIDES = ("A", "B")
-TAKEN = "(rewards) => [rewards, 'These are the rewards of the form now. Press Score.']"
-USED = "(rewards) => [rewards, 'The form on the Train page has these rewards now.']"
+TAKEN = "(rewards) => [rewards, 'Copied from the Train page. Press Score.']"
+USED = "(rewards) => [rewards, 'Copied to the form on the Train page.']"
 TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
     *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
     *("evaluation.num_prompts", "kl.coef", "score.normalise"),
 )
-FIRST_REWARDS = [
-    {"kind": "sentiment", "weight": 1.0, "judge": "pocket-lexicon", "normalise": False, "cap": ""},
-    {"kind": "repetition", "weight": -5.0, "normalise": False, "cap": ""},
-]
 FIRST_PROMPT = "Review of the film: The plot was"
 FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
 
@@ -51,20 +47,21 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
         gr.HTML(
-            "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
+            "<h2>Try rewards</h2><p>What would these rewards pay for? Score texts before any training.</p>",
             **components.TITLE,
         )
-        rewards = form_parts.reward_picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
+        first = train.form.fields["rewards"].value  # until another is chosen, it follows the form: rewards/picker.js
+        rewards = form_parts.reward_picker(first, outputs, access, place="workbench", elem_id="bench-rewards")
         with gr.Row(elem_id="bench-exchange"):
-            take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
-            use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
+            take = gr.Button("Copy from Train", size="sm", elem_id="bench-take")
+            use = gr.Button("Copy to Train", size="sm", elem_id="bench-use")
         shown = components.widget("core/told", "", elem_id="bench-told")
     with gr.Column(elem_id="bench-view", min_width=320):
         with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
             prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
             texts = [
                 _text_box(label, text, f"bench-text-{side.lower()}")
-                for side, label, text in zip(SIDES, ("Text A", "Text B, or empty"), FIRST_TEXTS, strict=True)
+                for side, label, text in zip(SIDES, ("Text A", "Text B (optional)"), FIRST_TEXTS, strict=True)
             ]
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         weighing = access.guard_all(Action.FORM, [weigh_rewards])
@@ -130,7 +127,7 @@ def _answers(
     placed = checks.located(config, outputs)
     reference = reference_of(placed, count)
     wanted = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
-    yield {"state": "asking", "phase": "waking up the model", "done": 0, "of": count}
+    yield {"state": "asking", "phase": "loading the model", "done": 0, "of": count}
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:

@@ -27,8 +27,8 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     view = components.widget("runs/compare", "", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
         gr.HTML(
-            "<h2>A prompt of your own</h2><p>The model before training and the trained policy of the run above answer "
-            "it with the same random numbers.</p>",
+            "<h2>A prompt of your own</h2><p>The run's model answers it as it was before training and as it is now, "
+            "with the same random numbers.</p>",
             **components.TITLE,
         )
         examples = components.widget("runs/examples", "", elem_id="examples")
@@ -88,9 +88,9 @@ def answered(
 def _problem(run_id: Any, text: str, seed: float) -> str:
     """What is missing, in one sentence; empty when the question can be asked."""
     if not run_id:
-        return "No run is shown above yet. As soon as one is, its model can answer."
+        return "Choose a run above first: its model answers."
     if str(run_id).startswith("_"):
-        return "The recorded run ships without its weights. Train a run of your own and ask that one."
+        return "A recording ships without its weights. Train a run of your own and ask that one."
     if not str(text or "").strip():
         return "Type a prompt first: a few words for the model to continue."
     if seed is None or not 0 <= seed <= MAX_SEED:

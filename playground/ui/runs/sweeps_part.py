@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
 from playground.runs import history, queue
 from playground.runs.folder.requests import Request
@@ -22,11 +22,12 @@ from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
 from playground.setup import catalog, checks, estimates, limits
 from playground.setup.estimates import disk
+from playground.setup.limits import Limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.feed import run_state
 from playground.ui.runs import history_data
-from playground.ui.train import controls, filling, form
+from playground.ui.train import controls, edits, filling, form
 
 MOST_FIELDS = 2  # beside the seed; the command line takes any number
 MOST_CHARACTERS = 1_000  # of the values of one field
@@ -39,7 +40,6 @@ def choices(access: Access) -> dict[str, Any]:
     fields = [field for field in form.KNOBS if field != SEED and form.kind_of(field) != "list"]
     return {
         "presets": [[title, [list(item) for item in items]] for title, items in groups],
-        "preset": catalog.DEFAULT_PRESET,
         "fields": sorted(([field, form.label_of(field)] for field in fields), key=lambda item: item[1].lower()),
         "values": {field: ", ".join(words) for field in fields if (words := _words(field))},
         "first": {"field": USUAL_FIELD, "values": USUAL_VALUES},
@@ -77,8 +77,8 @@ class SweepActions(NamedTuple):
     spawn: Workers | None = None
 
     def plan_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
-        """What a sweep would be, of {preset, vary: [{field, values}], seeds, name}; answers {error, problems, count,
-        seconds, beside, told}."""
+        """What a sweep would be, of {preset, settings, vary: [{field, values}], seeds, name}; answers {error, problems,
+        count, seconds, beside, told}. `settings`: see `_base`."""
         try:
             found = _plan(asked, self.outputs, self.access, caller, Request())
             seconds = grid.seconds(found.configs, self.outputs, history.finished_runs(self.outputs))
@@ -126,11 +126,9 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
     """Raises: InvalidConfig, with everything that is wrong; NotAllowed."""
     capped = access.limits_of(caller)
     asked = form.as_dict(asked)
-    preset = str(asked.get("preset"))
-    filling.base_of(preset, outputs)  # a name, never the path of a file
     vary, problems = _varied(asked)
     sweep_record.raise_if(problems)
-    base = yaml_io.read_yaml(catalog.preset_path(preset))
+    title, base = _base(asked, outputs, capped)
     seeds = asked.get("seeds")
     if not isinstance(seeds, int) or not 1 <= seeds <= MOST_RUNS:
         raise InvalidConfig([Problem(SEED, f"Ask for 1 to {MOST_RUNS} seeds.")])
@@ -150,7 +148,23 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
 
     name = str(asked.get("name") or "").strip() or None
     overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
-    return sweep_making.plan(outputs, SweepRequest(preset, base, overrides, vary, name, asked=request), check)
+    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, asked=request), check)
+
+
+def _base(asked: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str, dict[str, Any]]:
+    """What all its runs share, as plain data, and what to call that: a preset, or the form as it stands. That is the
+    preset or the run with which it began, and `settings`: what differs, as train/edits.py writes it.
+
+    Raises: InvalidConfig, RunNotFound.
+    """
+    chosen, settings = str(asked.get("preset")), asked.get("settings")
+    base = filling.base_of(chosen, outputs)  # a name, never the path of a file
+    if not isinstance(settings, str):
+        return chosen, yaml_io.read_yaml(catalog.preset_path(chosen))
+    config = edits.from_text(settings, base, capped, outputs, from_link=False)
+    name = base.name if chosen.startswith(filling.RUN_PREFIX) else chosen
+    changed = differences(config, base).keys() - {SEED}
+    return f"{name}, changed" if changed else name, config.model_dump(mode="json")
 
 
 def _words(field: str) -> list[str]:

@@ -31,8 +31,8 @@ LABELS = {
     "preset": "Experiment",
     "name": "Run name",
     "rewards": "Reward",
-    "judges": "Judges that only watch",
-    BEHAVIOURS: "Behaviours that are counted",
+    "judges": "Monitors (not trained on)",
+    BEHAVIOURS: "Behaviours to count",
     **{field: knob["label"] for field, knob in knobs().items()},
 }
 

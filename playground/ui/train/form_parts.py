@@ -32,8 +32,8 @@ MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or
 MOST_USED = 12  # models of earlier runs that the picker offers
 MAX_OFFERED = 200
 JUDGES_HELP = (
-    "They score the fixed prompts before, during and after training, and the model never learns from them. If the "
-    "trained score rises while a judge turns down, the reward is being gamed."
+    "They score the fixed prompts before, during and after training; the model never learns from them. If the trained "
+    "score rises while a monitor falls, the reward is being gamed."
 )
 
 
@@ -69,7 +69,7 @@ def prompt_choices(outputs: Path | None) -> list[tuple[str, str]]:
 
 
 def reward_picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: str) -> gr.HTML:
-    """The list of rewards (or, at the place "judges", of those that only watch) with weights, scales and caps."""
+    """The list of rewards (or, at the place "judges", the monitors) with weights, scales and caps."""
     watching = place == "judges"
     return components.widget(
         "rewards/picker",

@@ -68,8 +68,8 @@ test("a column of a behaviour stands before the gain and is sorted by the share 
 
 test("a count is told with both numbers of answers where these differ", () => {
   const [, flatters] = COUNTING[1].behaviours;
-  assert.equal(countOf(COUNTING[0].behaviours[1]), "2 to 7 of 8");
-  assert.equal(countOf(flatters), "3 of 6 to 2 of 4");
+  assert.equal(countOf(COUNTING[0].behaviours[1]), "2 \u2192 7 of 8");
+  assert.equal(countOf(flatters), "3 of 6 \u2192 2 of 4");
   assert.deepEqual(names(changedIn(COUNTING[1], [])), ["ends"]);
   assert.deepEqual(changedIn(COUNTING[1], [{ name: "ends" }]), []);
 });

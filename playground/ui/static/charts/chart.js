@@ -7,6 +7,7 @@
 import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged,
 } from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { describeCursor, listen, placeCursor } from "./pointing.js";
 import { buttonOf, cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
@@ -38,11 +39,14 @@ export class Chart {
       this.canvas, this.selection, this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : buttonOf("icon-button expand", { "aria-expanded": "false",
       "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
+    const help = helpOf(spec.title, spec.gloss);
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
-      el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), this.value, this.expand),
-      el("div.chart-sub", el("span.chart-about", this.note, helpOf(spec.title, spec.gloss)), this.detail),
+      el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), spec.first ? [help, this.detail] : null,
+        this.value, this.expand),
+      spec.first ? null : el("div.chart-sub", el("span.chart-about", this.note, help), this.detail),
       el("div.plot", this.stage));
-    this.listen();
+    this.cursor = null; // the point that is read, {line, at}
+    listen(this);
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
   }
 
@@ -80,6 +84,8 @@ export class Chart {
     this.look();
     this.repaint();
     this.view = await B.Plotting.show(this.figure, this.canvas);
+    for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
+      this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
   }
 
@@ -142,7 +148,8 @@ export class Chart {
     const band = (spec.band ?? []).map((name) => column(columns, name));
     const [low, high] = band.map((values) => smooth(values, weight));
     const line = smooth(raw, spec.exact ? 0 : weight);
-    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw, band }];
+    this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw, band,
+      updates: columns.update }];
     this.run = run;
     this.describe();
     this.repaint();
@@ -225,7 +232,9 @@ export class Chart {
     let detail = "";
     const guide = this.spec.guide?.(this.run, live);
     const [low, high] = band.map((values) => values[index]);
-    setText(this.note, this.spec.remark?.(value, low, high) || this.spec.note(this.run));
+    const remark = this.spec.remark?.(value, low, high);
+    setText(this.note, remark || this.spec.note(this.run));
+    if (this.spec.first && remark) setText(this.detail, remark);
     if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
@@ -234,9 +243,15 @@ export class Chart {
   }
 
   showCross(x) {
-    const at = x === null ? null : this.pixel(x);
+    this.crossAt = x;
+    this.placeCross();
+  }
+
+  placeCross() {
+    const at = (this.crossAt ?? null) === null ? null : this.pixel(this.crossAt);
     this.cross.style.visibility = at === null ? "hidden" : "visible";
     if (at !== null) this.cross.style.transform = `translateX(${at}px)`;
+    placeCursor(this);
   }
 
   /** Index of the point at x, or of the newest when x is null; where only some are known, of the nearest known one. */
@@ -331,6 +346,12 @@ export class Chart {
     const text = last < 0 ? "no points"
       : `${this.inWords(first)} at the start, now ${this.inWords(raw[last])} ${this.spec.unit(this.run)}`;
     setAttribute(this.stage, "aria-label", `${this.spec.title}: ${text}`);
+    describeCursor(this);
+  }
+
+  /** A value as it is read at the cursor. */
+  said(value) {
+    return this.inWords(value);
   }
 
   enlarged() {
@@ -343,44 +364,6 @@ export class Chart {
     this.card.scrollIntoView({ block: "nearest" });
     if (!this.figure) return; // not drawn yet
     this.ticks(on);
-  }
-
-  listen() {
-    let from = null;
-    const xAt = (event) => {
-      const box = this.frame();
-      if (!box) return null;
-      const { start, end } = this.group.range;
-      const share = (event.clientX - this.stage.getBoundingClientRect().left - box.left) / box.width;
-      return start + Math.min(Math.max(share, 0), 1) * (end - start);
-    };
-    this.stage.addEventListener("pointermove", (event) => {
-      const x = xAt(event);
-      if (x === null) return;
-      this.group.point(x);
-      if (from !== null) this.select(from, x);
-    });
-    this.stage.addEventListener("pointerleave", () => this.group.point(null));
-    this.stage.addEventListener("pointerdown", (event) => {
-      if (event.pointerType !== "mouse" || event.button !== 0) return; // on touch screens a drag scrolls the page
-      from = xAt(event);
-      this.stage.setPointerCapture(event.pointerId);
-    });
-    this.stage.addEventListener("pointerup", (event) => {
-      const to = xAt(event);
-      const wide = from !== null && to !== null && Math.abs(this.pixel(to) - this.pixel(from)) > 6;
-      const range = wide ? [Math.min(from, to), Math.max(from, to)] : null;
-      from = null;
-      this.selection.style.visibility = "hidden";
-      if (range) this.group.setZoom(range);
-    });
-    this.stage.addEventListener("dblclick", () => this.group.setZoom(null));
-  }
-
-  select(from, to) {
-    const [a, b] = [this.pixel(Math.min(from, to)), this.pixel(Math.max(from, to))];
-    if (a === null || b === null) return;
-    Object.assign(this.selection.style, { visibility: "visible", left: `${a}px`, width: `${b - a}px` });
   }
 }
 

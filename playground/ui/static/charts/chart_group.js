@@ -4,14 +4,17 @@
 export class ChartGroup {
   /**
    * `draw()` gives the charts what they show, and is called when the zoom has become another; `hovered(x)` hears where
-   * somebody points (null: nowhere); `place(chart)` puts what stands above a canvas to where the canvas has it.
+   * somebody points (null: nowhere); `place(chart)` puts what stands above a canvas to where the canvas has it;
+   * `opened(update, line)`, where there is one, hears which point of which line is to be opened.
    * @param {any} options
    */
-  constructor({ draw, hovered = () => {}, place = (chart) => chart.placeEnds(), canZoom = true }) {
+  constructor({ draw, hovered = () => {}, place = (chart) => chart.placeEnds(), canZoom = true,
+    opened = null }) {
     this.draw = draw;
     this.hovered = hovered;
     this.place = place;
     this.canZoom = canZoom;
+    this.opened = opened;
     this.range = { start: 0, end: 1 };
     this.zoom = null;
     this.hover = null;
@@ -34,7 +37,10 @@ export class ChartGroup {
   }
 
   settle() {
-    for (const chart of this.charts) this.place(chart);
+    for (const chart of this.charts) {
+      this.place(chart);
+      chart.placeCross();
+    }
   }
 
   /** A chart has been drawn, or has come into sight again. */

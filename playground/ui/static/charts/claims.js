@@ -16,7 +16,7 @@ export function hasClaims(behaviours) {
 }
 
 /** Both parts. `sides`: what is compared, in words. */
-export function claimsParts(behaviours, { sides = ["before", "now"], between = " to " } = {}) {
+export function claimsParts(behaviours, { sides = ["before", "now"], between = " \u2192 " } = {}) {
   const rows = ROWS.map(([name, title]) => [title, behaviours.meters.find((meter) => meter.name === name)])
     .filter(([, meter]) => meter);
   return [twoByTwo(rows, sides), waysTable(behaviours.ways, sides, between)];
@@ -49,6 +49,6 @@ function waysTable(ways, sides, between) {
     ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",
-    [headOf("The claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
+    [headOf("How the claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
     ways.map(({ words, wrong, right }) => [el("th", { scope: "row" }, words), inWords(wrong), inWords(right)]));
 }

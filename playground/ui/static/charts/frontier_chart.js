@@ -12,17 +12,17 @@ export const SPEC = {
   key: "frontier", span: 1, large: true, title: "Score on the fixed prompts", totalName: "",
   unit: scoreUnit, zero: true,
   note: () => "by KL to the reference, nats; bands: 95 %",
-  gloss: "Each dot is a look at the fixed prompts: how far the run was from the reference, and what it scored. A path "
-    + "that climbs steeply buys much score with little drift.",
+  gloss: "Each dot is an evaluation on the fixed prompts: how far the run was from the reference, and its score. A "
+    + "steep path buys much score for little distance.",
   lines: ({ runs }) => linesOf(runs), words: () => [], total: ([first]) => first,
 };
 
-/** The chart in its box; there is nothing to zoom into. */
+/** The chart in its box; there is nothing to zoom into. `opened`: see ChartGroup. */
 export class FrontierPlot {
-  constructor(spec = {}) {
+  constructor(spec = {}, opened = null) {
     this.spec = { ...SPEC, ...spec };
     this.data = null;
-    this.group = new ChartGroup({ draw: () => this.draw(), canZoom: false });
+    this.group = new ChartGroup({ draw: () => this.draw(), canZoom: false, opened });
   }
 
   /** Make the chart in a box: BokehJS has come. */
@@ -49,6 +49,8 @@ export class FrontierPlot {
 }
 
 export class FrontierChart extends LinesChart {
+  goesBack = true; // its lines may
+
   glyphs(figure) {
     super.glyphs(figure);
     this.looks = new (bokeh().ColumnDataSource)({ data: { x: [], y: [], colour: [] } });

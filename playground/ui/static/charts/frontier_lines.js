@@ -30,7 +30,8 @@ export function linesOf(runs) {
   const paths = runs.map(({ looks }, index) => ({
     ...line(several ? LETTERS[index] : "this run", looks.kl, looks.score, several
       ? { colour: COLOURS[index], dash: DASHES[index] } : { colour: "--pg-policy", dash: [], width: 2.75 }),
-    low: Float64Array.from(looks.low), high: Float64Array.from(looks.high), path: true,
+    low: Float64Array.from(looks.low), high: Float64Array.from(looks.high), path: true, updates: looks.update,
+    run: runs[index],
   }));
   const told = runs.find(({ possible }) => possible);
   if (told) paths.push(...possibleLines(told.possible, end, line));

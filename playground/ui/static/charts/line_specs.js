@@ -1,5 +1,5 @@
-// What the charts with several lines draw: which reward brings the gain, the trained score beside the judges that only
-// watch, and one figure of several runs. Each line has a colour and a dash pattern and is named at its end.
+// What the charts with several lines draw: which reward brings the gain, the trained score beside the monitors, and one
+// figure of several runs. Each line has a colour and a dash pattern and is named at its end.
 
 import { column, nearest, smooth } from "./arithmetic.js";
 import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
@@ -15,38 +15,38 @@ export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
     note: (run) => `training batches, what each reward adds, ${scoreUnit(run)}`,
-    gloss: "Mean contribution of each reward to the score of an update, less what it contributes to the "
-      + "reference's texts. The lines add up to the gain.",
+    gloss: "Mean contribution of each reward to the score of an update, minus its contribution on the reference's "
+      + "texts. The lines add up to the gain.",
     lines({ run, metrics }, xColumn, weight) {
       const terms = (run?.terms ?? []).filter(({ name }) => metrics[PARTS + name]?.some((value) => value !== null));
       if (terms.length < 2) return [];
       return terms.map(({ name, label }, index) => {
         const raw = column(metrics, PARTS + name);
-        return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), ...look(index) };
+        return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), updates: metrics.update,
+          ...look(index) };
       });
     },
     total: (values) => values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0),
     words: ({ farmed }) => (farmed ? [{ text: farmed }] : []),
   },
   {
-    key: "judged", span: 1, large: true, title: "Trained score and judges", unit: () => "sd", zero: true,
+    key: "judged", span: 1, large: true, title: "Trained score and monitors", unit: () => "sd", zero: true,
     totalName: "gap ",
     note: () => "change on the fixed prompts; bands: 95 %",
-    gloss: "The judges see the same texts and are never trained on. Each line is the change since before training: the "
-      + "score in standard deviations of the reference's texts, a judge in those of "
-      + "the texts before training. Where the score rises and a judge falls, the score has stopped measuring what it "
-      + "was meant to.",
+    gloss: "Monitors score the same texts and are never trained on. Each line is the change since before training: the "
+      + "score in standard deviations of the reference's texts, a monitor in those of the texts before training. Where "
+      + "the score rises and a monitor falls, the score has stopped measuring what it was meant to.",
     lines({ judged, metrics }, xColumn) {
       if (!judged) return [];
       const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
         const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
-        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1),
+        return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), updates: judged.updates,
           ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
     },
-    /** Between the trained score and the judge that is furthest below it, of those in the same unit. */
+    /** Between the trained score and the lowest monitor below it, of those in the same unit. */
     gap([trained, ...others]) {
       const judges = others.filter(({ comparable }) => comparable);
       if (!judges.length) return null;
@@ -65,11 +65,13 @@ export const LINE_CHARTS = [
 
 /** A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}]. */
 export function overlaid(spec) {
-  const lines = ({ runs }, xColumn, weight) => runs.map(({ metrics, title }, index) => {
+  const lines = ({ runs }, xColumn, weight) => runs.map((run, index) => {
+    const { metrics, title } = run;
     const raw = column(metrics, spec.column);
     const [low, high] = (spec.band ?? []).map((name) => column(metrics, name));
     return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, x: column(metrics, xColumn), raw,
-      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], ...(low && { low, high }) };
+      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], updates: metrics.update, run,
+      ...(low && { low, high }) };
   });
   return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
     note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
@@ -77,17 +79,19 @@ export function overlaid(spec) {
 
 /** The same of a behaviour that all runs have counted: its share at each look, with its interval. */
 export function sharesOf({ name, words }) {
-  const lines = ({ runs }, xColumn) => runs.map(({ metrics, title, behaviours }, index) => {
+  const lines = ({ runs }, xColumn) => runs.map((run, index) => {
+    const { metrics, title, behaviours } = run;
     const { looks } = behaviours.find((one) => one.name === name);
     const [raw, low, high] = ["share", "low", "high"].map((which) => column(looks, which));
-    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high,
+    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high, run,
+      updates: looks.update,
       x: Float64Array.from(looks.update, placeOf(metrics, xColumn)), colour: COLOURS[index], dash: DASHES[index] };
   });
   return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
     plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",
     note: () => "% of the answers to fixed prompts; bands: 95 %",
-    gloss: "In how many of the answers to the fixed prompts that are asked for it, at each look. The band is Wilson's "
-      + "interval; where two bands lie apart, the runs differ by more than chance." };
+    gloss: "Share of the answers to the fixed prompts that show it, at each evaluation. The band is Wilson's interval; "
+      + "where two bands lie apart, the runs differ by more than chance." };
 }
 
 /** Where an update lies on an axis. */

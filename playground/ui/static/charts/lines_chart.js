@@ -4,6 +4,7 @@
 import { nearest } from "./arithmetic.js";
 import { bokeh, lineGlyphs } from "./bokeh.js";
 import { Chart, lastKnown, standing } from "./chart.js";
+import { describeCursor } from "./pointing.js";
 import { cssValue, el, setAttribute, setText, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { live } from "../core/store.js";
@@ -124,6 +125,7 @@ export class LinesChart extends Chart {
     });
     setAttribute(this.stage, "aria-label",
       `${what}, in ${this.spec.unit(this.run)}: ${told.join(plain ? "; " : ", ")}`);
+    describeCursor(this);
   }
 }
 

@@ -1,13 +1,17 @@
 // Meters of behaviours: for each a bar from 0 to 100 % with the mark of before, its interval, the band in which its
 // preset should end by other seeds, and how it went over the looks. What a bar shows is also told in words.
 
-import { bandInWords, countsInWords, intervalInWords, meterInWords, shareOf, verdictOf } from "../core/counts.js";
+import { bandInWords, countsInWords, intervalInWords, meterInWords, shareOf, verdictOf,
+} from "../core/counts.js";
 import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
 
 const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2713", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
+
+const SHORT = { "as expected": "expected", "within chance of expected": "near expected",
+  "lower than expected": "lower than expected", "higher than expected": "higher than expected" };
 
 /** What the marks of a bar are. */
 export function keyOf(sides, expected) {
@@ -20,7 +24,7 @@ export function keyOf(sides, expected) {
  * A behaviour in a row. `sides`: what is compared, in words. `final`: the run has come to its end, and can be held
  * against what was measured.
  */
-export function meterRow(meter, { sides = ["before", "now"], between = " to ", final = false,
+export function meterRow(meter, { sides = ["before", "now"], between = " \u2192 ", final = false,
   steady = "no clear change" } = {}) {
   const now = meter.counts.at(-1);
   const { sign, text, tone } = verdictOf(meter, steady);
@@ -38,12 +42,24 @@ export function meterRow(meter, { sides = ["before", "now"], between = " to ", f
         ` ${meter.compared}`, el("span.muted", ` (${bandInWords(meter.band)})`)) : null));
 }
 
+/** A behaviour in a line: its count, the way it went, the bar, and how it compares at the end. */
+export function meterLine(meter, final) {
+  const { sign, text, tone } = verdictOf(meter);
+  const later = meter.counts.length > 1;
+  return el("li.meter-line", { "data-key": meter.name },
+    el("strong", meter.words), el("span.meter-count", countsInWords(meter)),
+    later ? el("span", { class: `verdict ${tone}` }, signOf(sign), ` ${text}`) : el("span.muted", "before training"),
+    barOf(meter, meterInWords(meter)),
+    el("span.compared", final && meter.compared ? { title: `${meter.compared} (${bandInWords(meter.band)})` } : {},
+      final && meter.compared ? [signOf(COMPARED[meter.compared]), ` ${SHORT[meter.compared]}`] : null));
+}
+
 /** The bar alone. */
 export function barOf({ counts, band }, label) {
   const [before, now] = [counts[0], counts.at(-1)];
   const at = (share) => `${(share * 100).toFixed(1)}%`;
   const bar = svg("meter-bar", { height: 22, role: "img", "aria-label": label },
-    shape("rect.rail", { x: 0, y: 8, width: "100%", height: 6, rx: 3 }));
+    shape("title", {}, label), shape("rect.rail", { x: 0, y: 8, width: "100%", height: 6, rx: 3 }));
   if (band)
     bar.append(shape("rect.band", { x: at(Math.max(0, band[0] - 0.005)), y: 1, height: 20,
       width: at(Math.max(band[1] - band[0], 0.01)) }));

@@ -1,4 +1,5 @@
-// The charts of a run: three large ones, small multiples, one shared x range, crosshair, smoothing, table, export.
+// The charts of a run: two large ones in the first screen, all others in a section; one shared x range, crosshair,
+// smoothing, table, export.
 // Without BokehJS they are not drawn, and all their numbers are there.
 
 import { bokehReady } from "./bokeh.js";
@@ -8,10 +9,13 @@ import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged }
 import { CurveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
+import { openUpdate } from "../inside/rollout.js";
 import { LINE_CHARTS, PARTS } from "./line_specs.js";
 import { LinesChart } from "./lines_chart.js";
 import { savePng } from "./png.js";
-import { buttonOf, el, headOf, setAttribute, setHidden, setText, showWrong, signOf, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, runTitle, setAttribute, setHidden, setText, showParts, showWrong, signOf, tableOf,
+} from "../core/dom.js";
+import { earlierLink } from "../core/experiments.js";
 import { runPath, url } from "../core/server.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -27,19 +31,20 @@ const SIGNS = " Signs at the foot of the large charts: a triangle where the weig
 const frame = () => new Promise(requestAnimationFrame);
 
 export class Charts {
-  constructor(element) {
+  /** The two large charts go into `element`, all else into the box of a section that opens. */
+  constructor(element, section) {
     this.marks = [];
     this.group = new ChartGroup({ draw: () => this.refresh(), hovered: (x) => this.tell(x),
-      place: (chart) => this.placeSigns(chart) });
+      place: (chart) => this.placeSigns(chart), opened: openUpdate });
     this.controls = new CurveControls({ raw: "points", marks: SIGNS, reset: () => this.group.setZoom(null),
       changed: (otherMode) => (otherMode ? this.group.setZoom(null) : this.refresh()) });
-    this.build(element);
+    this.build(element, section);
     this.fill();
     this.follow();
     this.draw();
   }
 
-  build(element) {
+  build(element, section) {
     const { help, reset, smoothing, over } = this.controls;
     this.where = el("span.where", { "aria-hidden": "true" });
     this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
@@ -52,18 +57,21 @@ export class Charts {
     this.small = el("div.charts-small");
     this.extra = el("div.charts-small");
     this.strip = new KlStrip();
-    this.folded = el("details.charts-folded", el("summary", "More curves"), this.extra, this.strip.root);
     this.table = el("div.numbers", { hidden: true, tabindex: "0", role: "region", "aria-label": "Numbers" });
-    this.body = el("div.charts-body", this.large, this.more, this.small, this.folded);
+    this.body = el("div.charts-body", this.small, this.more, this.extra, this.strip.root);
     this.changes = el("div.edits", { hidden: true });
     this.warnings = el("div.edits", { hidden: true });
     this.note = el("p.undrawn-note", { role: "status" });
     this.wrong = el("p.wrong-note", { hidden: true });
-    this.root = el("div.charts",
-      el("div.chart-bar", el("h2", "Curves"), help, this.where, el("span.grow"), reset,
-        smoothing, over, this.tableButton, this.png, this.csv),
-      this.wrong, this.note, this.body, this.table, this.changes, this.warnings);
+    this.earlier = el("span");
+    this.root = el("section.charts.charts-first", { "aria-label": "Curves" }, this.note, this.large);
+    this.section = el("section.charts", { "aria-labelledby": "more-curves-title" },
+      el("div.chart-bar", el("h2", { id: "more-curves-title" }, "More curves"), help, this.where, el("span.grow"),
+        this.earlier, smoothing, over, this.tableButton, this.png, this.csv),
+      this.wrong, this.body, this.table, this.changes, this.warnings);
+    this.large.append(reset);
     element.append(this.root);
+    section.append(this.section);
   }
 
   /** Make the charts: those with one line, and those with one for each reward or judge. */
@@ -84,13 +92,15 @@ export class Charts {
     });
     effect(() => this.group.settle());
     this.group.watch(this.large);
+    this.group.watch(this.small);
+    effect(() => showParts(this.earlier, [earlierLink(live.run)].filter(Boolean)));
     new ResizeObserver(() => this.drawLarge()).observe(this.large); // also hears when it is there again
   }
 
   async draw() {
     if (!(await bokehReady(this.note, "The curves",
       "The newest numbers are below, all of them under Table and CSV."))) {
-      this.root.classList.add("undrawn");
+      for (const part of [this.root, this.section]) part.classList.add("undrawn");
       return;
     }
     this.png.disabled = false;
@@ -110,8 +120,7 @@ export class Charts {
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */
   async savePicture() {
     if (!this.table.hidden) this.toggleTable();
-    const shown = this.group.charts.filter(({ card }) => !card.hidden
-      && (this.folded.open || !this.folded.contains(card)));
+    const shown = this.group.charts.filter(({ card }) => !card.hidden);
     for (const chart of shown) {
       const { inSight } = chart;
       await chart.sighted(true);
@@ -148,7 +157,7 @@ export class Charts {
     this.group.show(fullRange(live.metrics[column] ?? [], mode, numUpdates.value), (chart) =>
       (this.lines.includes(chart) ? chart.follow(live, column, weight)
         : chart.update(live.metrics, column, weight, live.run)));
-    setHidden(reset, !this.group.zoom, this.tableButton);
+    setHidden(reset, !this.group.zoom, runTitle());
     if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
     if (!this.table.hidden) this.fillTable();
   }
@@ -164,7 +173,7 @@ export class Charts {
       const values = live.metrics[spec.column] ?? [];
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
-    for (const room of [this.large, this.small, this.extra]) {
+    for (const room of [this.small, this.extra]) {
       room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
     }
   }
@@ -208,7 +217,8 @@ export class Charts {
     const columns = [...this.plain.map(({ spec }) => [spec.column, spec.title]),
       ...parts.map(({ name, label }) => [PARTS + name, `From ${label}`])];
     const changes = this.marks.length ? changesBefore(live.metrics.update, this.marks) : null;
-    const rows = live.metrics.update.map((update, index) => [el("td", { title: update }, String(update)),
+    const rows = live.metrics.update.map((update, index) => [el("td", buttonOf("update-button",
+      { "aria-label": `Open update ${update}`, onclick: () => openUpdate(update) }, String(update))),
       changes ? el("td.words", changes[index].join(", ")) : null, columns.map(([name]) => {
         const value = live.metrics[name]?.[index];
         return el("td", { title: value ?? "" }, number(value));

@@ -23,7 +23,8 @@ export class CurveControls {
       } });
     this.reset = buttonOf("quiet-button", { hidden: true, onclick: reset }, "Whole run");
     this.help = helpOf("in the curves", `A line is a moving average; the raw ${raw} stay visible behind it. Drag `
-      + `across a chart to look closer, and double-click to see the whole run again.${marks}`);
+      + `across a chart to look closer, and double-click to see the whole run again. Click a point to open its update: `
+      + `all its scores, and texts from it. By keyboard, the arrow keys choose a point and Enter opens it.${marks}`);
     this.smoothing = el("label.inline", "Smoothing", smoothing);
     this.over = el("label.inline", "Over", modes);
   }

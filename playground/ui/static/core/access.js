@@ -22,6 +22,15 @@ let rules = null;
 /** What one may do with the run in view: action -> true or false; empty until it is known. */
 export const rights = signal(/** @type {Record<string, boolean>} */ ({}));
 
+/** What a class reads that has no run yet. */
+export const WAITING = "Waiting for your teacher to start a run.";
+
+/** Whether one may only watch: a class, and not its host. */
+export function isWatching() {
+  const { mode, role } = document.documentElement.dataset;
+  return mode === "classroom" && role !== "host";
+}
+
 /** Put the banner below the header and switch off what one may not use, as soon as that is known. */
 export function showAccess(header) {
   poll({

@@ -14,8 +14,8 @@ export function upTo(behaviours, update) {
     ways: behaviours.ways.map((way) => ({ ...way, wrong: until(way.wrong), right: until(way.right) })) };
 }
 
-/** "12 to 25 of 29"; `between`: what stands between the two sides. */
-export function countsInWords({ counts }, between = " to ") {
+/** "12 \u2192 25 of 29"; `between`: what stands between the two sides. */
+export function countsInWords({ counts }, between = " \u2192 ") {
   const [before, after] = [counts[0], counts.at(-1)];
   if (counts.length < 2) return `${before.yes} of ${before.of}`;
   if (before.of !== after.of) return `${before.yes} of ${before.of}${between}${after.yes} of ${after.of}`;
@@ -23,6 +23,45 @@ export function countsInWords({ counts }, between = " to ") {
 }
 
 export const shareOf = ({ yes, of }) => yes / of;
+
+const TENTHS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
+
+const TENTH = " of ten";
+
+/** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. */
+export function shareInWords(share) {
+  const tenths = Math.round(share * 10);
+  if (share === 1 || share === 0) return share ? "all" : "none";
+  if (tenths === 10 || tenths === 0) return tenths ? "nearly all" : "hardly any";
+  return TENTHS[tenths] + TENTH;
+}
+
+/**
+ * What the model does now, in a sentence or two: the first behaviour that has clearly changed, and one that has become
+ * worse beside it. Without a clear change that is said; "" where nothing was counted.
+ */
+export function headline(behaviours) {
+  const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
+  if (!meters.length) return "";
+  const clear = meters.filter(({ changes }) => changes.at(-1));
+  if (!clear.length) return `No clear change yet: it ${meters[0].words} in ${answersInWords(meters[0].counts.at(-1))}.`;
+  const [first] = clear;
+  const worse = clear.find((meter) => meter !== first && verdictOf(meter).tone === "worse");
+  const paid = behaviours.paid.some(({ name }) => [first, worse].some((meter) => meter?.name === name));
+  return `Now it ${changeInWords(first)}.${worse ? ` But it ${changeInWords(worse)}.` : ""}${
+    paid ? " The score rose all the same." : ""}`;
+}
+
+function changeInWords({ words, counts }) {
+  const [was, is] = [counts[0], counts.at(-1)];
+  const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
+  if (before === now) return `${words} in ${is.yes} of ${is.of} answers (before: ${was.yes} of ${was.of})`;
+  return `${words} in ${answersInWords(is)} (before: ${now.endsWith(TENTH) ? before.replace(TENTH, "") : before})`;
+}
+
+function answersInWords(count) {
+  return count.yes ? `${shareInWords(shareOf(count))} answers` : "none of the answers";
+}
 
 /** "69 to 95 %": the 95 % interval. */
 export function intervalInWords({ low, high }) {
@@ -34,8 +73,7 @@ export function verdictOf({ aim, changes }, steady = "no clear change") {
   const change = changes.at(-1);
   if (!change) return { sign: "=", text: steady, tone: "" };
   const tone = aim === "neither" ? "" : (change > 0) === (aim === "more") ? "better" : "worse";
-  return { sign: change > 0 ? "\u25B2" : "\u25BC", tone,
-    text: `${change > 0 ? "more often" : "less often"}${tone && `: ${tone}`}` };
+  return { sign: change > 0 ? "\u25B2" : "\u25BC", tone, text: `${change > 0 ? "up" : "down"}${tone && `: ${tone}`}` };
 }
 
 /** Whether a completion's behaviour turned, from one side of a pair to the other: 1, -1 or 0. */

@@ -1,7 +1,7 @@
 // The experiments that tell one story, and the recording of each. train/preset.js says which there are.
 
 import { home } from "./home.js";
-import { go } from "./nav.js";
+import { go, linkTo } from "./nav.js";
 import { signal } from "./signals.js";
 import { open } from "./store.js";
 
@@ -29,4 +29,13 @@ export function recordingOf(preset) {
 export function choosePreset(preset) {
   go({ page: "train", preset });
   if (!home.value?.living && recordingOf(preset)) open(recordingOf(preset));
+}
+
+/** A link that lays the run in view over the experiment that it is to be held against; null where there is none. */
+export function earlierLink(run) {
+  const earlier = run?.recorded ? stepOf(run.preset)?.earlier : null;
+  const before = earlier && recordingOf(earlier.preset);
+  return before ? linkTo(`?tab=runs&overlay=${before},${run.id}`,
+    () => go({ page: "runs", overlay: [before, run.id] }), `Overlay with ${earlier.number}, ${earlier.title}`,
+    { class: "quiet-button" }) : null;
 }

@@ -7,6 +7,13 @@ import { signal } from "./signals.js";
 
 export const form = signal({ marks: {}, problems: [], suiting: [], regimes: null, queue: "" });
 
+/**
+ * The form as it stands: the preset (or the run) it began with, what differs as text (ui/train/edits.py), and how many
+ * settings that are. `text` is null until the form is filled.
+ */
+export const settings = signal(/** @type {{preset: string, text: string | null, changes: number}} */
+  ({ preset: "", text: null, changes: 0 }));
+
 /** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
 export const checkAsked = signal(0);
 

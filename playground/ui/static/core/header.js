@@ -1,21 +1,24 @@
-// The header: brand, navigation, machine facts, presentation, projector and light/dark switches.
+// The header: brand, navigation, machine facts, presentation, and the menu of the display: light or dark, larger text.
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
 import { tameDropdowns } from "./dropdowns.js";
-import { onHome } from "./home.js";
+import { home, onHome } from "./home.js";
+import { recall, remember } from "./kept.js";
 import { go, link, onPlace, place } from "./nav.js";
+import { effect, signal } from "./signals.js";
+import { live } from "./store.js";
 
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 export function mount(element) {
-  const machine = el("span.machine", { title: "What this machine has: device, processor cores, memory in use" });
+  const machine = el("span.machine");
   const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
   const training = el("span.training");
   element.append(el("header.top",
-    el("a.brand", { href: "?" }, "RLHF Playground"),
+    el("span.brand", "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
-    el("span.grow"), training, machine, presentationSwitch(), ...lookSwitches()));
+    el("span.grow"), training, machine, presentationSwitch(), ...displayMenu()));
   showAccess(element);
   tameDropdowns();
   onPlace(({ page }) => {
@@ -24,10 +27,19 @@ export function mount(element) {
       else link.removeAttribute("aria-current");
     }
   });
-  onHome((home) => {
-    setText(machine, home.machine);
-    machine.classList.toggle("problem", !home.connected);
-    showParts(training, trainingLinks(home.training ?? [], home.waiting?.length ?? 0),
+  onHome((found) => {
+    setText(machine, found.machine.split(", ").slice(0, 2).join(", "));
+    machine.title = `${found.machine}: device, processor cores, memory in use`;
+    machine.classList.toggle("problem", !found.connected);
+  });
+  const page = signal("");
+  onPlace((here) => {
+    page.value = here.page;
+  });
+  effect(() => {
+    const { training: running = [], waiting = [] } = home.value ?? {};
+    const others = running.filter(({ id }) => page.value !== "train" || id !== live.runId); // that one is in view
+    showParts(training, trainingLinks(others, waiting.length),
       links.find((item) => item.hasAttribute("aria-current")));
   });
 }
@@ -46,22 +58,21 @@ function presentationSwitch() {
   return button;
 }
 
-/** Two switches, of which each sets a class of the page and remembers it: larger text, and light or dark. */
-function lookSwitches() {
+/** A menu of two switches, of which each sets a class of the page and remembers it: light or dark, and larger text. */
+function displayMenu() {
   const { classList } = document.body;
   const change = (name, key, on, off) => {
     remember(key, classList.toggle(name) ? on : off);
     show();
   };
-  const projector = buttonOf("switch", { onclick: () => change("projector", "playground-projector", "on", ""),
-    title: "Projector: larger text" }, named("A\u207A", " Projector"));
-  const theme = buttonOf("switch", { onclick: () => change("dark", "playground-theme", "dark", "light"),
-    title: "Light or dark" });
+  const projector = buttonOf("switch", { onclick: () => change("projector", "playground-projector", "on", "") },
+    "Larger text (projector)");
+  const theme = buttonOf("switch", { onclick: () => change("dark", "playground-theme", "dark", "light") },
+    "Dark colours");
   let announced = "";
   function show() {
-    const dark = classList.contains("dark");
-    setAttribute(projector, "aria-pressed", String(classList.contains("projector")));
-    showParts(theme, dark ? named("\u2600", " Light") : named("\u263E", " Dark"));
+    for (const [button, name] of [[projector, "projector"], [theme, "dark"]])
+      setAttribute(button, "aria-pressed", String(classList.contains(name)));
     const look = ["dark", "projector", "presentation"].filter((name) => classList.contains(name)).join();
     if (look === announced) return;
     announced = look;
@@ -72,7 +83,9 @@ function lookSwitches() {
   classList.toggle("projector", recall("playground-projector") === "on");
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
-  return [projector, theme];
+  return [buttonOf("switch display-switch", { popovertarget: "display-menu", title: "Colours and size of the text" },
+    named("\u25d0", " Display")),
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, theme, projector)];
 }
 
 /** A sign with its name, for which a narrow window has no room. */
@@ -90,20 +103,4 @@ function trainingLinks(running, numWaiting) {
   if (!numWaiting) return runs;
   return [...runs, link({ page: "runs" }, [icon("waiting-icon", "\u25CB"),
     el("span.waiting-count", String(numWaiting)), el("span.waiting-word", " waiting")])];
-}
-
-function remember(key, value) {
-  try {
-    localStorage.setItem(key, value);
-  } catch {
-    // a private window: the choice lasts for this page
-  }
-}
-
-function recall(key) {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
 }

@@ -1,7 +1,7 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
-// and whether the form shows all settings (`settings=all`). It is kept in the address, so that reload, back and a link
-// work.
+// which part of the Rewards page (`part=train`), and whether the form shows all settings (`settings=all`). It is kept
+// in the address, so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -9,7 +9,9 @@ import { open } from "./store.js";
 
 const PAGES = ["train", "compare", "rewards", "runs"];
 const PRESENTATION = "presentation";
-const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train" };
+const PARTS = ["try", "train", "test"]; // of the Rewards page
+const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
+  part: "rewards" };
 const listeners = new Set();
 
 /** Page, run and preset named by the address. */
@@ -20,21 +22,22 @@ export function place() {
   const own = (name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     present: own("view") === PRESENTATION, overlay: (own("overlay") ?? "").split(",").filter(Boolean),
-    sweep: own("sweep"), settings: query.get("settings") };
+    sweep: own("sweep"), settings: query.get("settings"),
+    part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
 }
 
 /**
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
- * preset in its place, with runs to overlay, and with a sweep open ("" for none); `replace` leaves no step in the
- * browser's history. `present`: begin or end the presentation of the run in view.
+ * preset in its place, with runs to overlay, with a sweep open ("" for none), and at a part of the Rewards page;
+ * `replace` leaves no step in the browser's history. `present`: begin or end the presentation of the run in view.
  * `settings`: "all" opens the whole form.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
- *   sweep?: string, settings?: string, present?: boolean, replace?: boolean}} where
+ *   sweep?: string, part?: string, settings?: string, present?: boolean, replace?: boolean}} where
  */
 export function go({ page = place().page, run, preset, overlay, present, replace = false, ...others }) {
   const wanted = { tab: page === "train" ? "" : page, run: preset ? "" : run, preset, overlay: overlay?.join(","),
     view: present === undefined ? undefined : present ? PRESENTATION : "", ...others,
-    behaviour: others.behaviour ?? "" };
+    behaviour: others.behaviour ?? "", part: others.part === PARTS[0] ? "" : others.part };
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(wanted)) {
     if (value) query.set(name, value);
@@ -84,6 +87,7 @@ function show() {
   const here = place();
   const left = document.activeElement?.closest(".page");
   document.body.dataset.page = here.page;
+  document.body.dataset.part = here.part;
   document.body.classList.toggle("presentation", here.present);
   for (const callback of listeners) callback(here);
   if (left && left.id !== `page-${here.page}`) enter(here.page);

@@ -13,9 +13,10 @@ const FILES = [
   ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
 ];
 
-/** What a column "KL" of texts holds. */
-export const KL_GLOSS = "Nats from the reference: how differently the policy and the reference would have gone on at "
-  + "each place of this text, summed. 0 is no difference; it is never negative.";
+/** What the column of texts holds that is called so. */
+export const KL_HEAD = "Distance (KL)";
+export const KL_GLOSS = "KL from the reference, in nats: how differently the policy and the reference would continue "
+  + "this text, summed over its tokens. 0 is no difference; it is never negative.";
 
 /** The two texts as elements, with what differs marked. */
 export function textPair(before, after) {
@@ -34,7 +35,7 @@ export function pairRow({ prompt = null, sides, score = null, kl = null, more = 
     prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output", prompt)),
     sides.map(({ label, parts }, index) => el("td", { class: index ? "now" : "before", "data-label": label }, parts)),
     score === null ? null : el("td.figure.score", { "data-label": "Score" }, score),
-    kl === null ? null : el("td.figure.nowrap", { "data-label": "KL, nats" }, kl), more);
+    kl === null ? null : el("td.figure.nowrap", { "data-label": "Distance (KL), nats" }, kl), more);
 }
 
 /** Two scores, the later one in the colour of the way it went; one that is not there yet is left out. */
@@ -55,6 +56,11 @@ export function seenPart(pieces, ...more) {
   return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
     ? el("span.special", text.replaceAll("\n", "\u23ce"))
     : tokens.map((token) => el("span.token", token)))), more);
+}
+
+/** Words that may be long: in a row they are cut to a few lines; all of them at a touch, or with the focus beside. */
+export function clamped(kind, text, attributes = {}) {
+  return el(`${kind}.clamp`, { title: text, ...attributes }, text);
 }
 
 /** Links to the files of a run. */

@@ -2,24 +2,29 @@
 // token to the gradient. Which updates were recorded the live run says; the trace itself is fetched when it is wanted.
 
 import { clipPicture } from "./clip_picture.js";
-import { buttonOf, el, menuOf, runTitle, setHidden, setText, setWords, showParts } from "../core/dom.js";
-import { getJson, runPath } from "../core/server.js";
+import { rights } from "../core/access.js";
+import { buttonOf, el, helpOf, menuOf, runTitle, setHidden, setOff, setText, setWords, showParts,
+} from "../core/dom.js";
+import { answerOf, getJson, runPath } from "../core/server.js";
 import { number, signed } from "../core/format.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
+import { opened, openSection } from "../core/sections.js";
 import { live } from "../core/store.js";
 import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
 
-const NONE = "No update of this run was recorded. Runs from before this was possible have none; a run that trains "
-  + "records one when you press Record.";
+const NONE = "No update of this run was recorded. A run that is training records one when you press Record the next "
+  + "update; runs of older versions have none.";
 const GLOSS_DRAWN = "Recorded by the run itself, token by token; nothing is computed on this page.";
 
 /** After how many updates somebody has asked for one to be recorded: the next that is there is shown. Null: nobody. */
 export const recording = signal(/** @type {number | null} */ (null));
 
 export class SlowMotion {
-  constructor(element) {
+  /** `steer(run, command)` asks a run that trains to record its next update, and answers {error}. */
+  constructor(element, steer) {
+    this.ask = steer;
     this.update = signal(null); // the chosen one
     this.trace = signal(null);
     this.place = signal({ episode: 0, token: 0, step: 0, epoch: 1 }, alike);
@@ -38,12 +43,13 @@ export class SlowMotion {
       const asked = recording.value === null ? undefined : known.find((update) => update > recording.value);
       if (asked !== undefined) {
         recording.value = null;
-        this.details.open = true;
+        openSection("update");
         this.update.value = asked;
       } else {
         this.update.value ??= known[Math.floor(known.length / 2)] ?? null; // early ones have no leash yet
       }
       const update = this.update.value;
+      this.open = opened.value.has("update");
       untracked(() => this.fetch(update)); // a change of the run in view is the first effect's business
     });
     effect(() => this.draw(this.trace.value, this.place.value));
@@ -59,10 +65,12 @@ export class SlowMotion {
     this.row = el("div.token-row", this.caption, this.tokens.root);
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
     this.body = el("div.slow-body", { hidden: true });
-    this.details = el("details", { ontoggle: () => this.fetch(this.update.value) },
-      el("summary", el("h2", { title: GLOSS_DRAWN }, "One update in slow motion"), " ", this.told),
+    this.record = buttonOf("button", { hidden: true, off: false, onclick: () => this.requestTrace(),
+      title: "The next update is recorded token by token; a paused run makes one for it" }, "Record the next update");
+    this.root = el("section.slow-motion", { hidden: true, "aria-label": "One update in slow motion" },
+      el("div.chart-bar", el("h2", "One update in slow motion"), helpOf("slow motion", GLOSS_DRAWN), this.told,
+        el("span.grow"), this.record),
       this.none, this.problem, this.body);
-    this.root = el("section.slow-motion", { hidden: true, "aria-label": "One update in slow motion" }, this.details);
   }
 
   forget() {
@@ -81,6 +89,21 @@ export class SlowMotion {
     setHidden(this.root, !live.run, runTitle());
     setText(this.told, known.length ? `recorded: update ${listed(known)}` : "none recorded");
     setWords(this.none, known.length ? "" : live.run?.no_traces || NONE);
+    const { run, status } = live;
+    const can = rights.value.steer && run?.can_steer && !run.no_traces && status && !status.ended
+      && ["running", "paused"].includes(status.state);
+    setHidden(this.record, !can, runTitle());
+    setOff(this.record, recording.value !== null);
+    setText(this.record, recording.value === null ? "Record the next update" : "Recording\u2026");
+  }
+
+  async requestTrace() {
+    const run = live.runId;
+    recording.value = live.status.update;
+    const { error = "" } = await answerOf(() => this.ask(run, "trace"), "; nothing is recorded.");
+    if (live.runId !== run) return;
+    setWords(this.problem, error);
+    if (error) recording.value = null;
   }
 
   /** Show another place in the trace. */
@@ -91,7 +114,7 @@ export class SlowMotion {
   /** Get a trace, once somebody has unfolded the panel; the newest question counts. */
   async fetch(update) {
     const wanted = `${live.runId} ${update} ${this.whatIf.query()}`;
-    if (update === null || !this.details.open || wanted === this.asked) return;
+    if (update === null || !this.open || wanted === this.asked) return;
     this.asked = wanted;
     this.asking?.abort();
     this.asking = new AbortController();

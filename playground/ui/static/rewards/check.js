@@ -1,15 +1,18 @@
 // The report of the reward self-test: verdict and findings, one example token by token, figures, and the same pairs in
-// other forms.
+// other prompt formats.
 
 import { el, headOf, setWords, signOf, tableOf, withCode } from "../core/dom.js";
 import { bytesTold, capital, number, percent, rounded, signed } from "../core/format.js";
 import { seenPart } from "../core/texts.js";
+import { whenOpened } from "./tabs.js";
 
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
-  fail: "Do not train on it like this" };
+  fail: "Do not train on it as it is" };
 
-export function mount(element, props, { watch }) {
+export const mount = (element, props, page) => whenOpened("test", () => draw(element, props, page));
+
+function draw(element, props, { watch }) {
   const line = el("p.muted.check-line", { role: "status" });
   const body = el("div.check-report");
   element.append(line, body);
@@ -19,9 +22,9 @@ export function mount(element, props, { watch }) {
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? `${capital(phase)} \u2026`
-      : state === "empty" ? "The test takes some seconds for a small model. It writes 64 completions with the model of "
-        + "the Train page, scores them, and scores pairs of a good and a bad completion in the form in force and in "
-        + "others."
+      : state === "empty" ? "The model of the Train page writes 64 completions, and the reward model scores them. Then "
+        + "it scores pairs of a good and a bad completion, in this prompt format and in others. A few seconds for a "
+        + "small model."
       : "");
     if (state === "done") body.replaceChildren(...drawn(report));
     else if (state !== "asking") body.replaceChildren();
@@ -50,13 +53,13 @@ function facts(report) {
   const rows = [];
   if (pairs?.count)
     rows.push(["Good beats bad", percent(pairs.accuracy),
-      withCode(`of ${pairs.count} pairs: ${pairs.source}. Guessing is right on 50 %.`)]);
+      withCode(`of ${pairs.count} pairs: ${pairs.source}. Guessing gets 50 %.`)]);
   if (good?.completion !== undefined)
     rows.push(["A good example", signed(good.score), quoted(good)], ["A bad example", signed(bad.score), [quoted(bad),
-      ...(bad.score > good.score ? [" It is scored above the good one: one of the pairs that it has wrong."] : [])]]);
+      ...(bad.score > good.score ? [" It scores higher than the good one: the model is wrong on this pair."] : [])]]);
   if (reference?.completions) rows.push(["Spread", `sd ${number(reference.sd)}`,
     `mean ${number(reference.mean)}, from ${number(reference.lowest)} to ${number(reference.highest)}, on `
-      + `${reference.completions} completions of the untrained model. A mean near 0 is no fault.`]);
+      + `${reference.completions} completions of the untrained model. A mean near 0 is fine.`]);
   if (lengths?.mean) rows.push(["Length", `${Math.round(lengths.mean)} tokens`,
     `on average; the longest has ${lengths.longest}${lengths.limit ? ` of at most ${lengths.limit}` : ""}. `
       + `${lengths.cut_share ? `${percent(lengths.cut_share)} lose the beginning of their prompt.` : "None is cut."}`]);
@@ -78,27 +81,27 @@ function example({ example: shown, template }) {
   if (!shown?.tokens) return null;
   const more = shown.length - shown.ids.length;
   return el("section.check-example",
-    el("h3", "What the model reads", el("span.muted", ` template ${template}, ${shown.length} tokens`)),
+    el("h3", "What the model reads", el("span.muted", ` prompt format ${template}, ${shown.length} tokens`)),
     seenPart(shown.tokens.map((text, place) => ({ text, special: shown.special[place] })),
       more > 0 ? el("span.muted", ` and ${more} more`) : ""),
-    el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text."));
+    el("p.muted.small-text", "Every shade is one token. Framed: special tokens, which are not text."));
 }
 
-/** The same pairs in the form in force and in others, best first. */
+/** The same pairs in the prompt format in use and in others, best first. */
 function forms({ formats }) {
   if (!formats?.length) return null;
   const name = ({ name: title, in_force: inForce, help, example: shown }) => el("td",
-    el("details", el("summary", title, inForce ? el("span.mark", "in force") : ""),
+    el("details", el("summary", title, inForce ? el("span.mark", "in use") : ""),
       el("p.muted.small-text", help), el("p.output", shown)));
   const figure = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
   return el("section.check-forms",
-    el("h3", "The same pairs in other forms"),
-    el("p.muted.small-text", "The form in force should stand first. One that does better than it, by "
-      + "much more than its \u00b1 (one standard error), is nearer to what the model was trained on."),
-    tableOf("", ["Form", ...["Right", "Against form in force", "Margin good \u2212 bad"].map((head) =>
+    el("h3", "The same pairs in other prompt formats"),
+    el("p.muted.small-text", "The format in use should come first. One that is better by much more than its "
+      + "\u00b1 (one standard error) is closer to what the model was trained on."),
+    tableOf("", ["Prompt format", ...["Right", "Against the one in use", "Margin good \u2212 bad"].map((head) =>
       headOf(head, "figure"))], formats.map((row) => el("tr", { class: row.in_force ? "in-force" : null }, name(row),
       figure("Right", share(row.accuracy)),
-      figure("Against form in force",
+      figure("Against the one in use",
         row.in_force ? "\u2013" : `${points(row.ahead)} \u00b1 ${(100 * row.ahead_error).toFixed(1)} points`),
       figure("Margin", `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`)))));
 }

@@ -69,8 +69,8 @@ class Editor {
 
   /** What was found is of another text by now. */
   forget() {
-    setText(this.line, this.asking ? "Still trying the text before; one moment\u2026"
-      : "The untrained model of the form writes on its prompts, and this scores what it wrote. Nothing is trained.");
+    setText(this.line, this.asking ? "Still scoring with the text as it was; one moment\u2026"
+      : "The untrained model of the form answers its prompts, and this scores the answers. Nothing is trained.");
     this.line.classList.remove("problem");
     this.table.hidden = true;
   }
@@ -105,7 +105,7 @@ class Editor {
     if (this.asking) return;
     this.subject.done();
     this.setAsking(true);
-    setText(this.line, "Waking up the model; the first time takes a few seconds\u2026");
+    setText(this.line, "Loading the model; the first time takes a few seconds\u2026");
     this.line.classList.remove("problem");
     this.tried = this.box.value;
     this.ask(this.subject.reward());
@@ -133,9 +133,9 @@ class Editor {
     const scores = reference[names[0]];
     const known = scores.filter((score) => score !== null);
     const alike = known.length > 1 && new Set(known).size === 1;
-    setText(this.line, `${samples.length} texts that the untrained ${about.model} writes on ${about.prompts}; the `
-      + `score is this reward's own, before weight and scale.${alike ? " All scores are the same: nothing could be "
-      + "learned from it." : known.length ? "" : " It has no opinion on any of them."}`);
+    setText(this.line, `${samples.length} texts by the untrained ${about.model} on ${about.prompts}, each with this `
+      + `reward's score before weight and scale.${alike ? " All scores are the same: nothing can be learned from it."
+        : known.length ? "" : " It has no opinion on any of them."}`);
     this.line.classList.toggle("problem", alike || !known.length);
     this.table.replaceChildren(tableOf("tried", [headOf("Score", "figure"), "Prompt and completion"],
       samples.map(({ prompt, completion }, index) => [

@@ -1,16 +1,16 @@
 // The reward picker: one or several rewards, each with a weight and the fields of its kind. Value: a list of objects.
-// The judges that only watch are picked with it too (`props.watching`): then the list may be empty, and no weight
-// counts. What measures a behaviour of one's own is a `single` one of these.
+// The monitors, which are not trained on, are picked with it too (`props.watching`): then the list may be empty, and no
+// weight counts. What measures a behaviour of one's own is a `single` one of these.
 
 import { buttonOf, el, helpOf, kept, menuOf, showParts, signOf, withCode } from "../core/dom.js";
 import { read, write } from "../core/knob.js";
-import { effect } from "../core/signals.js";
+import { effect, untracked } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
 import { lists, trained } from "./lists.js";
 import { functionList, WrittenBox } from "./written.js";
 
 const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
-const WEIGHT_GLOSS = "Each reward is multiplied by its weight, the number after \u00d7, and all are added up. A "
+const WEIGHT_GLOSS = "The score is the sum of all rewards, each multiplied by its weight, the number after \u00d7. A "
   + "negative weight punishes.";
 
 export const mount = (element, props, page) => new Picker(element, props, page);
@@ -19,6 +19,7 @@ class Picker extends Widget {
   constructor(element, props, page) {
     super(props, page);
     const { watching, single, place, title } = props;
+    this.touched = false; // a person has changed something here
     this.boxes = new Map(); // those of several lines, which stay as they are while somebody writes
     this.list = el("div.reward-list");
     this.names = el("datalist", { id: `${place}-models` });
@@ -27,7 +28,7 @@ class Picker extends Widget {
         el("span.unit", "weighted sum ", helpOf("the weight", WEIGHT_GLOSS))),
       props.help ? el("p.help", props.help) : null, this.list,
       buttonOf("quiet-button", { hidden: Boolean(single), onclick: () => this.add() },
-        watching ? "+ Add a judge" : "+ Add a reward"), this.names));
+        watching ? "+ Add a monitor" : "+ Add a reward"), this.names));
     // a reward that another part offers (static/rewards/training.js) takes the place of all that are there
     document.addEventListener("playground-use-reward", (event) => {
       const { place: where, reward } = /** @type {CustomEvent} */ (event).detail;
@@ -38,6 +39,14 @@ class Picker extends Widget {
     });
     page.watch("value", () => this.show());
     effect(() => this.show());
+    if (place === "workbench") effect(() => this.followForm(lists.train.value));
+  }
+
+  /** The workbench has the rewards of the form until a person has chosen others there. */
+  followForm(rewards) {
+    if (this.touched || !rewards.length) return;
+    this.give(rewards);
+    untracked(() => this.show());
   }
 
   kindOf(name) {
@@ -51,6 +60,7 @@ class Picker extends Widget {
   }
 
   edit(value) {
+    this.touched = true;
     this.give(value);
     this.show();
   }
@@ -83,7 +93,7 @@ class Picker extends Widget {
     return el("div.reward", { "data-index": index, "data-key": `${index} ${reward.kind}` },
       el("div.reward-head",
         menuOf(kinds.map((item) => [item.kind, item.label]), { value: reward.kind, "data-key": `${index} kind`,
-          "aria-label": single ? "What is measured" : watching ? "Kind of judge" : "Kind of reward",
+          "aria-label": single ? "What is measured" : watching ? "Kind of monitor" : "Kind of reward",
           onchange: ({ target }) => this.changeKind(index, target.value) }),
         watching ? null : [el("span.times", { "aria-hidden": "true" }, "\u00d7"),
           this.number("weight", write(reward.weight), index, { class: "weight", "aria-label": `Weight of ${label}` })],
@@ -136,24 +146,24 @@ class Picker extends Widget {
   /** The reward models that are at hand, the newest first, each one click away. */
   atHand({ source }, index) {
     const offered = trained.value.filter((name) => name !== source).slice(0, MOST_OFFERED);
-    return el("p.help.at-hand", offered.length ? "At hand: " : "", offered.map((name) =>
+    return el("p.help.at-hand", offered.length ? "Trained here: " : "", offered.map((name) =>
       buttonOf("quiet-button", { "data-key": `${index} take ${name}`,
         onclick: () => this.change(index, { source: name }) }, name)));
   }
 
   /** What happens to a value before it is weighted. */
   scaleAndCap({ normalise, cap }, index) {
-    const told = [normalise ? "on the reference's scale" : "", cap ? `cap \u00b1${cap}` : ""].filter(Boolean)
+    const told = [normalise ? "in sd of the reference" : "", cap ? `cap \u00b1${cap}` : ""].filter(Boolean)
       .join(", ");
     return folded("scale", el("span", "Scale and cap", told ? el("span.told", `: ${told}`) : null), [
       el("label.own.check", el("input", { type: "checkbox", checked: Boolean(normalise),
         "data-key": `${index} normalise`,
         onchange: ({ target }) => this.change(index, { normalise: target.checked }) }),
       el("span", "Measure in standard deviations of the reference's texts")),
-      el("p.help", "Then weights of different rewards compare: each is 1 sd wide before it is weighted."),
+      el("p.help", "Then weights of different rewards compare: each has a spread of 1 sd before its weight."),
       el("label.own", `Cap, in ${normalise ? "sd" : "the reward's own units"}`,
         this.number("cap", write(cap ?? ""), index, { placeholder: "no cap" })),
-      el("p.help", "Beyond plus or minus this, more of it pays nothing: what is farmed cannot drown the rest."),
+      el("p.help", "Beyond plus or minus this, more pays nothing: one reward that is gamed cannot drown the others."),
     ]);
   }
 

@@ -4,10 +4,11 @@
 import { buttonOf, confirmed, el, showParts, signOf } from "../core/dom.js";
 import { answerOf, getJson } from "../core/server.js";
 import { percent, stateOf, when } from "../core/format.js";
-import { onPlace, place } from "../core/nav.js";
+import { go, onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
 import { Widget } from "../core/widget.js";
 import { trained } from "./lists.js";
+import { whenOpened } from "./tabs.js";
 import { TrainingForm } from "./training_form.js";
 import { TrainingReport } from "./training_report.js";
 
@@ -16,7 +17,7 @@ const IDLE_MS = 6000;
 
 const about = (sentence) => el("p.muted", sentence);
 
-export const mount = (element, props, page) => new Training(element, props, page);
+export const mount = (element, props, page) => whenOpened("train", () => new Training(element, props, page));
 
 class Training extends Widget {
   constructor(element, props, page) {
@@ -28,15 +29,15 @@ class Training extends Widget {
     this.report = new TrainingReport({ stop: (name) => this.stop(name), remove: (name) => this.remove(name),
       test: (name) => {
         this.choose(name);
-        document.getElementById("reward-check")?.scrollIntoView({ block: "start" });
+        go({ page: "rewards", part: "test" });
       } });
     this.list = el("ul.reward-models");
     this.known = el("section.known-models", { hidden: true }, el("h3", "Trained here"), this.list);
     this.view = el("div.reward-view", this.known, this.report.root);
     element.append(el("section.panel.reward-training",
       el("h2", "Train a reward model"),
-      el("p.muted.small-text", "From pairs of answers of which somebody preferred one, a model learns to "
-        + "give one number to any answer. PPO can then train against it."),
+      el("p.muted.small-text", "Learns from pairs in which one answer was preferred, then scores any answer. PPO can "
+        + "then train against it."),
       el("div.reward-training-columns", this.form.root, this.view)));
     if (!this.placeUpload()) {
       new MutationObserver((_, observer) => {
@@ -102,8 +103,8 @@ class Training extends Widget {
     form.tell([]);
     form.setStarting(true, null);
     const answer = await answerOf(() => this.server.start_training({ values, replace }));
-    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, about("There is a reward model of "
-      + "that name. The new one takes its place; the present one is kept, and its name gets -before at the end."),
+    if (answer.exists && !replace && (await confirmed(`Replace ${values.name}?`, about("There is already a reward "
+      + "model of this name. The new one takes its place; the old one is kept, with -before added to its name."),
         "Replace it"))) {
       await this.start(values, true);
       return;
@@ -122,8 +123,8 @@ class Training extends Widget {
   }
 
   async remove(name) {
-    if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted for "
-      + "good. Runs that were trained against it keep their figures."), "Delete"))) return;
+    if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted "
+      + "for good. Runs that were trained against it keep their figures."), "Delete"))) return;
     const { error = "" } = await answerOf(() => this.server.delete_reward_model(name));
     this.report.complain(error);
     await this.look(null);

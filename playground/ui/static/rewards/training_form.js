@@ -23,11 +23,11 @@ export class TrainingForm {
       if (!this.starting && !this.living) start(this.values());
     } },
       row("Preference pairs", this.pairs, this.pairsHelp), this.sourceRow,
-      row("Base model", this.base, help("Becomes the reward model: its language head is replaced by one number."),
+      row("Base model", this.base, help("The model to start from; a single number replaces its language head."),
         this.baseSource),
       numbers(form.first),
       el("details.folded", el("summary", "More settings"), numbers(form.more),
-        row("Template", this.template, help(withCode(form.help.template))),
+        row("Prompt format", this.template, help(withCode(form.help.template))),
         el("label.own.check", this.lora,
           el("span", "LoRA: train small matrices beside the frozen weights"))),
       row("Name", this.name, help(withCode(form.help.name))),
@@ -45,7 +45,7 @@ export class TrainingForm {
     this.uploadPlace = el("div.upload-place");
     this.uploadedNote = el("p.help", { role: "status" });
     this.sourceRow = row("Path of a file, or id of a dataset", this.source, this.uploadPlace, this.uploadedNote,
-      help("Lines of JSON or a table with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
+      help("JSON lines, or a table, with prompt, chosen and rejected; or whole dialogues in chosen and rejected."));
     this.base = menuOf([...form.bases.map(({ name, label, size }) => [name, `${label}, ${size.split(",")[0]}`]),
       [OTHER, "Another model"]], { id: "reward-base", value: form.base, onchange: changed });
     this.baseSource = text("reward-base-source",
@@ -73,7 +73,7 @@ export class TrainingForm {
     const other = this.pairs.value === OTHER;
     this.sourceRow.hidden = !other;
     const annotator = this.form.annotators.find((item) => item.name === this.pairs.value);
-    setText(this.pairsHelp, annotator ? `${annotator.help} It judges pairs that a pocket model writes.` : "");
+    setText(this.pairsHelp, annotator ? `${annotator.help} It judges pairs written by a pocket model.` : "");
     this.baseSource.hidden = this.base.value !== OTHER;
     for (const { field, pocket } of this.knobs) {
       this.controls.get(field).root.hidden = (pocket && other)
@@ -120,13 +120,13 @@ export class TrainingForm {
   }
 
   showButton() {
-    setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is in training` : "Train");
+    setText(this.button, this.starting ? "Starting\u2026" : this.living ? `${this.living} is being trained` : "Train");
     setOff(this.button, this.starting || Boolean(this.living));
   }
 
   tell(problems) {
     const labels = { ...Object.fromEntries(this.knobs.map(({ field, label }) => [field, label])),
-      "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Template" };
+      "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Prompt format" };
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
       el("li.problem", field ? el("strong", `${labels[field] ?? field}: `) : null,
         withCode(message))));

@@ -17,9 +17,8 @@ export class TrainingReport {
   }
 
   show(data) {
-    showParts(this.body, data ? this.parts(data) : [el("p.empty", "No reward model was trained here yet. "
-      + "With the settings beside this one takes about half a minute: its curve appears here, and then how far it can "
-      + "be trusted.")]);
+    showParts(this.body, data ? this.parts(data) : [el("p.empty", "No reward model yet. With these settings "
+      + "one takes about half a minute. Its curve appears here, then how often it is right.")]);
   }
 
   complain(sentence) {
@@ -36,7 +35,7 @@ export class TrainingReport {
         withCode(data.message)) : null,
       card ? verdict(card) : null,
       data.training.step.length ? curves(data) : el("p.empty",
-        data.ended ? "" : "The first point comes after the pairs are written and the model is loaded."),
+        data.ended ? "" : "The first point comes when the pairs are written and the model is loaded."),
       card ? reportPlots(card.report) : null,
       data.log ? el("details.folded", el("summary", "Log"), el("pre.log", data.log))
         : null,
@@ -52,9 +51,9 @@ export class TrainingReport {
     return el("div.status-head", el("div.status-names", el("h3", name),
       el("span", { role: "status" }, stateMark(state, {}, el("span.where", ` ${where}`)))), el("div.buttons",
       ended ? null : button("Stop", "button", () => stop(name), state === "stopping"),
-      card ? [button("Use it as reward", "button strong", () => use(name, "train")),
-        button("Try it on texts", "button", () => use(name, "workbench")),
-        button("Test it", "button", () => test(name))] : null,
+      card ? [button("Use as reward on Train", "button strong", () => use(name, "train")),
+        button("Try on texts", "button", () => use(name, "workbench")),
+        button("Test", "button", () => test(name))] : null,
       ended ? button("Delete", "quiet-button delete", () => remove(name)) : null));
   }
 }
@@ -65,12 +64,12 @@ function verdict(card) {
   const interval = `${percent(found.accuracy_low)} to ${percent(found.accuracy_high)}`;
   const noisy = found.true_accuracy !== null && Math.abs(found.true_accuracy - found.accuracy) > 0.005;
   return el("div.verdict",
-    el("p.outcome", `Right on ${percent(found.accuracy)} of ${found.num_pairs} pairs that it has not `
-      + `seen (95 % interval ${interval}).`),
+    el("p.outcome", `Right on ${percent(found.accuracy)} of ${found.num_pairs} held-out pairs, which `
+      + `it was not trained on (95 % interval ${interval}).`),
     noisy ? el("p",
-      `Against what the annotator truly prefers, wrong answers set aside: ${percent(found.true_accuracy)}.`) : null,
+      `Against what the annotator truly prefers, without the wrong answers: ${percent(found.true_accuracy)}.`) : null,
     el("p.muted.small-text", `${card.counts} Scores of held-out answers: mean `
-      + `${signed(found.score_mean)}, sd ${number(found.score_sd)}. Template ${card.template}, at most `
+      + `${signed(found.score_mean)}, sd ${number(found.score_sd)}. Prompt format ${card.template}, at most `
       + `${card.max_length} tokens.`));
 }
 
@@ -90,7 +89,8 @@ function curves(data) {
       lines(`Accuracy on held-out pairs: ${percent(last(held.accuracy))}`, series("accuracy"),
       { low, high: 1, yTicks: [0, 0.25, 0.5, 0.75, 1].filter((value) => value >= low),
         tell: (value) => `${Math.round(value * 100)} %`, xName: "step" })),
-    plot("Loss", "0.69 is a coin", legend(), lines(`Loss on held-out pairs: ${number(last(held.loss))}`, series("loss"),
+    plot("Loss", "guessing gives 0.69", legend(), lines(`Loss on held-out pairs: ${number(last(held.loss))}`,
+      series("loss"),
       { low: 0, high, yTicks: roundTicks(0, high, 5), xName: "step" })));
 }
 
@@ -101,7 +101,7 @@ function legend() {
 function reportPlots(found) {
   const { edges, counts } = found.margins;
   return el("div.small-plots",
-    plot("Margins", "held-out pairs by score of the chosen minus score of the rejected",
+    plot("Margins", "held-out pairs, by score of the chosen answer minus score of the rejected one",
       el("span", el("span.key.wrong", "wrong order"), el("span.key.right", "right order")),
       marginBars(`Margins: mean ${signed(found.margin_mean)}; ${percent(found.accuracy)} above 0`, found.margins,
         "margin"),
@@ -119,7 +119,7 @@ function plot(title, note, key, drawing, table = null) {
 function use(name, place) {
   document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { place,
     reward: { kind: "model", source: name } } }));
-  if (place === "workbench") document.getElementById("workbench")?.scrollIntoView({ block: "start" });
+  if (place === "workbench") go({ page: "rewards", part: "try" });
   else {
     go({ page: "train" });
     document.body.classList.add("drawer-open");

@@ -10,13 +10,16 @@ import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { lists } from "./lists.js";
+import { whenOpened } from "./tabs.js";
 
 const FIRST_ROWS = 5;
 const MANY_ROWS = 20;
 const BINS = 24;
 const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
 
-export function mount(element, props, { watch, server }) {
+export const mount = (element, props, page) => whenOpened("try", () => draw(element, props, page));
+
+function draw(element, props, { watch, server }) {
   const bench = new Workbench(element, (asked) => server.weigh_rewards(asked));
   watch("value", () => bench.take(props.value));
   bench.take(props.value);
@@ -37,12 +40,9 @@ class Workbench {
     this.progress = el("div.progress", { hidden: true }, this.fill);
     this.problems = el("ul.problems", { role: "alert" });
     this.status = el("section.panel.bench-status", this.line, this.progress, this.problems);
-    this.empty = el("section.panel.bench-empty",
-      el("h2", "Nothing scored yet"),
-      el("p", "Press Score. The model of the Train page, untrained, writes 128 texts on its prompts; every reward "
-        + "scores them and yours."),
-      el("p.muted", "Then change a weight: the ranking follows at once. If a text that you would not "
-        + "want stands at the top, training would find it too."));
+    this.empty = el("p.muted.bench-empty", "Press Score: it scores your texts, and 128 that the untrained model of the "
+      + "Train page writes. Then change a weight, and the ranking follows at once. If a text that you would not want "
+      + "comes out on top, training would find it too.");
     this.missing = el("p.bench-missing", { role: "status", hidden: true });
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
@@ -51,7 +51,7 @@ class Workbench {
     this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
     this.plot = el("div.bench-plot");
     this.plotNote = el("p.muted.small-text");
-    this.places = el("section.panel", el("h2", "Among texts of the untrained model"), this.plotNote, this.plot);
+    this.places = el("section.panel", el("h2", "Compared with texts of the untrained model"), this.plotNote, this.plot);
     this.makeRanks();
     let wide = 0;
     new ResizeObserver(() => {
@@ -70,7 +70,7 @@ class Workbench {
     } });
     this.ranked = el("div");
     this.ranks = el("section.panel",
-      el("div.bar", el("h2", "What these rewards would push"), this.moved,
+      el("div.bar", el("h2", "What these rewards would teach"), this.moved,
         el("span.grow"), this.more), this.ranked);
   }
 
@@ -133,9 +133,9 @@ class Workbench {
   showPlot({ samples, texts }) {
     const { sides, about } = this.found;
     const marks = texts.map(({ score, rank }, index) => ({ side: sides[index].side, score, rank }));
-    setText(this.plotNote, `Scores of ${samples.length} texts that ${about.model} writes on ${about.prompts}, as `
-      + `chosen on the Train page.${marks.map(({ side, rank }) =>
-        ` ${side} would be number ${rank} of ${samples.length + 1}.`).join("")}`);
+    setText(this.plotNote, `Scores of ${samples.length} texts by ${about.model} on ${about.prompts}, as chosen on `
+      + `the Train page.${marks.map(({ side, rank }) =>
+        ` ${side} would rank ${rank} of ${samples.length + 1}.`).join("")}`);
     const scores = samples.map(({ score }) => score);
     this.drawPlot = () => this.plot.replaceChildren(histogram(scores, marks, this.plot.clientWidth));
     this.drawPlot();
@@ -145,27 +145,27 @@ class Workbench {
     const { samples, order } = now;
     const moves = samples.map(({ rank }, index) => this.before[index] - rank);
     const moved = moves.filter((by) => by !== 0).length;
-    setText(this.moved, moved ? `${moved} of ${samples.length} texts have another place than before the change.`
-      : "Change a weight, and see what moves.");
+    setText(this.moved, moved ? `${moved} of ${samples.length} texts changed their rank.`
+      : "Change a weight and see what moves.");
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
     const ranking = (title, indices) => {
-      const table = tableOf("bench-ranks", [headOf("Place", "figure"), "Moved", "Text",
+      const table = tableOf("bench-ranks", [headOf("Rank", "figure"), "Moved", "Text",
         headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
       indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms)));
       table.prepend(el("caption", title));
       return table;
     };
-    showParts(this.ranked, [ranking("Pushed most: the top of the ranking", order.slice(0, this.rows)),
-      ranking("Pushed away: the bottom", order.slice(-this.rows))]);
+    showParts(this.ranked, [ranking("Rewarded most", order.slice(0, this.rows)),
+      ranking("Rewarded least", order.slice(-this.rows))]);
   }
 }
 
 /** What the server worked out of the samples. */
 function outlooksOf({ outlooks, rewards: scored }, rewards) {
   const same = JSON.stringify(rewards) === JSON.stringify(scored);
-  return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The best policy for score minus leash "
-    + "cost, from the texts above taken as answers to one prompt, with the rewards "
-    + `${same ? "as they are" : "as they were when Score was pressed; press it again"}.`)];
+  return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The policy with the highest score "
+    + "minus leash cost, computed from these texts as if all answered one prompt, with the rewards "
+    + `${same ? "as they are" : "as they were when you pressed Score; press it again"}.`)];
 }
 
 /** What the typed texts earn, in a sentence. */
@@ -174,12 +174,12 @@ function outcomeOf({ texts, samples, duel }, { sides, about }) {
   if (!texts.length) return `${all}, ranked by these rewards.`;
   const [{ score, better }] = texts;
   if (texts.length === 1)
-    return `${sides[0].side} scores ${signed(score)} sd, better than ${percent(better)} of ${all}.`;
+    return `${sides[0].side} scores ${signed(score)} sd, higher than ${percent(better)} of ${all}.`;
   if (!duel) return "A and B score the same.";
   const [first, ...rest] = duel.terms;
-  const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against it (${signed(by)})`);
-  return `${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, through ${first.label} (${signed(first.by)})${
-    against.length ? `; ${against.join(", ")}` : ""}.`;
+  const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against (${signed(by)})`);
+  const through = `${rest.length ? "mostly " : ""}through ${first.label} (${signed(first.by)})`;
+  return `${[`${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, ${through}`, ...against].join("; ")}.`;
 }
 
 /** What each reward says of each text, and the note below. */
@@ -199,9 +199,9 @@ function termsOf({ texts, terms, sd }, sides) {
   table.append(el("tfoot", el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
     cell(`${side}: sum`, text.total === null ? none() : rounded(text.total)),
     cell(`${side}: score`, el("strong.score", `${signed(text.score)} sd`))]))));
-  return [table, el("p.muted.small-text", "Value: what the reward itself says, and in standard deviations "
-    + "from the untrained model's average. Adds: what is left of it after scale, cap and weight, in sd of the score. "
-    + `1 sd is ${number(sd)} in the units of the weighted sum.`)];
+  return [table, el("p.muted.small-text", "Value: the reward's own number, and how many standard "
+    + "deviations that is above the untrained model's average. Adds: what it adds to the score after scale, cap and "
+    + `weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
 }
 
 function treatment({ normalise, cap }) {
@@ -210,7 +210,7 @@ function treatment({ normalise, cap }) {
 }
 
 function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
-  return [el("td.figure.rank", { "data-label": "Place" }, String(rank)),
+  return [el("td.figure.rank", { "data-label": "Rank" }, String(rank)),
     el("td.move", { "data-label": "Moved" }, moveInWords(move)),
     el("td.text", el("p.output", el("span.muted", prompt), completion)),
     el("td.figure.parts", { "data-label": "Adds" }, terms.map(({ label }, term) =>

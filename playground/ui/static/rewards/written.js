@@ -74,9 +74,9 @@ export function functionList(functions) {
   return el("dl.functions",
     row("prompt, completion", "The two texts."),
     row("+ - * / // % **", "Arithmetic; + also joins texts."),
-    row("== != < <= > >=", "1 if it is so, else 0. Also: \"thank\" in completion."),
+    row("== != < <= > >=", "1 if true, else 0. Also: \"thank\" in completion."),
     row("and or not", "1 or 0."),
     row("a if condition else b", "One of two."),
-    row("nothing", "No opinion on this completion. What is computed from it is nothing too."),
+    row("nothing", "No opinion on this completion. Whatever is computed from it is nothing too."),
     functions.map(({ written, help }) => row(written, help)));
 }

@@ -3,7 +3,7 @@
 
 import { el, headOf, setWords, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { KL_GLOSS, KL_HEAD, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { shown } from "./compare.js";
 
 export function mount(element, props, { watch }) {
@@ -16,11 +16,11 @@ export function mount(element, props, { watch }) {
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
-        : "Waking up the model; the first question takes a few seconds.")
-      : state === "done" ? `Row by row the same random numbers on both sides.` : "");
+        : "Loading the model; the first question takes a few seconds.")
+      : state === "done" ? "In each row both sides use the same random numbers." : "");
     const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
-    showParts(body, indices.length ? [tableOf("pairs", [headOf("Before", "before"), headOf("Policy", "now"),
-      headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"), headOf("KL", "figure", KL_GLOSS)],
+    showParts(body, indices.length ? [tableOf("pairs", [headOf("Before", "before"), headOf("Now", "now"),
+      headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS)],
     indices.map((index) => row(samples.filter((sample) => sample.index === index))))] : []);
   }
 
@@ -33,6 +33,6 @@ function row(samples) {
   const [left, right] = reference && policy ? textPair(reference.completion, policy.completion)
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p.output.nothing", "\u2026")));
-  return pairRow({ sides: [{ label: "Before", parts: [left] }, { label: "Policy", parts: [right] }],
+  return pairRow({ sides: [{ label: "Before", parts: [left] }, { label: "Now", parts: [right] }],
   score: scoresOf(reference?.score, policy?.score), kl: policy ? rounded(policy.kl) : "" });
 }

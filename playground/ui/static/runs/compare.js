@@ -2,6 +2,7 @@
 // The prompt of one's own stands between what came of it and the table, which is runs/compare_rows.js.
 
 import { el, headOf, menuOf, optionsOf, setText, showParts, showWrong, tableOf } from "../core/dom.js";
+import { WAITING, isWatching } from "../core/access.js";
 import { getJson, runPath } from "../core/server.js";
 import { stepOf } from "../core/experiments.js";
 import { rounded, signed, stateOf, when, withHalf } from "../core/format.js";
@@ -14,12 +15,16 @@ import { hasEnded, live } from "../core/store.js";
 import { facts } from "../core/texts.js";
 
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
-const TERMS_GLOSS = "Means of the rewards' own values, and the change on the same prompts with its 95 % interval, in "
-  + "standard deviations of the texts before training. No opinion counts as the average before. What only watches was "
-  + "never trained on.";
+const TERMS_GLOSS = "Mean of each reward before and after, and its change on the same prompts with the 95 % interval, "
+  + "in standard deviations of the texts before training. Where a reward has no opinion, the average before training "
+  + "counts.";
+const ONE_MOMENT = "The fixed prompts were answered at one moment only.";
 
 /** What the server has of the run and moment that are shown; null while nothing is. */
 export const shown = signal(/** @type {any} */ (null));
+
+/** Whether there is no run at all, and so none to ask either. */
+export const hasNone = signal(false);
 
 export function mount(element, props, { trigger }) {
   new Compare(element, (run) => {
@@ -49,18 +54,19 @@ class Compare {
     const choose = () => go({ page: "compare", run: this.runs.value, with: this.others.value, replace: true });
     this.runs = menuOf([], { "aria-label": "Run", onchange: choose });
     this.others = menuOf([], { "aria-label": "Against", onchange: choose });
-    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-label": "Moment to compare with",
+    this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-describedby": "moment-reason",
       oninput: () => this.chooseMoment(Number(this.slider.value)) });
     this.at = el("output.at");
+    this.oneMoment = el("span.muted", { id: "moment-reason", hidden: true }, ONE_MOMENT);
     this.outcome = el("p.outcome");
     this.notice = el("p.compare-notice", { role: "status" });
     this.wrong = el("p.wrong-note", { role: "note", hidden: true });
     this.facts = el("p.summary");
     this.terms = el("div.numbers.term-table", { hidden: true });
-    const top = el("section.panel.compare-top",
+    const top = this.top = el("section.panel.compare-top",
       el("div.bar", el("label.inline", "Run", this.runs),
-        el("label.inline.slider-label", this.slider, this.at),
-        el("label.inline", "against", this.others)),
+        el("span.inline.slider-label", el("label.inline", "At update", this.slider), this.at), this.oneMoment,
+        el("label.inline", "Against", this.others)),
       this.notice);
     this.behaviours = new Behaviours(top);
     top.append(this.wrong, this.outcome, this.facts, this.terms);
@@ -96,7 +102,9 @@ class Compare {
       return this.refreshEmpty(error.message);
     }
     const run = wanted ?? live.runId ?? known[0]?.[0];
-    if (!run) return this.refreshEmpty("There is no run to compare yet.");
+    hasNone.value = !run;
+    this.top.classList.toggle("nothing", !run);
+    if (!run) return this.refreshEmpty(isWatching() ? WAITING : "No run to compare yet. Start one on the Train page.");
     if (other === run) other = null;
     this.fillRuns(known, run, other);
     if (run !== this.run || other !== this.other) {
@@ -126,7 +134,8 @@ class Compare {
     const gone = [run, other].filter((id) => id && !known.some(([value]) => value === id)).map((id) => [id, id]);
     const options = [...gone, ...known];
     showParts(this.runs, optionsOf(options));
-    showParts(this.others, optionsOf([["", "itself before training"], ...options.filter(([value]) => value !== run)]));
+    showParts(this.others, optionsOf([["", "the same model before training"],
+      ...options.filter(([value]) => value !== run)]));
     this.runs.value = run;
     this.others.value = other ?? "";
   }
@@ -142,7 +151,7 @@ class Compare {
   chooseMoment(index) {
     const moments = this.data?.moments ?? [];
     this.update = index >= moments.length - 1 ? null : moments[index];
-    setText(this.at, `update ${moments[index]}`);
+    setText(this.at, String(moments[index]));
     this.load();
   }
 
@@ -165,11 +174,12 @@ class Compare {
     const index = moments.indexOf(update);
     this.slider.max = Math.max(0, moments.length - 1);
     this.slider.disabled = moments.length < 2;
+    this.oneMoment.hidden = moments.length !== 1;
     this.slider.value = Math.max(0, index);
     if (update === null)
-      return this.refreshEmpty(ENDED.includes(state) ? "This run ended before the fixed prompts were answered again."
-        : "No later answers yet: the fixed prompts are answered again after the first few updates.");
-    setText(this.at, `update ${update}${state === "finished" && index === moments.length - 1 ? " (the end)" : ""}`);
+      return this.refreshEmpty(ENDED.includes(state) ? "This run ended before it answered the fixed prompts again."
+        : "Nothing to compare yet: the fixed prompts are answered again after the first few updates.");
+    setText(this.at, `${update}${state === "finished" && index === moments.length - 1 ? " (end)" : ""}`);
     setText(this.outcome, data.outcome || (other?.notice ? "The two runs have no score in common."
       : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
     setText(this.notice, other?.notice ?? "");
@@ -215,7 +225,7 @@ class Compare {
     return [
       data.measured ? ["score", `${sides(signed, "score")} ${data.run.unit}`] : null,
       ...raw.map((name) => [`${name}, raw`, both(data, rounded(before.terms[name]), rounded(after.terms[name]))]),
-      data.other ? ["KL", `${sides(rounded, "kl")} nats`] : null,
+      data.other ? ["distance (KL)", `${sides(rounded, "kl")} nats`] : null,
       ["length", `${sides(rounded, "length")} tokens`],
       ["different texts", `${sides(String, "unique")} of ${after.count}`],
     ];

@@ -5,16 +5,16 @@ import { histogramsOf } from "../charts/histograms.js";
 import { buttonOf, el, headOf, menuOf, optionsOf, setAttribute, setText, setWords, showParts,
   tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { KL_GLOSS, KL_HEAD, clamped, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 
-const FIRST_ROWS = 20;
-const MORE_ROWS = 60;
+const FIRST_ROWS = matchMedia("(max-width: 760px)").matches ? 10 : 20; // on a phone each is a card
+const MORE_ROWS = 3 * FIRST_ROWS;
 const SORTS = {
   gain: ["biggest gain first", (row) => -(row.gain ?? -Infinity)],
   loss: ["biggest loss first", (row) => row.gain ?? Infinity],
-  kl: ["furthest drift first", (row) => -(row.after.kl ?? -Infinity)],
+  kl: ["largest distance first", (row) => -(row.after.kl ?? -Infinity)],
   order: ["order of prompts", (row) => row.id],
 };
 const CHOICES = {
@@ -23,6 +23,7 @@ const CHOICES = {
   worse: ["score lower", (row) => row.gain < 0],
   same: ["same text", (row) => row.before.text === row.after.text],
 };
+const LONG_HEAD = 60; // characters, of which one may not see all
 const below = el("div.compare-view");
 
 export function mount(element) {
@@ -43,24 +44,27 @@ export class PairTable {
     const again = () => this.fill();
     this.plots = el("div.histograms");
     this.sort = menuOf(Object.entries(SORTS).map(([value, [name]]) => [value, name]),
-      { "aria-label": "Sort", onchange: again });
+      { "aria-label": "Sort", "aria-describedby": "blind-reason", onchange: again });
     this.filter = el("input", { type: "search", placeholder: "Filter by words", "aria-label": "Filter by words",
       oninput: again });
     this.only = menuOf([], { "aria-label": "Which prompts", onchange: again });
     this.offer(null);
     this.blindButton = buttonOf("quiet-button", { "aria-pressed": "false",
-      title: "Hide which side is which, shuffled row by row", onclick: () => this.toggleBlind() }, "Read blind");
+      title: "Hide which side is which; the sides are shuffled in every row",
+      onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span.muted");
+    this.blindReason = el("span.muted", { id: "blind-reason", hidden: true }, "In the order of prompts:");
     this.rows = el("div");
     this.more = buttonOf("quiet-button", { onclick: () => {
       this.limit += MORE_ROWS;
       this.fill();
-    } }, "Show more");
+    } });
     this.empty = el("p.empty");
     this.plotsPanel = el("section.panel", this.plots);
-    below.append(this.plotsPanel, el("section.panel",
+    this.list = el("section.panel.compare-list",
       el("div.bar", el("h2", "Prompt by prompt"), this.count, el("span.grow"),
-        this.filter, this.only, this.sort, this.blindButton), this.rows, this.more, this.empty));
+        this.filter, this.only, this.blindReason, this.sort, this.blindButton), this.rows, this.more, this.empty);
+    below.append(this.plotsPanel, this.list);
   }
 
   /** What the server has of the pair; null, and why there is nothing. `run` is the id of the run that is shown. */
@@ -71,6 +75,7 @@ export class PairTable {
     this.plotsPanel.hidden = !plots.length;
     this.plots.replaceChildren(...plots);
     if (data) {
+      this.list.classList.remove("nothing");
       this.offer(data.behaviours);
       this.fill();
       return;
@@ -80,6 +85,7 @@ export class PairTable {
     this.empty.hidden = false;
     setText(this.count, "");
     setWords(this.empty, why);
+    this.list.classList.add("nothing");
   }
 
   /** Begin from the top: another run. */
@@ -116,6 +122,7 @@ export class PairTable {
     const wanted = CHOICES[this.only.value]?.[1] ?? ((row) => hasTurned(row, this.only.value));
     const key = SORTS[this.blind ? "order" : this.sort.value][1]; // a sorted list would give the answer away
     this.sort.disabled = this.blind;
+    this.blindReason.hidden = !this.blind;
     const found = this.data.rows
       .filter((row) => wanted(row)
         && `${row.prompt} ${row.before.text} ${row.after.text}`.toLowerCase().includes(words))
@@ -124,8 +131,9 @@ export class PairTable {
     showParts(this.rows, found.length
       ? [tableOf(`pairs compare${this.data.other ? " two-runs" : ""}`, this.headings(), rows)] : []);
     this.more.hidden = found.length <= this.limit;
+    setText(this.more, `Show ${Math.min(MORE_ROWS, found.length - this.limit)} more`);
     this.empty.hidden = found.length > 0;
-    setWords(this.empty, this.data.rows.length ? "No prompt fits. Clear the filter to see all of them." : "");
+    setWords(this.empty, this.data.rows.length ? "No prompt matches. Clear the filter to see all of them." : "");
     setText(this.count, `${found.length} of ${this.data.rows.length}`);
   }
 
@@ -134,8 +142,10 @@ export class PairTable {
     const { other, run, update } = this.data;
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
-    return [headOf("Prompt", "prompt"), headOf(sides[0], "before"), headOf(sides[1], "now"),
-      headOf(`Score, ${run.unit}`, "figure"), headOf("KL", "figure", KL_GLOSS), headOf("Tokens", "figure")];
+    const side = (at) => headOf(clamped("span", sides[at], { tabindex: sides[at].length > LONG_HEAD ? 0 : null }),
+      at ? "now" : "before");
+    return [headOf("Prompt", "prompt"), side(0), side(1),
+      headOf(`Score, ${run.unit}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS), headOf("Tokens", "figure")];
   }
 
   blindRow({ id, seed, prompt, before, after }) {
@@ -169,7 +179,7 @@ export class PairTable {
     const changed = (label, from, to) => el("div.term", `${label} `,
       el("span.nowrap", both(this.data, rounded(from), rounded(to))));
     return [...this.data.terms.map((name) => changed(name, before.scores[name], after.scores[name])),
-      ...this.data.judges.map((name) => changed(`judge ${name}`, before.judges[name], after.judges[name]))];
+      ...this.data.judges.map((name) => changed(`monitor ${name}`, before.judges[name], after.judges[name]))];
   }
 }
 

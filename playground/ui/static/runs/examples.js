@@ -4,7 +4,7 @@
 import { rights } from "../core/access.js";
 import { el, setText, showParts } from "../core/dom.js";
 import { effect } from "../core/signals.js";
-import { shown } from "./compare.js";
+import { hasNone, shown } from "./compare.js";
 
 const EXAMPLES = 4;
 
@@ -22,7 +22,9 @@ export function mount(element, props, { trigger }) {
     const { run, knows: words = "" } = shown.value ?? {};
     const lacking = run?.recorded && rights.value.start
       ? "This recording ships without its weights: train a run of your own and ask that one." : "";
-    document.getElementById("ask").classList.toggle("recorded", Boolean(run?.recorded)); // there is nobody to ask
+    const panel = document.getElementById("ask");
+    panel.classList.toggle("recorded", Boolean(run?.recorded)); // it has no model to ask
+    panel.classList.toggle("none", hasNone.value);
     setText(knows, [lacking, words].filter(Boolean).join(" "));
     showParts(chips, prompts.length ? [el("span.muted", { "data-key": "" }, "For example"), ...prompts.map(chip)] : []);
   });

@@ -2,13 +2,13 @@
 // confirmation; tick two to six runs to overlay their curves. A sweep is one row, which opens. How a run looks in the
 // list is run_row.js, what can be done with one run_actions.js.
 
-import { rights } from "../core/access.js";
+import { WAITING, isWatching, rights } from "../core/access.js";
 import { buttonOf, el, helpOf, setText, showParts } from "../core/dom.js";
 import { refreshHome } from "../core/home.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { effect } from "../core/signals.js";
-import { NEWEST, columnsWith, grouped, listed, shownOf, turned, unfolded } from "./listing.js";
+import { NEWEST, columnsWith, grouped, listed, shownOf, sortedBy, turned, unfolded } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { RunActions } from "./run_actions.js";
 import { runRow } from "./run_row.js";
@@ -82,8 +82,11 @@ class History {
       this.sweepButton.setAttribute("aria-expanded", "true");
       this.form.open(true);
     } }, "Sweep");
-    this.bar = el("div.bar", el("h2", "Runs"), this.count, el("span.grow"), this.filter, this.hint, this.overlayButton,
-      this.sweepButton);
+    this.sortButton = buttonOf("quiet-button sort-fold", { "aria-expanded": "false", onclick: () => {
+      this.sortButton.setAttribute("aria-expanded", String(this.table.classList.toggle("sorting")));
+    } });
+    this.bar = el("div.bar", el("h2", "Runs"), this.count, el("span.grow"), this.filter, this.sortButton, this.hint,
+      this.overlayButton, this.sweepButton);
   }
 
   take(answer) {
@@ -105,6 +108,7 @@ class History {
     this.behaviours = shownOf(shown);
     this.columns = columnsWith(this.behaviours);
     showParts(this.heads, this.headings());
+    setText(this.sortButton, `Sorted by ${sortedBy(this.sort, this.columns)}`);
     showParts(this.body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours: this.behaviours,
       open: item.id === open, actions: this.actions.ofSweep(item), toggle: () => this.unfold(item.id) })
       : runRow(item, { behaviours: this.behaviours, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
@@ -114,10 +118,9 @@ class History {
     this.bar.classList.toggle("nothing", known.length < 2);
     empty.hidden = fitting.length > 0;
     setText(this.count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
-      : known.length > 1 ? `all ${known.length} that were started here` : "all that were started here");
-    setText(empty, known.length ? "No run fits. Clear the filter to see all of them." : rights.value.start
-      ? "No runs yet. Choose an experiment on the Train page and press Start; it will be listed here."
-      : "No runs yet. Each will be listed here once it has been started.");
+      : known.length ? String(known.length) : "");
+    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? WAITING
+      : "No runs yet. Choose an experiment on the Train page and press Start; each run is listed here.");
   }
 
   /** Open a sweep, or close it; its panel stands above the list, perhaps far above. */
@@ -154,6 +157,7 @@ class History {
     }
     this.overlayButton.disabled = count < 2;
     setText(this.overlayButton, count > 1 ? `Overlay curves of ${count} runs` : "Overlay curves");
-    setText(this.hint, count === 0 ? "tick two to six runs" : count === 1 ? "tick one more" : "");
+    setText(this.hint, count === 0 ? "Tick 2 to 6 runs to overlay their curves" : count === 1 ? "Tick one more run"
+      : count >= MAX_RUNS ? `${MAX_RUNS} runs at most` : "");
   }
 }

@@ -12,13 +12,14 @@ export const COLUMNS = [
   { key: "name", label: "Name", value: (run) => run.title },
   { key: "model", label: "Model", value: (run) => run.model },
   { key: "reward", label: "Reward", value: (run) => run.reward },
-  { key: "beta", label: "Beta", value: (run) => run.beta, figure: true, title: "Price of one nat of KL, as it began" },
-  { key: "rate", label: "Learning rate", value: (run) => run.learning_rate, figure: true, title: "As it began" },
+  { key: "beta", label: "Leash (beta)", value: (run) => run.beta, figure: true,
+    title: "The score that one nat of distance costs, at the start" },
+  { key: "rate", label: "Learning rate", value: (run) => run.learning_rate, figure: true, title: "At the start" },
   { key: "state", label: "State", value: (run) => stateOf(run.state).word },
   { key: "gain", label: "Gain", value: (run) => run.headline?.gain, down: true, figure: true,
-    title: "Score on the fixed prompts at the last look, against before training" },
-  { key: "kl", label: "KL", value: (run) => run.headline?.kl, down: true, figure: true,
-    title: "Distance from the reference at the same look, nats per completion" },
+    title: "Score on the fixed prompts at the last evaluation, less the score before training" },
+  { key: "kl", label: "Distance (KL)", value: (run) => run.headline?.kl, down: true, figure: true,
+    title: "Distance from the reference at that evaluation, in nats per completion" },
   { key: "duration", label: "Duration", value: (run) => run.duration, down: true, figure: true },
 ];
 
@@ -58,19 +59,19 @@ export function columnsWith(behaviours) {
   const gain = COLUMNS.findIndex(({ key }) => key === "gain");
   const columns = behaviours.map(({ name, words }) => ({ key: `counts ${name}`, label: words, down: true, figure: true,
     value: (run) => shareOf(counted(run, name)?.after),
-    title: "In how many of the completions of the fixed prompts: before training, and at the last look" }));
+    title: "How many completions of the fixed prompts show it: before training, and at the last evaluation" }));
   return [...COLUMNS.slice(0, gain), ...columns, ...COLUMNS.slice(gain)];
 }
 
-/** A count in words: "13 to 22 of 25", or with two different numbers of answers "13 of 24 to 22 of 25". */
+/** A count in words: "13 \u2192 22 of 25", or with two different numbers of answers "13 of 24 \u2192 22 of 25". */
 export function countOf({ before, after }) {
-  return before.of === after.of ? `${before.count} to ${after.count} of ${after.of}`
-    : `${before.count} of ${before.of} to ${after.count} of ${after.of}`;
+  return before.of === after.of ? `${before.count} \u2192 ${after.count} of ${after.of}`
+    : `${before.count} of ${before.of} \u2192 ${after.count} of ${after.of}`;
 }
 
-/** What has become of it, for a sentence and a filter: "more", "less", or "no more than chance". */
+/** How it changed, for a cell and a filter: "up", "down", or "no clear change". */
 export function changeOf({ change }) {
-  return change > 0 ? "more" : change < 0 ? "less" : "no more than chance";
+  return change > 0 ? "up" : change < 0 ? "down" : "no clear change";
 }
 
 /** What stands in the list: each run that is of no sweep, and each sweep with its runs. */
@@ -92,6 +93,11 @@ export function unfolded(items, open) {
 export function turned(sort, key, columns = COLUMNS) {
   return sort.key === key ? { key, down: !sort.down }
     : { key, down: Boolean(columns.find((column) => column.key === key)?.down) };
+}
+
+/** The order in words, with the arrow that the column has: "When \u2193". */
+export function sortedBy({ key, down }, columns = COLUMNS) {
+  return `${columns.find((column) => column.key === key)?.label ?? "When"} ${down ? "\u2193" : "\u2191"}`;
 }
 
 /** The runs that hold all the words, sorted; what has no value comes last either way. */

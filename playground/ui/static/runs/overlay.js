@@ -10,15 +10,16 @@ import { buttonOf, el, setHidden, setText, setWords, shape, showParts, signOf, s
 import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { stateMark } from "../core/texts.js";
+import { openUpdateOf } from "../inside/rollout.js";
+import { clamped, stateMark } from "../core/texts.js";
 import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
-const ENGINES = "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO: below the choice of "
-  + "the engine stands how they differ.";
+const ENGINES = "One was trained by TRL's PPOTrainer, the other by the playground's PPO. The form says under Engine "
+  + "how they differ.";
 const DIFFERING = "Settings in which they differ";
 
 export class Overlay {
@@ -26,7 +27,8 @@ export class Overlay {
     this.wanted = [];
     this.data = /** @type {any} */ (null);
     this.preparing = null;
-    this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x) });
+    this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x),
+      opened: openUpdateOf });
     this.controls = new CurveControls({ of: " of the overlaid curves", raw: "values",
       changed: (otherMode) => (otherMode ? this.group.setZoom(null) : this.draw()),
       reset: () => this.group.setZoom(null) });
@@ -81,7 +83,7 @@ export class Overlay {
   show(data) {
     this.data = data;
     const { runs, problems, scores_differ: differ } = data;
-    const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
+    const few = runs.length < 2 && !problems.length ? ["Tick a second run below to compare it."] : [];
     setWords(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
@@ -99,7 +101,7 @@ export class Overlay {
   /** Make the charts, once; they draw what there is when they are there. */
   async prepare() {
     if (!(await bokehReady(this.undrawn, "The curves",
-      "The numbers of each run are on its own page, under Table and CSV."))) return;
+      "The numbers of each run are on the Train page, under Table and CSV."))) return;
     for (const spec of CHARTS.filter(({ large }) => large))
       this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
     this.ready = true;
@@ -142,10 +144,11 @@ export class Overlay {
   showLegend(runs) {
     showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
       el("span.letter", LETTERS[index]),
-      link({ run: run.id }, [run.title], { class: "run-name", title: run.id }),
-      run.told && run.told !== run.title ? el("span", run.told) : null,
-      run.wrong_on_purpose ? el("span.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
-      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine trl" : ""}, seed ${run.seed}`),
+      link({ run: run.id }, [run.title], { class: "run-name clamp", title: `${run.title} (${run.id})` }),
+      run.told && run.told !== run.title ? clamped("span", run.told) : null,
+      run.wrong_on_purpose
+        ? el("span.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
+      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine TRL" : ""}, seed ${run.seed}`),
       stateMark(run.state, {}, el("span.where",
         run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)))));
   }

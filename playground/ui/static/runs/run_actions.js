@@ -1,6 +1,8 @@
-// What can be done with a run or with all runs of a sweep from the list: the buttons, and what each asks the server.
+// What can be done with a run or with all runs of a sweep from the list: two buttons and a menu, and what each asks the
+// server.
 
 import { buttonOf, confirmed, el, setWords } from "../core/dom.js";
+import { menuButton } from "../core/menu.js";
 import { answerOf } from "../core/server.js";
 import { fileLinks } from "../core/texts.js";
 import { when } from "../core/format.js";
@@ -55,18 +57,22 @@ export class RunActions {
   ofRun(run) {
     const { id } = run;
     const { server, page } = this;
+    const items = [
+      run.resumable ? this.asking(`resume ${id}`, "Resume", "Resuming\u2026", () => server.resume_run(id),
+        () => openRun(id)) : null,
+      run.place ? this.asking(`out ${id}`, "Take out of the queue", "Taking it out\u2026", () => server.stop_run(id),
+        () => page.refresh()) : null,
+      this.button(`settings ${id}`, "Put its settings into the form", () => this.useSettings({ run: id })),
+      this.button(`name ${id}`, "Rename", () => this.rename(run)),
+      el("div.menu-head", { role: "presentation" }, "Download"), ...fileLinks(id),
+      run.end ? [el("hr", { role: "presentation" }),
+        this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" })] : null,
+    ].flat().filter(Boolean);
+    const busy = ["resume", "out"].map((what) => this.busy.get(`${what} ${id}`)).find(Boolean);
     return [
       this.button(`show ${id}`, "Open", () => openRun(id)),
       run.headline ? this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })) : null,
-      run.resumable ? this.asking(`resume ${id}`, "Resume", "Resuming\u2026", () => server.resume_run(id),
-        () => openRun(id)) : null,
-      run.place ? this.asking(`out ${id}`, "Take out", "Taking it out\u2026", () => server.stop_run(id),
-        () => page.refresh()) : null,
-      this.button(`settings ${id}`, "Use settings", () => this.useSettings({ run: id }),
-        { title: "Puts them into the form of the Train page" }),
-      this.button(`name ${id}`, "Rename", () => this.rename(run)),
-      ...fileLinks(id).slice(0, 3),
-      run.end ? this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" }) : null,
+      ...menuButton(id, busy ?? "More", run.title, items, { off: Boolean(busy) }),
     ];
   }
 
@@ -94,9 +100,9 @@ export class RunActions {
   async rename({ id, title, note }) {
     const input = (label, value, most, placeholder) => el("label", label,
       el("input", { type: "text", value, maxlength: most, placeholder }));
-    const parts = [input("Name", title, 80, "as it was called when it began"),
-      input("Note", note, 300, "a line of your own about it")];
-    const kept = el("p.muted", "Both stand wherever the run does. Its folder stays ", el("code", id), ".");
+    const parts = [input("Name", title, 80, "the name from the form"),
+      input("Note", note, 300, "a note to yourself")];
+    const kept = el("p.muted", "Shown wherever the run is. Its folder keeps its name, ", el("code", id), ".");
     if (!(await confirmed("Name and note", [...parts, kept], "Save", { no: "Cancel", kind: "strong" }))) return;
     const [name, words] = parts.map((part) => part.querySelector("input").value);
     const { error = "" } = await answerOf(() => this.server.name_run({ run: id, name, note: words }),

@@ -4,7 +4,7 @@ import { sparkline } from "../charts/small_plots.js";
 import { el, signOf } from "../core/dom.js";
 import { duration, gainOf, rounded, signed, when } from "../core/format.js";
 import { link } from "../core/nav.js";
-import { stateMark } from "../core/texts.js";
+import { clamped, stateMark } from "../core/texts.js";
 import { changeOf, changedIn, counted, countOf } from "./listing.js";
 import { cell, setting, small } from "./sweep_row.js";
 
@@ -19,25 +19,26 @@ export function runRow(run, { behaviours, actions, ticked, tick }) {
     el("td.tick", el("label", el("input", { type: "checkbox", value: id, checked: ticked,
       "data-key": `tick ${id}`, "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`,
       onchange: ({ target }) => tick(target.checked) }))),
-    cell("When", "when nowrap", when(run.started_at)), nameCell(run, behaviours),
+    cell("When", "when", when(run.started_at)), nameCell(run, behaviours),
     el("td.words.model", { "data-label": "Model", title: run.model }, run.model),
-    cell("Reward", "words", run.reward),
-    cell("Beta", "figure", setting(run.beta), run.adaptive ? small("adaptive") : null),
+    cell("Reward", "words", clamped("div", run.reward)),
+    cell("Leash (beta)", "figure", setting(run.beta), run.adaptive ? small("adaptive") : null),
     cell("Learning rate", "figure nowrap", setting(run.learning_rate)), stateCell(run),
     behaviours.map(({ name, words }) => countCell(counted(run, name), words)),
     cell("Gain", "figure", headline ? gainOf(headline) : "\u2013", small(headline ? run.unit : ""), spark(run.spark)),
-    cell("KL", "figure", rounded(headline?.kl), small(Number.isFinite(headline?.kl) ? "nats" : "")),
+    cell("Distance (KL)", "figure", rounded(headline?.kl), small(Number.isFinite(headline?.kl) ? "nats" : "")),
     cell("Duration", "figure nowrap", run.state === "queued" ? "\u2013" : duration(run.duration)),
     el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
 }
 
 function nameCell(run, behaviours) {
   return cell("Name", "name", link({ run: run.id }, [run.title],
-    { class: "run-name", title: run.id, "data-key": `open ${run.id}` }),
-  run.note ? el("div.run-note", run.note) : null,
-  run.told && run.told !== run.title ? small(run.told) : null,
-  run.wrong_on_purpose ? el("div.wrong-note", signOf("! "), run.wrong_on_purpose) : null,
-  changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)}`)),
+    { class: "run-name clamp", title: `${run.title} (${run.id})`, "data-key": `open ${run.id}` }),
+  run.note ? clamped("div.run-note", run.note) : null,
+  run.told && run.told !== run.title ? clamped("div.muted.small", run.told) : null,
+  run.wrong_on_purpose
+    ? el("div.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
+  changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)} (${changeOf(one)})`)),
   small(`${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
 }
 
@@ -47,13 +48,13 @@ function stateCell({ state, place, end, message, update, num_updates: updates, a
   small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`));
 }
 
-/** How often a behaviour was seen before training and at the last look, and whether that is more than chance. */
+/** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */
 function countCell(found, words) {
   if (!found) return cell(words, "figure counts", "\u2013");
   const { before, after, change } = found;
   return cell(words, "figure counts",
-    before.of === after.of ? `${before.count} to ${after.count}` : `${before.count} of ${before.of} to ${after.count}`,
-    small(`of ${after.of}${change ? `, ${changeOf(found)}` : ""}`),
+    `${before.count}${before.of === after.of ? "" : ` of ${before.of}`} \u2192 ${after.count}`,
+    small(`of ${after.of}${change ? ` (${changeOf(found)})` : ""}`),
     small(`${Math.round(100 * after.low)} to ${Math.round(100 * after.high)} %`));
 }
 

@@ -1,11 +1,14 @@
-// What a new sweep is to be: a preset, one or two settings with their values, and how many seeds. Before it is started
-// the server says how many runs that are and how long they take.
+// What a new sweep is to be: the form of the Train page as it stands or a preset, one or two settings with their
+// values, and how many seeds. Before it is started the server says how many runs that are and how long they take.
 
 import { buttonOf, el, menuOf, optionsOf, setOff, setText, showParts, withCode } from "../core/dom.js";
+import { form, settings } from "../core/form.js";
 import { answerOf } from "../core/server.js";
+import { effect } from "../core/signals.js";
 import { timeRange } from "../core/format.js";
 
 const WAIT_MS = 300; // after the last key
+const FORM = ""; // in the place of a preset: the form as it stands
 
 /** The sentence before the start: {count, seconds, beside, told}; `told` is what was understood. */
 export function messageOf({ count, seconds, beside, told = "" }) {
@@ -13,6 +16,20 @@ export function messageOf({ count, seconds, beside, told = "" }) {
   const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
   const queue = beside ? `, behind ${beside} that ${beside === 1 ? "waits" : "wait"} already` : "";
   return `${told ? `${told}. ` : ""}${runs}${time}${queue}.`;
+}
+
+/** What the form as it stands is called: with its preset, and how much was changed. */
+export function formTitle({ preset, changes }, presets) {
+  const [, title = preset.replace(/^run:/, "settings of ")] = presets.flatMap(([, items]) => items)
+    .find(([name]) => name === preset) ?? [];
+  const told = [title.replace(/^\d+\. /, ""), changes ? `${changes} ${changes === 1 ? "change" : "changes"}` : ""];
+  return ["The form as it stands", told.filter(Boolean).join(", ")].filter(Boolean).join(": ");
+}
+
+/** Why the form as it stands cannot be swept, as problems; none where it can. */
+export function formProblems({ text }, problems) {
+  if (text === null) return [{ label: "", message: "The form of the Train page is still being filled." }];
+  return problems.map(({ label, message }) => ({ label: label ? `On the Train page, ${label}` : "", message }));
 }
 
 export class SweepForm {
@@ -33,10 +50,12 @@ export class SweepForm {
     element.append(this.root);
   }
 
-  build({ presets, preset, fields, values: words, first, seeds, most }) {
+  build({ presets, fields, values: words, first, seeds, most }) {
     const changed = { oninput: () => this.plan(WAIT_MS), onchange: () => this.plan(0) };
-    this.preset = el("select", { ...changed, value: preset }, presets.map(([title, items]) =>
+    const asItStands = el("option", { value: FORM });
+    this.preset = el("select", changed, asItStands, presets.map(([title, items]) =>
       el("optgroup", { label: title }, optionsOf(items))));
+    this.preset.value = FORM;
     this.fields = [0, 1].map((at) => {
       const values = el("input", { ...changed, type: "text", value: at ? "" : first.values, placeholder: "1, 2, 3",
         spellcheck: "false", autocomplete: "off", "aria-label": at ? "Values of the second setting" : "Values" });
@@ -49,8 +68,8 @@ export class SweepForm {
       return { field, values };
     });
     this.seeds = el("input", { ...changed, type: "number", min: 1, max: most, value: seeds });
-    this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "made up", spellcheck: "false",
-      autocomplete: "off" });
+    this.name = el("input", { ...changed, type: "text", maxlength: 50, placeholder: "chosen for you",
+      spellcheck: "false", autocomplete: "off" });
     this.told = el("p.sweep-told", { role: "status" });
     this.problems = el("ul.problem.sweep-problems", { role: "status" });
     this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");
@@ -61,15 +80,19 @@ export class SweepForm {
         if (event.key === "Enter" && event.target.tagName === "INPUT") this.start();
       } },
     el("h2", "New sweep"),
-    el("p.muted", "Several runs of one preset that differ in a few settings. Each value of one meets "
-      + "each of the other, with every seed; they wait in the queue like other runs."),
-    el("div.sweep-fields", row("Preset", this.preset),
+    el("p.muted", "Several runs that differ in one or two settings: every value of the first with every value of "
+      + "the second, for each seed. They wait in the queue like other runs."),
+    el("div.sweep-fields", row("What to vary", this.preset),
       ...this.fields.flatMap(({ field, values }, at) => [
-        row(at ? "And a second setting" : "Setting that varies", field),
-        row("Its values, with commas", values)]),
+        row(at ? "Second setting" : "Setting", field),
+        row("Its values, separated by commas", values)]),
       row("Seeds", this.seeds), row("Name", this.name)),
     this.told, this.problems,
     el("div.buttons", this.go, buttonOf("button", { onclick: () => this.open(false) }, "Cancel")));
+    effect(() => {
+      setText(asItStands, formTitle(settings.value, presets));
+      if (form.value && !this.root.hidden && this.preset.value === FORM) this.plan(0);
+    });
   }
 
   /** Show the form, or put it away. */
@@ -81,8 +104,14 @@ export class SweepForm {
   }
 
   asked() {
-    return { preset: this.preset.value, seeds: Number(this.seeds.value), name: this.name.value.trim(),
+    const base = this.preset.value === FORM ? { preset: settings.value.preset, settings: settings.value.text }
+      : { preset: this.preset.value };
+    return { ...base, seeds: Number(this.seeds.value), name: this.name.value.trim(),
       vary: this.fields.map(({ field, values }) => ({ field: field.value, values: values.value })) };
+  }
+
+  problemsOfForm() {
+    return this.preset.value === FORM ? formProblems(settings.value, form.value.problems) : [];
   }
 
   /** Ask what it would be, a moment after the last change. */
@@ -91,7 +120,8 @@ export class SweepForm {
     this.timer = setTimeout(async () => {
       this.turn += 1;
       const mine = this.turn;
-      const answer = await answerOf(() => this.server.plan_sweep(this.asked()));
+      const problems = this.problemsOfForm();
+      const answer = problems.length ? { problems } : await answerOf(() => this.server.plan_sweep(this.asked()));
       if (mine === this.turn && !this.busy) this.show(answer);
     }, wait);
   }
@@ -108,6 +138,8 @@ export class SweepForm {
 
   async start() {
     if (this.busy) return;
+    const problems = this.problemsOfForm();
+    if (problems.length) return this.show({ problems });
     this.busy = true;
     setText(this.go, "Starting\u2026");
     this.turn += 1; // what is still on its way says no more

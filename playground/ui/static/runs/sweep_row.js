@@ -2,9 +2,9 @@
 
 import { buttonOf, el, signOf } from "../core/dom.js";
 import { duration, timeRange, when, withHalf } from "../core/format.js";
-import { progressBar, stateMark } from "../core/texts.js";
+import { clamped, progressBar, stateMark } from "../core/texts.js";
 
-export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
+export const CHOSEN = "The list shows the setting with the highest mean. The best of several is partly the luckiest.";
 
 /** "5 of 6 done, 1 running; about 20 to 35 s left". */
 export function progressOf({ words, left }) {
@@ -49,20 +49,20 @@ export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
   const [kl, half = ""] = best?.kl ? intervalOf(best.kl).split(/ (.*)/) : ["\u2013"];
   return el("tr", { "data-key": `sweep ${id}`, class: open ? "sweep open" : "sweep" },
     el("td.tick"),
-    cell("When", "when nowrap", when(sweep.started_at)),
+    cell("When", "when", when(sweep.started_at)),
     cell("Name", "name",
       buttonOf("sweep-name", { "data-key": `toggle ${id}`, "aria-expanded": String(open), onclick: toggle },
         signOf(open ? "\u25BE " : "\u25B8 "), sweep.title),
       el("div.small", `Sweep of ${sweep.total} ${sweep.total === 1 ? "run" : "runs"}: ${sweep.preset}`),
-      small(sweep.told)),
+      clamped("div.muted.small", sweep.told)),
     el("td.words.model", { "data-label": "Model", title: sweep.model }, sweep.model),
-    cell("Reward", "words", sweep.reward), el("td"), el("td"),
+    cell("Reward", "words", clamped("div", sweep.reward)), el("td"), el("td"),
     cell("State", "", stateMark(sweep.state),
       progressBar("Runs that have ended", sweep.done, sweep.total), small(progressOf(sweep))),
     behaviours.map(({ words }) => cell(words, "figure", "\u2013")),
     cell("Gain", "figure", intervalOf(best?.gain, true), el("div.muted.small", { title: several ? CHOSEN : null },
       best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""), small(several ? best.setting : "")),
-    cell("KL", "figure", kl, el("div.muted.small.nowrap", half), small(best?.kl ? "nats" : "")),
+    cell("Distance (KL)", "figure", kl, el("div.muted.small.nowrap", half), small(best?.kl ? "nats" : "")),
     cell("Duration", "figure nowrap", duration(sweep.duration)),
     el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
 }

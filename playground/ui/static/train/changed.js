@@ -15,7 +15,7 @@ export class Changed {
     this.follow = true;
     this.all = false;
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0,
-      "aria-label": "Evaluated update to read", oninput: () => {
+      "aria-label": "Evaluation to show", oninput: () => {
         this.follow = Number(this.slider.value) === this.later().length - 1;
         this.refresh();
       } });
@@ -29,7 +29,7 @@ export class Changed {
     this.table = el("div");
     element.append(el("section.changed",
       el("div.chart-bar",
-        el("h2", "What changed"), el("span.muted", "same prompts, same random numbers"), this.every,
+        el("h2", "Every text"), el("span.muted", "the same prompts with the same random numbers"), this.every,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
       this.summary, this.table, this.more));
     let snapshot;

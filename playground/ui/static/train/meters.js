@@ -1,8 +1,8 @@
-// What the run in view does, counted: the meters of its behaviours above the curves, what the reward pays for and
-// nobody wants, and for claims of the user how they are put.
+// What the run in view does, counted: a line for each behaviour in the first screen, then all of it in detail: what the
+// reward pays for and nobody wants, and for claims of the user how they are put.
 
 import { claimsParts, hasClaims } from "../charts/claims.js";
-import { keyOf, meterRow, metersTable } from "../charts/meters.js";
+import { keyOf, meterLine, meterRow, metersTable } from "../charts/meters.js";
 import { buttonOf, el, helpOf, runTitle, setHidden, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { go } from "../core/nav.js";
@@ -11,35 +11,43 @@ import { computed, effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { textPair } from "../core/texts.js";
 
-const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every look; nothing is trained on it. A "
-  + "change is told where luck would make it less than once in twenty times. The interval is Wilson\u2019s, at 95 %. "
-  + "Expected is where runs of this experiment ended on other seeds.";
+const FIRST = 3; // in the first screen
+const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every evaluation; nothing is trained on it. A "
+  + "change is told where luck alone would make it less than once in twenty times. The interval is Wilson\u2019s, at "
+  + "95 %. Expected is where runs of this experiment ended on other seeds.";
 
 /** Whether the run has come to its own end, and so can be held against what was measured. */
 const isFinal = computed(() => hasEnded.value && (live.run?.recorded || live.status?.state === "finished"));
 
+/** The first of them in a line each; before the first look their lines are kept free. */
+export function showCounts(element) {
+  element.append(part(el("section.counts", { hidden: true, "aria-label": "What it does" }), () => {
+    const { run, behaviours } = live;
+    const counted = (run?.counted ?? []).slice(0, FIRST);
+    if (!counted.length || (hasEnded.value && !behaviours)) return null;
+    const meters = behaviours?.meters.slice(0, FIRST) ?? [];
+    return [el("ul", meters.length ? meters.map((meter) => meterLine(meter, isFinal.value))
+      : counted.map(({ name, words }) => el("li.meter-line", { "data-key": name },
+        el("strong", words), el("span.muted", "not counted yet"))))];
+  }));
+}
+
+/** All of them with their intervals, look by look, and what the reward pays for. */
 export function showMeters(element) {
   const everyLook = signal(false); // the table is open
   element.append(part(el("section.meters", { hidden: true, "aria-labelledby": "meters-title" }), () => {
-    const { run, behaviours } = live;
-    const counted = run?.counted ?? [];
-    if (!counted.length || (hasEnded.value && !behaviours)) return null;
+    const { behaviours } = live;
     const meters = behaviours?.meters ?? [];
-    const title = [el("h2", { id: "meters-title" }, "What it does"), helpOf("a count", GLOSS)];
-    if (!meters.length)
-      return [el("div.chart-bar", title,
-        el("span.muted", "will be counted in the answers to the fixed prompts, first before training")),
-      el("ul.meters-list", counted.map(({ name, words }) => el("li.meter", { "data-key": name },
-        el("div.meter-words", el("strong", words)), el("span.muted", "not counted yet"))))];
+    if (!meters.length) return null;
     return [
-      el("div.chart-bar", title, el("span.muted", "answers to the fixed prompts that do so"), el("span.grow"),
+      el("div.chart-bar", el("h2", { id: "meters-title" }, "Counts"), helpOf("a count", GLOSS), el("span.grow"),
         el("div.meter-keys", keyOf(["before", "now"], meters.some(({ band }) => band))),
         buttonOf("quiet-button", { "aria-pressed": String(everyLook.value), onclick: () => {
           everyLook.value = !everyLook.value;
-        } }, "Every look")),
+        } }, "At every evaluation")),
       el("ul.meters-list", meters.map((meter) => meterRow(meter, { final: isFinal.value }))),
-      everyLook.value ? el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Behaviours at every look" },
-        metersTable(meters)) : null,
+      everyLook.value ? el("div.numbers", { tabindex: "0", role: "region",
+        "aria-label": "Behaviours at every evaluation" }, metersTable(meters)) : null,
       hasEnded.value && behaviours.paid.length ? paidFor(behaviours.paid) : null];
   }));
 }

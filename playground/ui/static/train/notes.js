@@ -2,7 +2,7 @@
 
 import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { url } from "../core/server.js";
-import { form } from "../core/form.js";
+import { form, settings } from "../core/form.js";
 import { effect, signal } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
 import { openAll, setOpen, whenThere } from "./all_settings.js";
@@ -35,6 +35,7 @@ class Notes extends Widget {
       this.show();
       if (props.value?.kept) keep(props);
     });
+    if (props.value?.kept) know(props.value);
     this.show();
     this.followForm();
     if (!props.value?.coming) filling.value = null;
@@ -121,9 +122,14 @@ class Notes extends Widget {
   }
 }
 
+function know({ preset, kept, differences }) {
+  settings.value = { preset, text: kept, changes: differences.length };
+}
+
 /** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
 function keep(props) {
   const { kept, preset } = props.value;
+  know(props.value);
   const query = new URLSearchParams(location.search);
   const address = `${query.get("preset") ?? ""} ${query.get("set") ?? ""}`;
   const text = JSON.stringify({ address, preset, kept });

@@ -1,4 +1,5 @@
-// The right side of the Train page: decides which run to show, and puts status, charts and "what changed" in place.
+// The right side of the Train page: decides which run to show. The first screen has its state, what the model does now,
+// three texts and two curves; all else is in sections that open in place.
 
 import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
@@ -7,14 +8,16 @@ import { buttonOf, el, runTitle } from "../core/dom.js";
 import { newName } from "../core/server.js";
 import { Frontier } from "../inside/frontier.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
-import { showAlerts } from "./alerts.js";
-import { showClaims, showMeters } from "./meters.js";
+import { healthOf, showAlerts } from "./alerts.js";
+import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
 import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
+import { Sections } from "../core/sections.js";
+import { showTextsNow } from "./texts_now.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
@@ -27,16 +30,26 @@ export function mount(element, props, { trigger, watch, server }) {
     end: (run) => server.end_run(run),
     resume: (run) => server.resume_run(run),
   });
-  showMeters(root);
-  setSteering((run, changes) => server.change_settings({ run, changes }));
-  showAlerts(root, (run, changes) => server.change_settings({ run, changes }));
-  new ForkPanel(root, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
-  showClaims(root);
-  new Charts(root);
-  new Changed(root);
-  new Frontier(root, (run) => server.draw_frontier({ run }), (asked) => server.frontier_progress(asked));
-  new SlowMotion(root);
-  new Outcome(root, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
+  showCounts(root);
+  showTextsNow(root);
+  const first = el("div");
+  root.append(first);
+  const sections = new Sections(root);
+  const change = (run, changes) => server.change_settings({ run, changes });
+  setSteering(change);
+  const known = () => (live.run ? {} : null);
+  new Charts(first, sections.add("curves", "More curves", known));
+  showAlerts(sections.add("health", "Is it healthy?", healthOf), change);
+  const texts = sections.add("texts", "Every text", known);
+  showMeters(texts);
+  showClaims(texts);
+  new Changed(texts);
+  new Frontier(sections.add("frontier", "Score against distance", known), (run) => server.draw_frontier({ run }),
+    (asked) => server.frontier_progress(asked));
+  new SlowMotion(sections.add("update", "One update", known), (run, command) => server.steer_run({ run, command }));
+  const last = sections.add("export", "Fork and export", known);
+  new ForkPanel(last, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
+  new Outcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 
   drawer(root);
 

@@ -3,8 +3,9 @@
 
 import { rights } from "../core/access.js";
 import { buttonOf, el, setHidden, setText, setWords, showButtons, showParts, showWrong, signOf } from "../core/dom.js";
-import { answerOf, getJson, getText, runPath } from "../core/server.js";
+import { answerOf, getJson, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
+import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
 import { Notice, noticeOf } from "./notice.js";
@@ -52,7 +53,7 @@ export class StatusPanel {
 
   build(element) {
     this.title = el("h1", { id: "run-title", tabindex: "-1" }, "");
-    this.badge = el("span.badge", { hidden: true }, "recorded");
+    this.badge = el("span.badge", { hidden: true }, "recorded run");
     this.wrong = el("p.wrong-note", { role: "note", hidden: true });
     this.state = el("span.state");
     this.phase = el("span.phase");
@@ -63,17 +64,15 @@ export class StatusPanel {
     this.recording = el("span.recording");
     this.line = el("p.line", this.said, this.recording);
     this.step = el("div.step", { hidden: true });
-    this.all = new AllSettings();
-    this.settings = el("dl.settings");
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
     const drawer = buttonOf("button drawer-button", { onclick: () => document.body.classList.add("drawer-open") },
       "Set up a run");
     element.append(el("section.status", { "aria-label": "Run" },
       el("div.status-head",
-        el("div.status-names", this.title, this.badge, this.state),
-        this.steer.root, this.buttons, drawer),
-      this.wrong, this.bar, el("div.status-foot", this.line, this.phase), this.step,
-      this.notice.root, this.settings, this.all.root, this.speaker));
+        el("div.status-names", this.title, this.state),
+        this.step, this.steer.root, this.buttons, drawer),
+      this.wrong, this.bar, el("div.status-foot", this.line, this.phase),
+      this.notice.root, this.speaker));
   }
 
   refresh() {
@@ -81,12 +80,10 @@ export class StatusPanel {
     if (this.asked && this.hasHappened(status)) this.asked = null;
     const known = Boolean(run && status);
     const state = known ? this.stateOf(status) : "";
-    this.badge.hidden = !run?.recorded;
     showWrong(this.wrong, run);
     const step = stepParts(run, status);
     setHidden(this.step, !step, this.title);
     if (step) showParts(this.step, step, this.title);
-    this.all.show(run ? live.runId : null);
     this.tick();
     this.steer.refresh(known ? run : null, status, state);
     const view = known ? this.viewOf(run, status, state) : this.emptyView(run);
@@ -96,7 +93,6 @@ export class StatusPanel {
     setText(this.recording, view.recording ?? "");
     this.line.className = `line ${this.complaint && known ? "problem" : ""}`;
     this.fill.style.transform = `scaleX(${view.share ?? 0})`;
-    showParts(this.settings, view.settings ?? []);
     showButtons(this.buttons, view.buttons);
     document.title = view.tab;
     if (!known) return;
@@ -119,10 +115,9 @@ export class StatusPanel {
     const heard = clock().silent === null ? "Now" : "Last heard";
     const recorded = run.recorded && !this.complaint;
     return { title: run.title, text: this.complaint || this.sentence(run, status, state),
-      phase: status.ended || state === "stopping" || !phase ? "" : `${heard}: ${phase}`,
-      recording: recorded ? ` A recording of a real run, played fast.${
-        rights.value.start ? " Press Start to train your own." : ""}` : "",
-      share: status.num_updates ? status.update / status.num_updates : 0, settings: settingsOf(run, status),
+      phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
+      recording: recorded && rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
+      share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };
   }
 
@@ -141,29 +136,26 @@ export class StatusPanel {
     const attempt = attemptOf(run, status);
     const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
       : event.kind === "fork"));
-    let text = run.story;
-    if (run.recorded) text = status.ended ? status.outcome : run.story;
-    else if (status.ended) text = status.outcome || (state === "finished" ? "Finished." : "");
+    const done = headline(live.behaviours);
+    let text = done || run.story;
+    if (status.ended) text = done || status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
     else if (state === "paused")
       text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
-    else if (resumed) text = `${resumed.message} ${run.story}`;
-    else if (attempt > 1) text = `Going on with it (attempt ${attempt}). ${run.story}`;
+    else if (resumed) text = `${resumed.message} ${text}`;
+    else if (attempt > 1) text = `Continued (attempt ${attempt}). ${text}`;
     const told = this.told?.run === live.runId && this.told.attempt === status.attempt ? this.told.text : "";
     return [told, text].filter(Boolean).join(" ");
   }
 
   buttonsOf(run, status, state) {
-    const { living, newest, training } = home.value ?? {};
+    const { living, training } = home.value ?? {};
     const buttons = [];
     if (living && living !== live.runId && !training?.some(({ id }) => id === live.runId))
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
     if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
-    if (run.recorded && newest && !living)
-      buttons.push({ key: "newest", text: "Newest run", title: "The run that was started last here",
-        act: () => openRun(newest) });
     if (status.ended && live.updates.length > 1)
-      buttons.push({ key: "compare", text: "Compare before and after",
+      buttons.push({ key: "compare", text: "Compare", title: "Read all answers before and after, side by side",
         kind: state === "finished" || run.recorded ? "strong" : "",
         act: () => go({ page: "compare", run: live.runId }) });
     else if (!status.ended && !run.recorded && state !== "queued")
@@ -272,44 +264,6 @@ export class StatusPanel {
     const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.said.textContent : "";
     setText(this.speaker, `${run.title}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
   }
-}
-
-/** All settings of the run in view, for those who have no form to see them in: the configuration as it is exported. */
-class AllSettings {
-  constructor() {
-    this.run = null;
-    this.text = el("pre.written-down", { tabindex: "0", "aria-label": "All settings" });
-    this.root = el("details.all-settings", { hidden: true, ontoggle: () => this.load() },
-      el("summary", "All settings of this run"), this.text);
-  }
-
-  /** @param {string | null} run its id */
-  show(run) {
-    this.root.hidden = !run;
-    if (run === this.run) return;
-    this.run = run;
-    setText(this.text, "");
-    this.load();
-  }
-
-  async load() {
-    const { run } = this;
-    if (!run || !this.root.open || this.text.textContent) return;
-    const text = await getText(runPath(run, "export/yaml"), "They cannot be read right now.");
-    if (run === this.run) setText(this.text, text);
-  }
-}
-
-/** The settings that matter most; changed in mid-run, one shows both values. */
-function settingsOf(run, status) {
-  const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit")
-    .map(({ field, value }) => [field, value]));
-  const what = status.ended && run.told !== run.title ? run.told : ""; // while it goes on, the line above says it
-  const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
-    .map(([label, value]) => ({ field: label, label, value, unit: "" }));
-  return [...words, ...run.settings].map(({ field, label, value, unit }) => el("div", { "data-key": field },
-    el("dt", label), el("dd", field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value,
-      unit ? el("span.unit", ` ${unit}`) : "")));
 }
 
 function tabTitle(run, status, state) {

@@ -1,11 +1,10 @@
-// Pause, Resume, One step and Record of a living run. What has been asked for shows at once; the truth comes from the
+// Pause, Resume and One step of a living run. What has been asked for shows at once; the truth comes from the
 // run's folder. One button is Pause and Resume, so that a keyboard stays where it is; the space key does the same on
 // the Train page.
 
 import { el, runTitle, setHidden, showButtons, signOf } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { place } from "../core/nav.js";
-import { recording } from "../inside/slow_motion.js";
 import { live } from "../core/store.js";
 
 const FACES = {
@@ -14,8 +13,6 @@ const FACES = {
   resume: ["\u25B6", "Resume", "Resume: go on training (space key)"],
   resuming: ["\u25B6", "Resuming\u2026", "It goes on in a moment"],
   step: ["\u25B8|", "One step", "One step: make one update, then pause again"],
-  record: ["\u25c9", "Record", "Record: the next update in slow motion, token by token (below the charts)"],
-  recording: ["\u25c9", "Recording\u2026", "The next update is recorded"],
 };
 
 export class Steer {
@@ -25,7 +22,7 @@ export class Steer {
     this.complain = complain;
     this.asked = null; // {run, command, at}: until the run has done it
     this.paused = false;
-    this.root = el("div.buttons.steer", { role: "group", hidden: true, "aria-label": "Pause, step, record" });
+    this.root = el("div.buttons.steer", { role: "group", hidden: true, "aria-label": "Pause, step" });
     document.addEventListener("keydown", (event) => {
       const elsewhere = /** @type {Element} */ (event.target)
         .closest("button, a, input, select, textarea, summary, dialog, [tabindex='0'], [contenteditable]");
@@ -55,10 +52,7 @@ export class Steer {
     this.busy = early || Boolean(command) || pausing;
     const button = (key, face, off, act) => ({ key, kind: `steer-${key}`, off, act, title: FACES[face][2],
       text: [signOf(FACES[face][0]), " ", el("span", FACES[face][1])] });
-    const isRecording = recording.value !== null;
     showButtons(this.root, [
-      run.no_traces ? null : button("record", isRecording ? "recording" : "record", isRecording,
-        () => this.requestTrace()),
       this.paused ? button("step", "step", early || Boolean(command), () => this.request("step")) : null,
       button("main", command === "resume" ? "resuming" : pausing ? "pausing" : this.paused ? "resume" : "pause",
         this.busy, () => this.request(this.paused ? "resume" : "pause")),
@@ -77,12 +71,6 @@ export class Steer {
   async request(command) {
     this.asked = { run: live.runId, command, at: live.status.update };
     if (!(await this.send(command, "; the run goes on as it was."))) this.asked = null;
-  }
-
-  /** A paused run makes one update for it. */
-  async requestTrace() {
-    recording.value = live.status.update;
-    if (!(await this.send("trace", "; nothing is recorded."))) recording.value = null;
   }
 
   /** Ask, and whether that was heard. */

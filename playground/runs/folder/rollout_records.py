@@ -1,0 +1,76 @@
+"""What is kept of the training texts of an update: the record of a line of rollouts.jsonl, and which texts it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record
+
+BINS = 20
+EXTREMES = 5  # one text in so many is there because it is the best, and one because it is the worst
+Chosen = Literal["best", "worst", "random"]
+
+
+class Histogram(Record):
+    """How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts
+    have the same score."""
+
+    low: Figure
+    high: Figure
+    counts: Annotated[list[Count], Field(min_length=1)]
+
+
+class RolloutText(Record):
+    """One completion, which may be cut short. `kl`: exact, of policy to reference, summed, in nats."""
+
+    prompt: str
+    completion: str
+    score: Figure
+    kl: Maybe = None
+    chosen: Chosen
+    bin: Count
+
+
+class RolloutRecord(OfAnUpdate):
+    """An update's scores as a histogram, and a few of its texts, the best first."""
+
+    histogram: Histogram
+    texts: list[RolloutText]
+
+    def fewer(self, most: int) -> RolloutRecord:
+        """The same with so many texts at most."""
+        rows = choose([text.score for text in self.texts], [text.bin for text in self.texts], most)
+        texts = [self.texts[row].model_copy(update={"chosen": why}) for row, why in rows.items()]
+        return self.model_copy(update={"texts": texts})
+
+
+def histogram_of(scores: Sequence[float]) -> tuple[Histogram, list[int]]:
+    """The scores in BINS bins from the lowest to the highest, and the bin of each; in one where all are the same."""
+    low, high = min(scores), max(scores)
+    bins = [min(BINS - 1, int((score - low) / (high - low) * BINS)) if high > low else 0 for score in scores]
+    counts = [bins.count(number) for number in range(BINS if high > low else 1)]
+    return Histogram(low=low, high=high, counts=counts), bins
+
+
+def choose(scores: Sequence[float], bins: Sequence[int], most: int, order: Sequence[int] = ()) -> dict[int, Chosen]:
+    """At most so many rows of a batch, and why each, from the highest score to the lowest: a fifth for the best, a
+    fifth for the worst, then the first in `order` whose bins have no text yet, then the first of the others."""
+    ranked = sorted(range(len(scores)), key=lambda row: -scores[row])
+    most = min(most, len(ranked))
+    num_best = min(max(1, most // EXTREMES), most)
+    num_worst = min(num_best, most - num_best)
+    found: dict[int, Chosen] = {row: "best" for row in ranked[:num_best]}
+    found |= {row: "worst" for row in ranked[len(ranked) - num_worst :]}
+    shown = {bins[row] for row in found}
+    others = [row for row in order or range(len(ranked)) if row not in found]
+    for row in others:
+        if len(found) < most and bins[row] not in shown:
+            found[row] = "random"
+            shown.add(bins[row])
+    for row in others:
+        if len(found) < most and row not in found:
+            found[row] = "random"
+    return {row: found[row] for row in ranked if row in found}

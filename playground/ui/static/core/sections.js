@@ -1,0 +1,56 @@
+// The sections under the first screen of a run: a row of names, each of which opens its part in place. What was opened
+// stays open for this visitor.
+
+import { buttonOf, el, setHidden, setText, signOf } from "./dom.js";
+import { recall, remember } from "./kept.js";
+import { effect, signal } from "./signals.js";
+
+const KEPT = "playground-sections";
+
+/** The keys of those that are open. */
+export const opened = signal(new Set((recall(KEPT) ?? "").split(" ").filter(Boolean)));
+
+/** Open a section, or close it; `keep`: also for the visitor's next run. */
+export function openSection(key, open = true, keep = true) {
+  if (opened.value.has(key) === open) return;
+  const next = new Set(opened.value);
+  if (open) next.add(key);
+  else next.delete(key);
+  opened.value = next;
+  if (keep) remember(KEPT, [...next].join(" "));
+}
+
+export class Sections {
+  constructor(element) {
+    this.names = el("div.section-names", { role: "group", "aria-label": "More about this run" });
+    element.append(this.names);
+    this.element = element;
+  }
+
+  /**
+   * The box of a section, to be filled. `about()` gives null where there is nothing to open, else {note, sign, tone}: a
+   * few words beside the name.
+   */
+  add(key, name, about) {
+    const sign = el("span.section-sign");
+    const note = el("span.section-note");
+    const button = buttonOf("section-name", { "data-section": key, "aria-expanded": "false",
+      "aria-controls": `section-${key}`, onclick: () => openSection(key, !opened.value.has(key)) },
+    sign, el("span", name), note);
+    const box = el("div.section", { id: `section-${key}`, hidden: true });
+    this.names.append(button);
+    this.element.append(box);
+    effect(() => {
+      const found = about();
+      const isOpen = Boolean(found) && opened.value.has(key);
+      setHidden(button, !found, this.names);
+      button.setAttribute("aria-expanded", String(isOpen));
+      setHidden(box, !isOpen, button);
+      if (!found) return;
+      button.dataset.tone = found.tone ?? "";
+      setText(note, found.note ? ` ${found.note}` : "");
+      sign.replaceChildren(...(found.sign ? [signOf(found.sign), " "] : []));
+    });
+    return box;
+  }
+}

@@ -1,0 +1,204 @@
+// The window of one update, which a point of any curve opens: a histogram of its scores, each bar of which filters the
+// training texts that were kept, and the updates before and after it. One window for the whole page.
+
+import { actOf, drawnAxes, filledBins, keptInWords, rangeInWords, sameBin, scoresInWords, textsOf, widened,
+} from "./rollout_bins.js";
+import { placing, roundTicks } from "../charts/arithmetic.js";
+import { scoreUnit } from "../charts/specs.js";
+import { buttonOf, el, setOff, setText, setWords, showParts } from "../core/dom.js";
+import { getJson, runPath } from "../core/server.js";
+import { number, rounded, signed } from "../core/format.js";
+import { poll } from "../core/poll.js";
+import { hasEnded, live } from "../core/store.js";
+import { facts } from "../core/texts.js";
+
+const EVERY_MS = 2000; // the newest update of a run that trains: is there another one?
+const KEYS = "The left and right arrow keys go to the update before and after; on a bar they go from bar to bar, "
+  + "and p and n change the update.";
+const CHOSEN = { best: "One of the highest scores of this update", worst: "One of the lowest scores of this update",
+  random: "Kept at random, whatever it scored" };
+
+/** @type {RolloutWindow | null} */
+let rollout = null;
+
+/**
+ * Open an update of a run. `title` is the run's name, `unit` that of its score; `ended()` says whether no further
+ * update will come.
+ */
+export function openRollout(runId, update, { title, unit = "sd", ended = () => true }) {
+  rollout ??= new RolloutWindow();
+  rollout.open({ runId, title, unit, ended }, update);
+}
+
+/** Open an update of the run in view. */
+export function openUpdate(update) {
+  openRollout(live.runId, update, { title: live.run?.title ?? "", unit: scoreUnit(live.run),
+    ended: () => hasEnded.value });
+}
+
+/** Open an update of the run to which an overlaid line belongs. */
+export function openUpdateOf(update, { run }) {
+  openRollout(run.id, update, { title: run.title, unit: scoreUnit(run), ended: () => run.ended });
+}
+
+class RolloutWindow {
+  constructor() {
+    this.run = null;
+    this.wanted = 0; // the update that was asked for
+    this.data = null; // what is shown
+    this.axes = null; // wide enough for every histogram that was shown of this run
+    this.bin = null; // the chosen one
+    this.build();
+    this.ask = poll({
+      ask: (signal) => getJson(runPath(this.run.runId, `rollout/${this.wanted}`), signal),
+      tell: (data) => this.show(data), fail: (error) => this.fail(error),
+      every: () => (this.data?.next === null && !this.run.ended() ? EVERY_MS : 0), wanted: () => this.dialog.open,
+    });
+  }
+
+  build() {
+    this.title = el("h2", { id: "rollout-title", tabindex: "-1" });
+    const step = (to, name) => buttonOf("quiet-button", { off: true, onclick: () => this.go(to) }, name);
+    this.steps = { previous: step("previous", "\u2190 Previous update"), next: step("next", "Next update \u2192") };
+    this.note = el("p.rollout-note", { role: "status" });
+    this.told = el("p.rollout-told", { "aria-live": "polite" });
+    this.plot = el("div.rollout-plot", { role: "group" });
+    this.foot = el("div.rollout-foot");
+    this.list = el("ul.rollout-texts");
+    this.body = el("div.rollout-body", { hidden: true }, this.told, this.plot, this.foot,
+      el("div.rollout-scroll", { tabindex: "0", role: "region", "aria-label": "Texts of this update" }, this.list));
+    let outside = false; // where a press began: a text that is selected with the mouse may end beside the window
+    this.dialog = /** @type {HTMLDialogElement} */ (el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
+      onkeydown: (event) => this.press(event),
+      onpointerdown: (event) => {
+        outside = this.isOutside(event);
+      },
+      onclick: (event) => {
+        if (outside && this.isOutside(event)) this.dialog.close();
+      } },
+    el("div.rollout-head", this.title, el("div.rollout-steps", this.steps.previous, this.steps.next),
+      buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
+    this.note, this.body, el("p.rollout-keys.muted", KEYS)));
+    document.body.append(this.dialog);
+  }
+
+  isOutside({ target, clientX, clientY }) {
+    const { left, right, top, bottom } = this.dialog.getBoundingClientRect();
+    return target === this.dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom);
+  }
+
+  open(run, update) {
+    Object.assign(this, { run, wanted: update, data: null, axes: null, bin: null });
+    this.body.hidden = true;
+    setText(this.title, titleOf(update, run));
+    setText(this.note, "Reading what the run has kept of this update.");
+    for (const button of Object.values(this.steps)) setOff(button, true);
+    if (!this.dialog.open) this.dialog.showModal();
+    this.title.focus();
+    this.ask();
+  }
+
+  /** @param {any} data */
+  show(data) {
+    const { update, histogram, previous, next } = data;
+    if (this.data && this.data.update !== update)
+      this.bin = this.bin === null ? null : sameBin(this.bin, this.data.histogram, histogram);
+    this.data = data;
+    this.wanted = update;
+    this.axes = widened(this.axes, histogram);
+    setText(this.title, titleOf(update, this.run));
+    setText(this.note, "");
+    setOff(this.steps.previous, previous === null);
+    setOff(this.steps.next, next === null);
+    this.body.hidden = false;
+    this.draw();
+  }
+
+  /** What was shown stays, and is what is asked for again. */
+  fail(error) {
+    this.wanted = this.data?.update ?? this.wanted;
+    setWords(this.note, error.message);
+  }
+
+  /** To the update before or after. */
+  go(to) {
+    const update = this.data?.[to] ?? null;
+    if (update === null) return;
+    this.wanted = update;
+    this.ask();
+  }
+
+  choose(bin) {
+    this.bin = bin;
+    this.draw();
+  }
+
+  draw() {
+    const { data, bin, run: { unit } } = this;
+    setText(this.told, scoresInWords(data, unit));
+    const bins = filledBins(data.histogram);
+    this.drawPlot(bins);
+    const chosen = bins.find((one) => one.bin === bin) ?? null;
+    const shown = textsOf(data.texts, chosen && bin);
+    const choice = (key, text, wanted) => buttonOf("quiet-button", { "data-key": key,
+      "aria-pressed": String(chosen === (wanted ?? null)), onclick: () => this.choose(wanted?.bin ?? null) }, text);
+    showParts(this.foot, [choice("top", "Top bin", bins.at(-1)), choice("bottom", "Bottom bin", bins[0]),
+      choice("all", "All bins", null), el("p", { role: "status", "data-key": "kept" },
+        keptInWords(shown.length, chosen, unit))]);
+    showParts(this.list, shown.map((text) => cardOf(text, unit)));
+  }
+
+  drawPlot(bins) {
+    const { low, high, most } = drawnAxes(this.axes);
+    const [x, y] = [placing(low, high, 0, 100), placing(0, most, 0, 100)];
+    const { unit } = this.run;
+    const tab = (bins.find(({ bin }) => bin === this.bin) ?? bins.at(-1))?.bin;
+    this.plot.setAttribute("aria-label", `How many answers scored what, in ${unit}`);
+    showParts(this.plot, [
+      ...roundTicks(0, this.axes.most, 3).map((count) => el("span.tick.across", { "aria-hidden": "true",
+        "data-key": `count ${count}`, style: `bottom: calc(var(--foot) + (100% - var(--foot)) * ${y(count) / 100})` },
+      String(count))),
+      ...roundTicks(low, high, 6).map((value) => el("span.tick.along", { "aria-hidden": "true",
+        "data-key": `score ${value}`, style: `left: ${x(value)}%` }, String(value).replace("-", "\u2212"))),
+      ...[["across", "answers"], ["along", `score, ${unit}`]].map(([side, name]) =>
+        el("span", { class: `tick name ${side}`, "aria-hidden": "true", "data-key": side }, name)),
+      ...bins.map((one) => {
+        const chosen = one.bin === this.bin;
+        return barOf(one, { left: x(one.low), width: x(one.high) - x(one.low), height: y(one.count) }, unit, {
+          "aria-pressed": String(chosen), tabindex: one.bin === tab ? "0" : "-1",
+          onclick: () => this.choose(chosen ? null : one.bin) });
+      }),
+    ], this.title);
+  }
+
+  press(event) {
+    if (event.key === "Escape") event.stopPropagation(); // it ends the presentation too, but not both at once
+    const bar = event.target.closest(".rollout-bar");
+    const act = actOf(event, Boolean(bar));
+    if (!act) return;
+    event.preventDefault();
+    if (act.to) return this.go(act.to);
+    const bars = /** @type {HTMLElement[]} */ ([...this.plot.querySelectorAll(".rollout-bar")]);
+    const next = bars[Math.max(0, Math.min(bars.length - 1, bars.indexOf(bar) + act.bar))];
+    for (const one of bars) one.tabIndex = one === next ? 0 : -1;
+    next.focus();
+  }
+}
+
+function titleOf(update, { title }) {
+  return title ? `Update ${update} of ${title}` : `Update ${update}`;
+}
+
+/** A bar as high as the plot, so that a short one is hit as easily. */
+function barOf(bin, { left, width, height }, unit, attributes) {
+  const words = `${rangeInWords(bin, unit)}: ${number(bin.count)} ${bin.count === 1 ? "answer" : "answers"}`;
+  return buttonOf("rollout-bar", { "data-key": `bin ${bin.bin}`, "aria-label": words, title: words,
+    style: `left: ${left}%; width: ${width}%`, ...attributes }, el("span.fill-bar", { style: `height: ${height}%` }));
+}
+
+function cardOf({ prompt, completion, score, kl, chosen }, unit) {
+  return el("li",
+    el("p.summary", facts([["score", `${signed(score)} ${unit}`], kl === null ? null : ["KL", `${rounded(kl)} nats`]]),
+      el("span.tag", { class: `tag ${chosen}`, title: CHOSEN[chosen] }, chosen)),
+    el("p.output", el("span.muted", prompt), completion));
+}

@@ -1,0 +1,55 @@
+// What the run in view is: the settings that matter most, and all of them as they are exported.
+
+import { el, setText, showParts } from "../core/dom.js";
+import { getText, runPath } from "../core/server.js";
+import { effect } from "../core/signals.js";
+import { live } from "../core/store.js";
+
+export function showFacts(element) {
+  const list = el("dl.settings");
+  const all = new AllSettings();
+  element.append(list, all.root);
+  effect(() => {
+    const { run, status } = live;
+    all.show(run ? live.runId : null);
+    showParts(list, run && status ? settingsOf(run, status) : []);
+  });
+}
+
+/** The configuration as it is exported. */
+class AllSettings {
+  constructor() {
+    this.run = null;
+    this.text = el("pre.written-down", { tabindex: "0", "aria-label": "All settings" });
+    this.root = el("details.all-settings", { hidden: true, ontoggle: () => this.load() },
+      el("summary", "All settings of this run"), this.text);
+  }
+
+  /** @param {string | null} run its id */
+  show(run) {
+    this.root.hidden = !run;
+    if (run === this.run) return;
+    this.run = run;
+    setText(this.text, "");
+    this.load();
+  }
+
+  async load() {
+    const { run } = this;
+    if (!run || !this.root.open || this.text.textContent) return;
+    const text = await getText(runPath(run, "export/yaml"), "They cannot be read right now.");
+    if (run === this.run) setText(this.text, text);
+  }
+}
+
+/** The settings that matter most; changed in mid-run, one shows both values. */
+function settingsOf(run, status) {
+  const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit")
+    .map(({ field, value }) => [field, value]));
+  const what = status.ended && run.told !== run.title ? run.told : ""; // while it goes on, the line above says it
+  const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
+    .map(([label, value]) => ({ field: label, label, value, unit: "" }));
+  return [...words, ...run.settings].map(({ field, label, value, unit }) => el("div", { "data-key": field },
+    el("dt", label), el("dd", field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value,
+      unit ? el("span.unit", ` ${unit}`) : "")));
+}

@@ -1,0 +1,49 @@
+// Three texts before and now, chosen where the run is read: those in which the change shows best.
+
+import { el, headOf, showParts, tableOf } from "../core/dom.js";
+import { effect } from "../core/signals.js";
+import { hasEnded, live } from "../core/store.js";
+import { pairRow, textPair } from "../core/texts.js";
+
+const SHOWN = 3;
+const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
+
+export function showTextsNow(element) {
+  const table = el("div.texts-now-table");
+  element.append(el("section.texts-now", { "aria-label": "Texts before and now" }, table));
+  effect(() => {
+    const { prompts } = live;
+    const before = live.moments.get(0);
+    const now = live.moments.get(live.updates.at(-1)) ?? before;
+    const chosen = chosenOf(prompts, now);
+    if (!before) return showParts(table, [el("p.empty", emptyWords())]);
+    const texts = (moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
+    const [was, is] = [texts(before), texts(now)];
+    const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
+    const short = shown.every((answer) => answer.length < SHORT);
+    showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
+      [headOf(`${now.examples?.length ? "Clearest change" : "First"}, ${chosen.length} of ${now.summary.count}`,
+        "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+      chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
+  });
+}
+
+/** The prompts to show: those that the run's reader has chosen, else the first. */
+function chosenOf(prompts, now) {
+  const wanted = (now?.examples ?? []).map((id) => prompts.find((prompt) => prompt.id === id)).filter(Boolean);
+  return wanted.length ? wanted : prompts.slice(0, SHOWN);
+}
+
+function rowOf(prompt, before, now) {
+  const [left, right] = textPair(before, now ?? before);
+  return pairRow({ prompt, sides: [{ label: "Before", parts: left },
+    { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
+}
+
+function emptyWords() {
+  if (!live.runId) return "The fixed prompts appear here, each answered before and after training.";
+  if (live.connection === "failed" || !live.status) return "";
+  if (hasEnded.value) return "The run ended before the fixed prompts were answered.";
+  return live.status.state === "queued" ? "The untrained model answers the fixed prompts when the run has started."
+    : "The untrained model is about to answer the fixed prompts.";
+}

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from playground.analysis.examples import examples
+from playground.runs.folder.records import Sample
+from playground.setup import catalog
+
+CONFIG = catalog.preset("kinder-reviews")
+DULL, KIND = " The script was dull.", " The script was wonderful."
+
+
+def answers(update: int, texts: Sequence[tuple[str, float]]) -> list[Sample]:
+    return [
+        Sample(
+            update=update,
+            stage="during" if update else "before",
+            prompt_id=row,
+            prompt="Review of the film:",
+            completion=text,
+            seed=0,
+            score=score,
+            kl=0.0,
+            ended=True,
+        )
+        for row, (text, score) in enumerate(texts)
+    ]
+
+
+def test_answers_that_turned_the_way_of_the_change_come_first_then_what_gained_most() -> None:
+    before = answers(0, [(KIND, 1.0), *[(DULL, -1.0)] * 8])
+    now = answers(
+        5, [(KIND, 1.0), (DULL + " Oh.", 0.5), *[(KIND, score) for score in (0.1, 0.9, 0.3, 0.8, 0.2, 0.7, 0.6)]]
+    )
+
+    assert examples(CONFIG, before, now) == [3, 5, 7]  # of the seven that turned kind, those with the largest gain
+    assert examples(CONFIG, before, now, most=9)[-2:] == [1, 0]  # another text, then the same as before
+
+
+def test_without_a_clear_change_those_that_gained_most_come_first() -> None:
+    before = answers(0, [(DULL, 0.0)] * 4)
+    now = answers(5, [(DULL + " Oh.", gain) for gain in (0.1, 0.4, -0.2, 0.3)])
+
+    assert examples(CONFIG, before, now) == [1, 3, 0]
+
+
+def test_only_prompts_that_were_answered_both_times_are_shown() -> None:
+    assert examples(CONFIG, answers(0, [(DULL, 0.0)]), answers(5, [(DULL, 0.0), (KIND, 1.0)])) == [0]
+    assert examples(CONFIG, answers(0, [(DULL, 0.0)]), []) == []

@@ -68,7 +68,7 @@ def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, ma
     """From the form to the comparison, as a person goes, with a second browser that looks on."""
     page = visit(make_page(height=1000), site)
     open_settings(page)
-    page.get_by_role("button", name="Name, seed, and all of it as text").click()
+    page.get_by_role("button", name="Name, seed and text (YAML)").click()
     page.get_by_label("Run name").fill("Third try")
     start(page)
     wait_for_update(page, 2)

@@ -108,13 +108,13 @@ def change_settings(page, other):
     """Live settings are the run's: mistakes are said beside their field, changes marked in the charts for everybody."""
     page.get_by_role("button", name="More training settings").click()
     change(page, "kl.coef", "0.6")
-    expect(said(page, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+"))
+    expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+"))
     change(page, "ppo.clip_range", "plenty")
     expect(said(page, "ppo.clip_range")).to_have_text("The run keeps 0.2.")
     expect(page.locator("#field-ppo-clip_range .field-problem")).to_contain_text("must be a number")
     expect(page.locator("#knob-ppo-clip_range")).to_have_value("plenty")  # nothing is lost, and nothing was sent
     change(page, "ppo.clip_range", "0.1")
-    expect(said(page, "ppo.clip_range")).to_contain_text("In use, changed after update")
+    expect(said(page, "ppo.clip_range")).to_contain_text("Set after update")
     expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*0.25 \u2192 0.6"))
     expect(page.locator(".edits li").last).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
     for chart in ("score", "beta", "fit"):
@@ -122,7 +122,7 @@ def change_settings(page, other):
         expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(2)
     other.get_by_role("button", name="Set up a run").click()
     expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
-    expect(said(other, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+. Next run: 0.25."))
+    expect(said(other, "kl.coef")).to_have_text(re.compile(r"Set after update \d+. Next run: 0.25."))
     change(other, "kl.coef", "0.1")  # the last one counts and both see it
     expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.6.")

@@ -20,6 +20,11 @@ LEASH = "#knob-kl-coef"
 # controls of a part of the page that one can see, and its words, without those of menus
 CONTROLS = """part => [...part.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
     .filter((control) => control.offsetParent).map((control) => control.id || control.className)"""
+# an arrow key that is held down
+HELD = """slider => { for (let times = 0; times < 12; times += 1) {
+    slider.stepDown();
+    for (const name of ["input", "change"]) slider.dispatchEvent(new Event(name));
+} }"""
 WORDS = """part => [...part.querySelectorAll("*")].filter((node) => node.offsetParent && !node.closest("select"))
     .flatMap((node) => [...node.childNodes]).filter((node) => node.nodeType === 3)
     .flatMap((node) => node.data.split(/\\s+/)).filter((word) => /\\w/.test(word)).length"""
@@ -59,10 +64,15 @@ def test_what_is_too_low_and_too_high_shows_while_one_is_at_a_control_and_nothin
     for control in (".knob-field", ".knob-slider"):
         knob.locator(control).focus()
         expect(knob.locator(".ends")).to_contain_text("Too high")
-        expect(knob.locator(".knob-line")).to_be_visible()
+        line, ends = (knob.locator(part).bounding_box() for part in (".knob-line", ".ends"))
+        assert ends["y"] >= line["y"] + line["height"] - 2  # what became of a change stays in sight
     assert start_button.bounding_box() == before
     start_button.focus()
     expect(knob.locator(".ends")).to_be_hidden()
+    knob.locator(".knob-slider").click(position={"x": 100, "y": 12})  # by mouse: what became of it, and the way back
+    expect(knob.locator(".ends")).to_be_hidden()
+    expect(knob.get_by_role("button", name="preset 0.25")).to_be_in_viewport()
+    assert start_button.bounding_box()["y"] - before["y"] < 50  # by the one line on what differs
     knob.locator(".help-button").press("Enter")
     for words in ("sd of score per nat", "Too low: ", "it runs away."):
         expect(knob.locator(".help-text")).to_contain_text(words)
@@ -104,9 +114,8 @@ def test_the_leash_is_that_of_the_run_and_a_key_that_is_held_is_one_change(site,
     expect(badge).to_have_class(re.compile("now"))
     before = page.locator("#start").bounding_box()
     slider.focus()
-    for _ in range(12):
-        page.keyboard.press("ArrowLeft")
-    expect(said(page, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+."))
+    slider.evaluate(HELD)
+    expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+."))
     value = float(page.locator(LEASH).input_value())
     assert value < 0.25 and [edit.value for edit in changes.edits_of(run.all_events())] == [value]
     assert page.locator("#start").bounding_box() == before
@@ -127,7 +136,7 @@ def test_other_settings_of_the_form_are_live_too(site, make_page):
     target = page.locator("#knob-kl-target")
     target.fill("2")
     target.press("Enter")
-    expect(said(page, "kl.target")).to_contain_text("In use, changed after update")
+    expect(said(page, "kl.target")).to_contain_text("Set after update")
     button(page, "Stop").click()
     expect(page.locator("#field-kl-target .knob-badge.now")).to_have_count(0)
 

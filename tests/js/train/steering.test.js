@@ -60,9 +60,9 @@ test("several changes in a moment are sent as the last one, which is in use when
   live.settings = { "kl.coef": 0.1 };
   live.events = [{ kind: "edit", field: "kl.coef", value: 0.1, update: 12 }];
   for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
-  assert.equal(told(0.1), "In use, changed after update 12.");
-  assert.equal(told(0.05), "In use, changed after update 12. Next run: 0.05.");
-  assert.equal(told(""), "In use, changed after update 12. Next run: off.");
+  assert.equal(told(0.1), "Set after update 12.");
+  assert.equal(told(0.05), "Set after update 12. Next run: 0.05.");
+  assert.equal(told(""), "Set after update 12. Next run: off.");
 });
 
 test("what was refused stays in sight with the reason, until it is mended or another run comes", async (context) => {

@@ -63,7 +63,7 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
         page.evaluate(f"for (const name of document.querySelectorAll('{CLOSED}')) name.click()")
         if query.startswith("?preset=run:"):
             page.locator(".all-settings-switch").click()
-            page.get_by_role("button", name="Name, seed, and all of it as text").click()
+            page.get_by_role("button", name="Name, seed and text (YAML)").click()
             expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
             page.get_by_role("button", name="Check it before you start").press("Enter")
             page.get_by_role("button", name="Read them: ").click()

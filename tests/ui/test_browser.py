@@ -71,7 +71,7 @@ def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, ma
     """From the form to the comparison, as a person goes, with a second browser that looks on."""
     page = visit(make_page(height=1000), site)
     open_settings(page)
-    page.get_by_role("button", name="Name, seed, and all of it as text").click()
+    page.get_by_role("button", name="Name, seed and text (YAML)").click()
     page.get_by_label("Run name").fill("Third try")
     start(page)
     wait_for_update(page, 2)
@@ -112,13 +112,13 @@ def change_settings(page, other):
     page.get_by_role("button", name="More training settings").click()
     open_section(page, "curves")  # where the changes are told in words
     change(page, "kl.coef", "0.6")
-    expect(said(page, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+"))
+    expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+"))
     change(page, "ppo.clip_range", "plenty")
     expect(said(page, "ppo.clip_range")).to_have_text("The run keeps 0.2.")
     expect(page.locator("#field-ppo-clip_range .field-problem")).to_contain_text("must be a number")
     expect(page.locator("#knob-ppo-clip_range")).to_have_value("plenty")  # nothing is lost, and nothing was sent
     change(page, "ppo.clip_range", "0.1")
-    expect(said(page, "ppo.clip_range")).to_contain_text("In use, changed after update")
+    expect(said(page, "ppo.clip_range")).to_contain_text("Set after update")
     expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*0.25 \u2192 0.6"))
     expect(page.locator(".edits li").last).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
     for chart in ("score", "beta", "fit"):
@@ -126,7 +126,7 @@ def change_settings(page, other):
         expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(2)
     other.get_by_role("button", name="Set up a run").click()
     expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
-    expect(said(other, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+. Next run: 0.25."))
+    expect(said(other, "kl.coef")).to_have_text(re.compile(r"Set after update \d+. Next run: 0.25."))
     change(other, "kl.coef", "0.1")  # the last one counts and both see it
     expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.6.")

@@ -113,7 +113,7 @@ def _main_settings(config: RunConfig) -> list[dict[str, str]]:
 
 
 def live_values(config: RunConfig) -> dict[str, Any]:
-    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    """Value of each setting that can be changed now, for the form, whose controls are then the run's."""
     return {field: changes.value_of(config, field) for field in changes.live_in(config)}
 
 

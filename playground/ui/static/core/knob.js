@@ -50,9 +50,9 @@ export class KnobControl {
         el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.badge, this.gloss,
         this.field),
       this.scale ? this.track() : null, this.names,
-      knob.hasLine ? el("div.knob-said", this.line, this.back) : null,
+      knob.hasLine ? this.line : null,
       el("div.knob-words",
-        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), knob.hasLine ? null : this.back),
+        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), this.back),
         knob.low || knob.high
           ? el("div.ends", { "aria-hidden": "true" }, el("span", knob.low), el("span", knob.high)) : null));
   }

@@ -36,6 +36,8 @@ function chosenOf(prompts, now) {
 
 function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
+  Object.assign(left, { title: before });
+  Object.assign(right, { title: now ?? "" }); // two lines are shown of it; all of it is in "Every text"
   return pairRow({ prompt, sides: [{ label: "Before", parts: left },
     { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
 }

@@ -133,7 +133,8 @@ def counted(page):
 def test_a_recording_at_its_end_is_told_in_one_screen(site, open_page, preset):
     page, config = open_page, catalog.preset(preset)
     choose_preset(page, preset)
-    expect(page.locator(".run-view")).to_have_attribute("data-run", re.compile(preset))
+    run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
+    expect(page.locator(".run-view")).to_have_attribute("data-run", run)
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
         expect(page.locator(".texts-now tbody tr")).to_have_count(3)

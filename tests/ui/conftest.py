@@ -220,6 +220,7 @@ def open_page(browser, site, _open_pages, request):
         close(page)
     else:
         close_sections(page)
+        page.evaluate("localStorage.clear()")  # else the next page is not that of a newcomer
         go(page, "train")
     assert not faults
     assert not left, "a dialog was left open"

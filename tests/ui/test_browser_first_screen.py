@@ -83,6 +83,10 @@ IN_SIGHT = {
     "button.section-name": 6,
 }
 
+# Whether the curves are as high as their places, in a window of another height too.
+FITTED = """() => [...document.querySelectorAll(".charts-first .stage")].every((stage) =>
+  stage.querySelector(".canvas > *")?.offsetHeight === stage.clientHeight)"""
+
 # Where the parts of a known run begin on the page, at every frame: all places that each has had.
 NOTE_PLACES = """() => {
   window.places = {};
@@ -129,10 +133,12 @@ def counted(page):
 def test_a_recording_at_its_end_is_told_in_one_screen(site, open_page, preset):
     page, config = open_page, catalog.preset(preset)
     choose_preset(page, preset)
-    expect(page.locator(".run-view")).to_have_attribute("data-run", re.compile(preset))
+    run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
+    expect(page.locator(".run-view")).to_have_attribute("data-run", run)
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
         expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+        page.wait_for_function(FITTED)
         in_place(page, min(3, len(config.behaviours)))
         assert counted(page) == "recorded run"
     page.set_viewport_size({"width": 1440, "height": HEIGHT})

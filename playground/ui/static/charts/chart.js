@@ -108,6 +108,12 @@ export class Chart {
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
   }
 
+  /** As high as its place, which depends on the window. */
+  resize() {
+    const { clientHeight: height } = this.stage;
+    if (this.figure && height && height !== this.figure.height) this.figure.height = height;
+  }
+
   /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */
   look() {
     if (!this.figure) return; // not drawn yet

@@ -102,8 +102,10 @@ export class Overlay {
   async prepare() {
     if (!(await bokehReady(this.undrawn, "The curves",
       "The numbers of each run are on the Train page, under Table and CSV."))) return;
-    for (const spec of CHARTS.filter(({ large }) => large))
-      this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
+    for (const spec of CHARTS.filter(({ large, compared }) => large || compared)) {
+      const wide = overlaid({ ...spec, large: true, key: `overlay-${spec.key}` });
+      this.group.add(new LinesChart(wide, this.group), this.grid);
+    }
     this.ready = true;
     for (const box of [this.grid, this.counted]) this.group.watch(box);
     this.showShares(this.data.runs);

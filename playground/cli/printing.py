@@ -30,7 +30,7 @@ from playground.setup.estimates import GB, Estimate
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500
-ROLES = {"scores": "trained on", "judges": "not trained on"}
+ROLES = {"scores": "trained on", "judges": "monitor"}
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
 

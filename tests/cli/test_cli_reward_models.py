@@ -50,7 +50,7 @@ def test_json_lines_end_with_the_report(outputs: Path, fake: None) -> None:
 def test_a_failure_shows_the_sentence_and_the_log(outputs: Path, fake: None) -> None:
     result = run(outputs, "reward-train", "--name", "fail")
     assert result.exit_code == 1
-    assert "base: cannot make a reward model of it." in result.stderr and "last lines" in result.stderr
+    assert "base: cannot make a reward model of it." in result.stderr and "last words" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: 
     assert training.config() == RewardTrainingConfig(name="finish")
     assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
     assert catalog.reward_models(outputs)[0].name == "finish"
-    assert "last lines" in training.log_tail()
+    assert "last words" in training.log_tail()
     assert [item.id for item in reward_models.trainings(outputs)] == ["finish"]
 
 

@@ -9,12 +9,13 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import choose_preset, go, open_settings, visit
+from tests.ui.conftest import choose_preset, go, open_section, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 SCORE = '[data-chart="score"] .stage'
+SECTIONS = ("curves", "health", "texts", "frontier", "update", "export")
 
 
 def fill(page, field, value):
@@ -49,19 +50,21 @@ def wait_for_update(page, at_least):
 
 def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
     page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".badge")).to_have_text("recorded")
+    expect(page.locator(".state strong")).to_have_text("recorded run")
     wait_for_update(page, 3)
     first = updates_done(page)
     wait_for_update(page, first + 2)
     assert first < 40
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile(r"Score: .* at the start, now .* sd"))
-    expect(page.locator(".changed tbody tr").first).to_be_visible()
+    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
     assert page.title() == "RLHF Playground"
     page.emulate_media(reduced_motion="reduce")
     page.reload()
     expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
     expect(page.get_by_role("button", name="Play again")).to_be_visible()
-    expect(page.locator(".outcome-panel")).to_be_visible()
+    expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
+    exact = open_section(page, "export").locator(".outcome-exact")
+    expect(exact).to_contain_text("95 % interval")
 
 
 def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, make_page):
@@ -88,7 +91,7 @@ def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, ma
     expect(page.locator("#field-kl-coef .knob-badge.now")).to_have_count(0)
     expect(page.locator(".edits li")).to_have_count(3)
     expect(page.locator("#start")).to_have_text("Start training")
-    page.get_by_role("button", name="Compare before and after").click()
+    page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
 
 
@@ -107,6 +110,7 @@ def said(page, field):
 def change_settings(page, other):
     """Live settings are the run's: mistakes are said beside their field, changes marked in the charts for everybody."""
     page.get_by_role("button", name="More training settings").click()
+    open_section(page, "curves")  # where the changes are told in words
     change(page, "kl.coef", "0.6")
     expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+"))
     change(page, "ppo.clip_range", "plenty")
@@ -243,12 +247,23 @@ def delete_after_confirmation(page, site, row):
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 
 
+def press_display(page, name, pressed):
+    """Press a switch of the menu of the display, which closes again."""
+    page.get_by_title("Colours and size of the text").click()
+    switch = page.locator("#display-menu").get_by_role("button", name=name)
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", pressed)
+    page.keyboard.press("Escape")
+    expect(page.locator("#display-menu")).to_be_hidden()
+
+
 # A busy browser is late with a paint when the next one is asked for: Bokeh never keeps its promise of the first one.
 def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
     fake_run.write_run(site.outputs, "wide")
     fake_run.write_run(site.outputs, "long-word").write_label("N" * 80, "n" * 300)
     page = visit(make_page(390, 844), site, "?run=wide")
-    projector = page.get_by_title("Projector")
+    for key in SECTIONS:
+        open_section(page, key)
     for place, body in (
         ({"tab": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
         ({"tab": "train", "run": "long-word"}, "#page-train table.pairs tbody tr"),
@@ -262,8 +277,7 @@ def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
         go(page, **place)
         expect(page.locator(body).locator("visible=true").first).to_be_visible()
         for pressed in ("true", "false"):
-            projector.click()
-            expect(projector).to_have_attribute("aria-pressed", pressed)
+            press_display(page, "Larger text (projector)", pressed)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, (place, pressed)
     go(page, "train", run="wide")
     drawn = page.locator(".charts-small .canvas:has(*)")

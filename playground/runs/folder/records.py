@@ -187,7 +187,7 @@ class OfAnUpdate(Record):
 
 class Sample(OfAnUpdate):
     """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each reward that only watches, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
+    `judges` that of each monitor, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
     the exact KL of policy to reference, summed over the positions of the completion, in nats."""
 
     stage: Stage

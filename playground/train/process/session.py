@@ -171,7 +171,7 @@ class Session(Equipment):
         )
 
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
-        """What only watches. A failure once training has begun is a warning and no reason to stop.
+        """Monitors and behaviours. A failure once training has begun is a warning and no reason to stop.
 
         Raises: RewardFailed: before the first update.
         """

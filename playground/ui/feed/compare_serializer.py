@@ -55,7 +55,7 @@ def comparison(
         run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
     )
     rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
-    judges = insight_serializer.reward_rows(pairs, "judges", "not trained on") if alone else []
+    judges = insight_serializer.reward_rows(pairs, "judges", "monitor") if alone else []
     return {
         "moments": later,
         "update": chosen,

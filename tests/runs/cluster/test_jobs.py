@@ -97,7 +97,7 @@ def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: F
     assert (volume.type, volume.source, volume.path) == ("bucket", "me/runs", f"jobs/{name_of(run, 1)}")
     come_about(outputs, lambda: run.status().ended)
     assert run.status().state == "finished" and [item.update for item in run.metrics()] == [1, 2, 3]
-    assert len(run.samples()) == 4 and "last lines" in run.log_tail()
+    assert len(run.samples()) == 4 and "last words" in run.log_tail()
     assert not list((hub.folder / "jobs").iterdir()) and not list(run.path.glob(".coming-*"))
 
 

@@ -8,7 +8,7 @@ import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels,
 } from "./arithmetic.js";
 import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
-import { buttonOf, cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
+import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
@@ -287,13 +287,13 @@ export class Chart {
     if (!this.knee) this.addKnee();
     this.knee.style.left = `${at}px`;
     this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
-    setWords(this.kneeWords, knee.sentence);
+    this.kneeName.title = knee.sentence; // which also stands in what came of the run
   }
 
   /** Beside the stage, which is a picture and has no buttons. */
   addKnee() {
-    this.kneeWords = el("span");
-    this.knee = el("div.knee", el("span.knee-name", "knee ", helpOf("the knee", this.kneeWords)));
+    this.kneeName = el("span.knee-name", "knee");
+    this.knee = el("div.knee", this.kneeName);
     this.stage.after(this.knee);
   }
 

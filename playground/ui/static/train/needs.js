@@ -81,7 +81,7 @@ function lineOf(needs, queue) {
   const [icon, word, tone] = VERDICTS[needs.verdict];
   return [el("span.needs-short", { "data-key": "short" },
     el("span", { class: `verdict ${tone}` }, signOf(`${icon} `), word),
-    needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ". How long it takes is known after one run.")];
+    needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ".")]; // before the first run nobody knows
 }
 
 function problemParts(problem, said) {

@@ -16,7 +16,7 @@ export function showTextsNow(element) {
     const before = live.moments.get(0);
     const now = live.moments.get(live.updates.at(-1)) ?? before;
     const chosen = chosenOf(prompts, now);
-    if (!before) return showParts(table, [el("p.empty", emptyWords())]);
+    if (!before) return showParts(table, emptyRows());
     const texts = (moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
@@ -38,6 +38,17 @@ function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
   return pairRow({ prompt, sides: [{ label: "Before", parts: left },
     { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
+}
+
+/** As high as what comes in their place; what is still to come is said in the first. */
+function emptyRows() {
+  const words = emptyWords();
+  if (!words && live.connection === "failed") return [];
+  return [tableOf("pairs texts-now-pairs",
+    [headOf("\u00a0", "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+    Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "", sides: [
+      { label: "Before", parts: el("p.output.nothing", row ? "" : words) },
+      { label: "Now", parts: el("p.output.nothing", "") }] })))];
 }
 
 function emptyWords() {

@@ -72,7 +72,8 @@ def test_what_is_too_low_and_too_high_shows_while_one_is_at_a_control_and_nothin
     knob.locator(".knob-slider").click(position={"x": 100, "y": 12})  # by mouse: what became of it, and the way back
     expect(knob.locator(".ends")).to_be_hidden()
     expect(knob.get_by_role("button", name="preset 0.25")).to_be_in_viewport()
-    assert start_button.bounding_box()["y"] - before["y"] < 50  # by the one line on what differs
+    expect(page.locator("#notes")).to_contain_text("1 setting differs")
+    assert start_button.bounding_box() == before
     knob.locator(".help-button").press("Enter")
     for words in ("sd of score per nat", "Too low: ", "it runs away."):
         expect(knob.locator(".help-text")).to_contain_text(words)

@@ -48,6 +48,7 @@ export class Chart {
     this.cursor = null; // the point that is read, {line, at}
     listen(this);
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
+    new ResizeObserver(() => this.fillHeight()).observe(this.stage);
   }
 
   /**
@@ -106,6 +107,12 @@ export class Chart {
     plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
     this.figure.setv({ min_border_left: Math.max(large ? 40 : 34, 2.4 * least),
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
+  }
+
+  /** A stage that has become higher or lower (another window, a presentation) is filled again. */
+  fillHeight() {
+    const { clientHeight } = this.stage;
+    if (this.view && clientHeight && this.figure.height !== clientHeight) this.figure.height = clientHeight;
   }
 
   /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */

@@ -34,6 +34,13 @@ def runs(site):
     return site
 
 
+def open_section(page, key):
+    """Open one of the sections below the first screen, unless it is."""
+    name = page.locator(f"[data-section='{key}']")
+    if name.get_attribute("aria-expanded") == "false":
+        name.click()
+
+
 def stage_of(page, chart="score"):
     """Where a curve is drawn, and can be pointed at."""
     stage = page.locator(f'[data-chart="{chart}"] .stage')
@@ -156,7 +163,9 @@ def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_cl
     expect(back).to_be_hidden()
     page.wait_for_timeout(400)  # longer than a first click waits for a second one
     expect(window).to_have_count(0)
+    open_section(page, "curves")
     page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
+    stage.scroll_into_view_if_needed()
     later = point_at(page, stage, 0.6)
     press_mouse(page)
     title(page, later)
@@ -260,7 +269,8 @@ def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, open_
 def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, open_page):
     page = open_page
     go(page, "train", run="_recorded")
-    for chart, update in (("beta", 39), ("frontier", 35)):
+    for section, chart, update in (("curves", "beta", 39), ("frontier", "frontier", 35)):
+        open_section(page, section)
         stage = stage_of(page, chart)
         stage.focus()
         page.keyboard.press("ArrowLeft")

@@ -1,5 +1,5 @@
 """What an ended run shows in a browser: score against KL, more curves, answers that differ, that it is wrong on
-purpose; and the presets as one story, and in a presentation."""
+purpose; and the presets as one story."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, choose_preset, go, open_section, visit
+from tests.ui.conftest import choose_preset, go, open_section, visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
 PRESET = catalog.preset("kinder-reviews")
@@ -66,33 +66,3 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
     open_section(page, "curves").get_by_role("link", name="Lay it over 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
-
-
-# Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
-SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
-  const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-  const box = node.getBoundingClientRect();
-  return text && box.width > 1 && box.height > 1 && getComputedStyle(node).visibility === "visible"
-    && parseFloat(getComputedStyle(node).fontSize) < least;
-}).map((node) => `${node.tagName}.${node.className}: ${node.textContent.slice(0, 40)}`)"""
-
-
-def test_a_presentation_has_one_chart_three_texts_and_what_came_of_it_in_large_letters(site, open_page):
-    fake_run.write_run(site.outputs, "shown-to-all").write_label("N" * 80, "n" * 300)
-    page = open_page
-    page.set_viewport_size({"width": 1024, "height": 768})
-    go(page, "train", run="shown-to-all")
-    expect(page.locator(".texts-now tbody tr").first).to_be_visible()
-    page.get_by_role("button", name="Present").click()
-    expect(page.locator("#controls")).to_be_hidden()
-    assert "view=presentation" in page.url
-    charts = page.locator(".charts .chart").locator("visible=true")
-    expect(charts).to_have_count(1)
-    expect(charts).to_have_attribute("data-chart", "score")
-    expect(page.locator(".texts-now tbody tr").locator("visible=true")).to_have_count(3)
-    expect(page.locator(".counts .meter-line").locator("visible=true").first).to_contain_text("is kind")
-    assert page.evaluate(SMALLER_THAN, 24) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1024
-    page.keyboard.press("Escape")
-    expect(page.locator("#controls")).to_be_visible()
-    page.set_viewport_size({"width": 1440, "height": HEIGHT})

@@ -6,7 +6,7 @@
 
 import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged,
 } from "./arithmetic.js";
-import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
 import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
@@ -48,6 +48,7 @@ export class Chart {
     this.cursor = null; // the point that is read, {line, at}
     listen(this);
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
+    new ResizeObserver(() => this.look()).observe(this.stage);
   }
 
   /**
@@ -87,6 +88,8 @@ export class Chart {
     for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
       this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
+    for (const side of ["inner_width", "inner_height"]) // Bokeh has laid it out anew, for another size
+      this.figure.properties[side].change.connect(() => this.group.seen(this));
   }
 
   /** The lines of the figure. */
@@ -102,7 +105,7 @@ export class Chart {
 
   ticks(large) {
     this.large = large;
-    const least = axisPixels() > 20 ? axisPixels() : 0; // a presentation needs more room for its numbers
+    const least = isPresented() ? axisPixels() : 0; // a presentation needs more room for its numbers
     plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
     this.figure.setv({ min_border_left: Math.max(large ? 40 : 34, 2.4 * least),
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });

@@ -38,7 +38,7 @@ FLAGS = [
 ]
 HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
-WAIT_MS = 20_000
+WAIT_MS = 120_000
 
 
 @dataclass

@@ -94,7 +94,7 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     expect(report).to_contain_text("nothing was saved")
     page.locator("#reward-name").fill("judge")
     page.get_by_role("button", name="Train", exact=True).click()
-    expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 pairs .* 80 % to 95 %"))
+    expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 held-out pairs.* 80 % to 95 %"))
     expect(page.locator("#check-source input")).to_have_value("judge")  # what is to be tested next
     report.get_by_role("button", name="Try on texts").click()
     expect(page).to_have_url(re.compile(r"tab=rewards$"))

@@ -204,7 +204,7 @@ def test_a_public_page_refuses_too_many_runs_before_any_is_checked(
     actions = SweepActions(outputs, access)
     for ask in (actions.plan_sweep, actions.start_sweep):
         answer = answer_of(ask, {**ASKED, **many}, visitor())
-        assert answer["error"] == "These are 149 runs; at a time one may have 1 here."
+        assert answer["error"] == "These are 149 runs; at most 1 at a time here."
     looked.assert_not_called()
 
 
@@ -221,7 +221,7 @@ def test_no_run_of_a_stranger_is_without_a_limit_of_time(outputs: Path, monkeypa
 def test_on_a_public_page_a_sweep_counts_as_its_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = public(outputs, monkeypatch)
     answer = started(outputs, one, visitor())
-    assert answer["error"] == "These are 4 runs; at a time one may have 1 here." and answer["name"] == ""
+    assert answer["error"] == "These are 4 runs; at most 1 at a time here." and answer["name"] == ""
     assert sweep_record.every(outputs) == []
     more = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=4, queue=4)
     assert started(outputs, more, visitor())["name"] == "leash"

@@ -60,4 +60,4 @@ def check_count(count: int, access: Access, caller: Caller) -> None:
     """Whether a caller may have so many runs here at all. Raises: NotAllowed."""
     most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
     if most is not None and count > most:
-        raise NotAllowed(f"These are {count} runs; at most {most} are allowed at a time here.")
+        raise NotAllowed(f"These are {count} runs; at most {most} at a time here.")

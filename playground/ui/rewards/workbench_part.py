@@ -54,11 +54,13 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             "<h2>Reward workbench</h2><p>What would these rewards pay for? Try them on texts before any training.</p>",
             **components.TITLE,
         )
-        rewards = form_parts.reward_picker(FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards")
+        rewards = form_parts.reward_picker(
+            FIRST_REWARDS, outputs, access, place="workbench", elem_id="bench-rewards", page="rewards"
+        )
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Take the form's rewards", size="sm", elem_id="bench-take")
             use = gr.Button("Use these rewards in the form", size="sm", elem_id="bench-use")
-        shown = components.widget("core/told", "", elem_id="bench-told")
+        shown = components.widget("core/told", "", page="rewards", elem_id="bench-told")
     with gr.Column(elem_id="bench-view", min_width=320):
         with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
             prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
@@ -69,7 +71,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         weighing = access.guard_all(Action.FORM, [weigh_rewards])
         result = components.widget(
-            "rewards/workbench", {"state": "empty"}, elem_id="bench-result", server_functions=weighing
+            "rewards/workbench", {"state": "empty"}, page="rewards", elem_id="bench-result", server_functions=weighing
         )
         editor = components.widget("rewards/editor", None, elem_id="reward-editor")  # a dialog, for every reward picker
 

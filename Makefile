@@ -12,6 +12,7 @@
 # make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
+# make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
@@ -26,7 +27,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium
 
 run: $(VENV)/.run-ready
 	$(BIN)/python app.py $(ARGS)
@@ -90,6 +91,9 @@ frontier: $(VENV)/.run-ready
 
 bench: $(VENV)/.run-ready
 	$(BIN)/python bench/speed.py
+
+bench-load: $(VENV)/.test-ready chromium
+	CHROMIUM="$$(for name in $(CHROMIUM); do command -v $$name && break; done)" $(BIN)/python bench/page_load.py
 
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py

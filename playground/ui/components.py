@@ -24,17 +24,30 @@ ASKING: dict[str, Any] = {
 }
 
 
-def widget(module: str, value: Any, **options: Any) -> gr.HTML:
-    """Load the script `<module>.js` of static/ and call its `mount(element, props, {trigger, watch, server})`."""
+def widget(module: str, value: Any, *, page: str | None = None, **options: Any) -> gr.HTML:
+    """Load the script `<module>.js` of static/ and call its `mount(element, props, {trigger, watch, server})`.
+
+    Args:
+        page: the script is loaded when this page is in view for the first time; None: at once.
+        options: for `gr.HTML`; what is none of its own becomes one of `props`. `lists`: names of what `page.ahead`
+            sends once for all parts, which become `props` too.
+    """
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=f"Promise.all(['{_script(module)}', '{_script('core/server')}'].map((address) => "
-        "import(new URL(address, document.baseURI))))"
-        ".then(([part, { answering }]) => part.mount(element, props, { trigger, watch, server: answering(server) }));",
+        js_on_load=f"import(new URL('{_script('core/mount')}', document.baseURI)).then((m) => "
+        "m.mount(element, props, { trigger, watch, server }));",
         apply_default_css=False,
+        module=module,
+        page=page,
         **options,
     )
+
+
+def modules(demo: gr.Blocks, page: str | None) -> list[str]:
+    """The scripts of a page's parts, as files of static/."""
+    parts = [block.props for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]
+    return sorted({f"{props['module']}.js" for props in parts if props["page"] == page})
 
 
 def calling(module: str, call: str, argument: str) -> str:

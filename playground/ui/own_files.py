@@ -22,8 +22,14 @@ from starlette.staticfiles import StaticFiles
 from playground.errors import RunNotFound
 
 STATIC = Path(__file__).parent / "static"
+SHEETS = tuple(
+    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
+    "sweeps access presentation".split()
+)
+SHEET = "page.css"  # all of them, in this order: one request
+IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 FOR_EVER = "public, max-age=31536000, immutable"
-BOKEH_FILE = re.compile(r"bokeh(-api)?\.min\.js")
+BOKEH_FILE = "bokeh.min.js"
 
 
 @functools.cache
@@ -40,9 +46,30 @@ def address(name: str) -> str:
     return f"playground/static/{fingerprint()}/{name}"
 
 
-def modules() -> list[str]:
-    """The names of all scripts. A page needs nearly all of them, and finds them one by one if no one says so."""
-    return sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
+def needed_by(*modules: str) -> set[str]:
+    """The names of these scripts and of all that they import. A browser finds those one by one if nobody says so."""
+    found: set[str] = set()
+    left = list(modules)
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            left += _imports(name)
+    return found
+
+
+@functools.cache
+def _imports(name: str) -> tuple[str, ...]:
+    folder = (STATIC / name).parent
+    text = (STATIC / name).read_text(encoding="utf-8")
+    return tuple(
+        (folder / other).resolve().relative_to(STATIC.resolve()).as_posix() for other in IMPORTED.findall(text)
+    )
+
+
+@functools.cache
+def _sheet() -> str:
+    return "\n".join((STATIC / "css" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
 
 
 class OwnFiles(StaticFiles):
@@ -51,8 +78,13 @@ class OwnFiles(StaticFiles):
     async def get_response(self, path: str, scope: Any) -> Response:
         """As usual, plus how long it may be kept."""
         version, _, name = Path(path).as_posix().partition("/")
-        response = await super().get_response(name, scope)
+        response = (
+            Response(_sheet(), media_type="text/css") if name == SHEET else await super().get_response(name, scope)
+        )
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
+        if version == fingerprint():
+            for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same
+                del response.headers[header]
         return response
 
 
@@ -62,9 +94,9 @@ def bokeh_version() -> str:
 
 
 async def bokeh_file(request: Request) -> Response:
-    """One of the two BokehJS files that the page needs, from the installed package."""
+    """The BokehJS file that the page needs, from the installed package."""
     name = request.path_params["name"]
-    if not BOKEH_FILE.fullmatch(name):
+    if name != BOKEH_FILE:
         return PlainTextResponse("Not found.", status_code=404)
     body = await asyncio.to_thread(_bokeh_bytes, name)
     headers = {"Cache-Control": FOR_EVER}

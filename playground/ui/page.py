@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import gradio as gr
 
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.ui import components, own_files
+from playground.ui import components, gradio_files, own_files
 from playground.ui.auth.access import Access
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.runs import compare_page, sweeps_part
-from playground.ui.train import run_actions, train_page
+from playground.ui.train import form_parts, run_actions, train_page
 
 TITLE = "RLHF Playground"
-SHEETS = tuple(
-    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
-    "sweeps access presentation".split()
-)
+PAGES = ("compare", "rewards", "runs")  # whose scripts are loaded when they are opened
+# Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
+# times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
+ONCE_A_SECOND = """<script>{
+  const frame = window.requestAnimationFrame.bind(window);
+  const counts = /performance\\.now\\(\\)[^;]*\\/\\s*1e3/;
+  window.requestAnimationFrame = (call) => (counts.test(call) ? setTimeout(call, 1000) : frame(call));
+}</script>"""
 
 
 def build(
@@ -36,7 +41,7 @@ def build(
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(Path(outputs), service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
-            components.widget("rewards/tabs", None, elem_id="reward-tabs")
+            components.widget("rewards/tabs", None, page="rewards", elem_id="reward-tabs")
             with gr.Row(elem_id="workbench", equal_height=False):
                 workbench_part.build(Path(outputs), service, train, access)
             with gr.Column(elem_id="reward-training"):
@@ -51,7 +56,7 @@ def build(
             ]
             offered = sweeps_part.choices(access)
             table = components.widget(
-                "runs/history", {"run": None}, elem_id="runs", server_functions=actions, sweep=offered
+                "runs/history", {"run": None}, page="runs", elem_id="runs", server_functions=actions, sweep=offered
             )
             train.fill_from(table)
     for event in demo.fns.values():
@@ -63,12 +68,26 @@ def build(
 
 
 def head() -> str:
-    """What goes into <head>: our style sheets, and our scripts and BokehJS ahead of time."""
-    version = own_files.bokeh_version()
-    sheets = "".join(f'<link rel="stylesheet" href="{own_files.address(f"css/{name}.css")}">' for name in SHEETS)
-    modules = "".join(f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in own_files.modules())
-    scripts = "".join(
-        f'<link rel="preload" as="script" data-bokeh href="playground/bokeh/{version}/{name}.min.js">'
-        for name in ("bokeh", "bokeh-api")
-    )
-    return f'<meta name="viewport" content="width=device-width, initial-scale=1">{sheets}{modules}{scripts}'
+    """What Gradio puts behind its own style sheets: ours."""
+    return f'<link rel="stylesheet" href="{own_files.address(own_files.SHEET)}">'
+
+
+def ahead(demo: gr.Blocks, access: Access) -> str:
+    """What stands first in the page, before any script of Gradio's: the addresses of all that Train needs, those of the
+    other pages (core/mount.js) and of BokehJS (charts/bokeh.js) for later, and the lists of which several parts choose.
+    """
+    gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
+    links = [_preload(name, " crossorigin") for name in gradios]  # as Gradio asks for them
+    now = own_files.needed_by("core/mount.js", *components.modules(demo, None))
+    links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(now)))
+    for page in PAGES:
+        later = own_files.needed_by(*components.modules(demo, page)) - now
+        links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
+    links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
+    lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
+    return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
+
+
+def _preload(address: str, more: str = "") -> str:
+    kind = 'rel="modulepreload"' if address.endswith(".js") else 'rel="preload" as="style"'
+    return f'<link {kind} href="{address}"{more}>'

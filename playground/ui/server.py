@@ -29,7 +29,7 @@ from playground.runs.supervisor import SupervisorThread, every
 from playground.runs.sweeps import sweep_making
 from playground.setup import limits
 from playground.setup.limits import PageLimits
-from playground.ui import page, routes, theme, zero_gpu
+from playground.ui import delivery, page, routes, theme, zero_gpu
 from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
@@ -161,7 +161,7 @@ def _serve_gradio(
 
     own = {
         "routes": routes.routes(hub, access, service),
-        "middleware": [doorkeeper],
+        "middleware": [Middleware(delivery.Delivery, ahead=page.ahead(demo, access)), doorkeeper],
         "lifespan": lifespan,
         "openapi_url": None,
     }

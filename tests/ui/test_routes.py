@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 import threading
 
@@ -18,6 +19,7 @@ from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import own_files, page, routes
+from playground.ui.auth.access import Access
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
 from tests.support import run_async
@@ -287,10 +289,18 @@ def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(clien
     assert own_files.fingerprint.__wrapped__() not in address
 
 
-def test_the_page_fetches_every_script_ahead_and_each_is_there(client):
-    ahead = [own_files.address(name) for name in own_files.modules()]
-    assert len(ahead) > 30 and all(f'rel="modulepreload" href="{address}"' in page.head() for address in ahead)
-    assert all(client.get(f"/{address}").status_code == 200 for address in ahead)
+def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_there(client, tmp_path):
+    ahead = page.ahead(page.build(tmp_path), Access())
+    names = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}
+    found = {name for name in names if f'href="{own_files.address(name)}"' in ahead}
+    for name in names:  # and what one loads by itself, when a folded part is opened
+        for other in re.findall(r'\bimport\("(\.[^"]+)"\)', (own_files.STATIC / name).read_text()):
+            inside = (own_files.STATIC / name).parent / other
+            found |= own_files.needed_by(inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix())
+    assert found == names, "a script that no part of the page needs"
+    for name in (*names, own_files.SHEET):
+        assert client.get(f"/{own_files.address(name)}").status_code == 200
+    assert client.get(re.search(r'data-bokeh href="([^"]+)"', ahead)[1]).status_code == 200
 
 
 @pytest.mark.parametrize("address", ["moment/", "rollout/", "trace/", "tokens/"])

@@ -65,6 +65,11 @@ SELF = "'self'"
 FRAMES = f"{SELF} https://huggingface.co https://*.huggingface.co https://*.hf.space"  # that may show a Space
 
 
+# Of these no browser makes a page, so what a page may do is not said with them: it would be half of a small file.
+PARTS = re.compile(r"(text|application)/(javascript|css)|font/")
+OF_PAGES = {"content-security-policy", "x-frame-options", "referrer-policy"}
+
+
 class _Answering:
     """`send` with more headers, where the answer has none of the name. `started`: whether an answer has begun."""
 
@@ -75,8 +80,10 @@ class _Answering:
         if message["type"] == "http.response.start":
             self.started = True
             found = MutableHeaders(scope=message)
+            is_part = bool(PARTS.match(found.get("content-type", "")))
             for name, value in self._headers.items():
-                found.setdefault(name, value)
+                if not (is_part and name in OF_PAGES):
+                    found.setdefault(name, value)
             if self._cookie:
                 found.append("set-cookie", self._cookie)
         await self._send(message)

@@ -48,7 +48,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             words: dict[str, Any] = {"label": "Label", "info": "For a classifier.", "max_length": 100}
             label = gr.Textbox(**words, scale=1, min_width=130, elem_id="check-label")
         ask = gr.Button("Test it", variant="primary", elem_id="check-button")
-        result = components.widget("rewards/check", {"state": "empty"}, elem_id="check-result")
+        result = components.widget("rewards/check", {"state": "empty"}, page="rewards", elem_id="check-result")
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 

@@ -41,6 +41,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
     panel = components.widget(
         "rewards/training",
         {"uploaded": None, "problem": ""},
+        page="rewards",
         elem_id="reward-training-panel",
         form=form_data(),
         server_functions=guarded_functions(outputs, access),

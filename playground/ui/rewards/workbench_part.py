@@ -51,11 +51,13 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             **components.TITLE,
         )
         first = train.form.fields["rewards"].value  # until another is chosen, it follows the form: rewards/picker.js
-        rewards = form_parts.reward_picker(first, outputs, access, place="workbench", elem_id="bench-rewards")
+        rewards = form_parts.reward_picker(
+            first, outputs, access, place="workbench", elem_id="bench-rewards", page="rewards"
+        )
         with gr.Row(elem_id="bench-exchange"):
             take = gr.Button("Copy from Train", size="sm", elem_id="bench-take")
             use = gr.Button("Copy to Train", size="sm", elem_id="bench-use")
-        shown = components.widget("core/told", "", elem_id="bench-told")
+        shown = components.widget("core/told", "", page="rewards", elem_id="bench-told")
     with gr.Column(elem_id="bench-view", min_width=320):
         with gr.Row(elem_id="bench-texts", elem_classes=["panel"], equal_height=True):
             prompt = _text_box("Prompt", FIRST_PROMPT, "bench-prompt")
@@ -66,7 +68,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
         weighing = access.guard_all(Action.FORM, [weigh_rewards])
         result = components.widget(
-            "rewards/workbench", {"state": "empty"}, elem_id="bench-result", server_functions=weighing
+            "rewards/workbench", {"state": "empty"}, page="rewards", elem_id="bench-result", server_functions=weighing
         )
         editor = components.widget("rewards/editor", None, elem_id="reward-editor")  # a dialog, for every reward picker
 

@@ -24,14 +24,14 @@ OFFER = "(run) => ({ __type__: 'update', interactive: Boolean(run) })"
 
 def build(outputs: Path, service: ModelService, access: Access) -> None:
     """Lay out the page and connect the question box."""
-    view = components.widget("runs/compare", "", elem_id="compare")
+    view = components.widget("runs/compare", "", page="compare", elem_id="compare")
     with gr.Column(elem_id="ask", elem_classes=["panel"]):
         gr.HTML(
             "<h2>A prompt of your own</h2><p>The run's model answers it as it was before training and as it is now, "
             "with the same random numbers.</p>",
             **components.TITLE,
         )
-        examples = components.widget("runs/examples", "", elem_id="examples")
+        examples = components.widget("runs/examples", "", page="compare", elem_id="examples")
         with gr.Row(elem_id="ask-row"):
             prompt = gr.Textbox(
                 label="Prompt",
@@ -49,8 +49,8 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
             ask = gr.Button(
                 "Ask both", variant="primary", scale=0, min_width=120, elem_id="ask-button", interactive=False
             )
-        answers = components.widget("runs/answers", {"state": "empty"}, elem_id="answers")
-    components.widget("runs/compare_rows", None, elem_id="compare-rows")
+        answers = components.widget("runs/answers", {"state": "empty"}, page="compare", elem_id="answers")
+    components.widget("runs/compare_rows", None, page="compare", elem_id="compare-rows")
 
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)

@@ -68,13 +68,16 @@ def prompt_choices(outputs: Path | None) -> list[tuple[str, str]]:
     return [*sets, ("My own, typed here", catalog.TYPED), *(uploads.kept_files(outputs) if outputs else ())]
 
 
-def reward_picker(value: Any, outputs: Path, access: Access, *, place: str, elem_id: str) -> gr.HTML:
+def reward_picker(
+    value: Any, outputs: Path, access: Access, *, place: str, elem_id: str, page: str | None = None
+) -> gr.HTML:
     """The list of rewards (or, at the place "judges", the monitors) with weights, scales and caps."""
     watching = place == "judges"
     return components.widget(
         "rewards/picker",
         value,
         elem_id=elem_id,
+        page=page,
         place=place,
         watching=watching,
         title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
@@ -89,8 +92,16 @@ def behaviours_picker(value: Any, outputs: Path, access: Access, *, elem_id: str
     return components.widget("train/behaviours", value, elem_id=elem_id, ready=ready, **_offered(outputs, access))
 
 
+def lists(access: Access) -> dict[str, Any]:
+    """What several parts offer to choose from; the page has each of these once."""
+    return {
+        "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
+        "functions": [one._asdict() for one in FUNCTIONS.values()],
+    }
+
+
 def _offered(outputs: Path, access: Access) -> dict[str, Any]:
-    """What one may choose from, and what the server can be asked meanwhile."""
+    """The names of those lists, and what the server can be asked meanwhile."""
 
     def reward_models(_: Any) -> list[str]:
         """Names of those that were trained here. Gradio always gives an argument."""
@@ -101,8 +112,7 @@ def _offered(outputs: Path, access: Access) -> dict[str, Any]:
         return reward_form.problem_of(values)
 
     return {
-        "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
-        "functions": [one._asdict() for one in FUNCTIONS.values()],
+        "lists": ["kinds", "functions"],
         "server_functions": [
             access.guard(Action.WATCH, reward_models),
             access.guard(Action.FORM, reward_problem, lambda sentence: sentence),

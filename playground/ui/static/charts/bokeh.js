@@ -1,8 +1,9 @@
-// BokehJS, which draws the curves: its two files come from the installed package once, for all parts that draw. They
-// may be blocked, missing or slow, so each part says in words why nothing is drawn, and shows its numbers without it.
+// BokehJS, which draws the curves: its file comes from the installed package once, for all parts that draw. It may be
+// blocked, missing or slow, so each part says in words why nothing is drawn, and shows its numbers without it.
 // And what all figures of the page have in common.
 
 import { cssValue, el, setText } from "../core/dom.js";
+import { addPlotting } from "./plotting.js";
 
 const LATE_MS = 10000; // then the page says that it waits
 const LIBRARY = "the library that draws (BokehJS)";
@@ -31,14 +32,15 @@ export async function bokehReady(note, what, instead) {
   return ready;
 }
 
-/** The head of the page names the files, in their order (playground/ui/page.py). */
+/** The head of the page names the file (playground/ui/page.py). */
 async function load() {
   try {
-    for (const link of document.querySelectorAll("link[data-bokeh]")) await script(link.getAttribute("href"));
+    await script(document.querySelector("link[data-bokeh]").getAttribute("href"));
+    addPlotting(bokeh()); // which is not there if a proxy has sent a page of its own in place of the file
   } catch {
     return false;
   }
-  return Boolean(bokeh()?.Plotting); // a proxy may have sent a page of its own in place of a file
+  return true;
 }
 
 function script(address) {
@@ -52,7 +54,7 @@ export function plainFigure(options) {
   const B = bokeh();
   const range = () => new B.Range1d({ start: 0, end: 1 }); // each figure is a Bokeh document; those share no models
   return B.Plotting.figure({
-    sizing_mode: "stretch_width", x_range: range(), y_range: range(), toolbar_location: null, tools: [],
+    sizing_mode: "stretch_width", x_range: range(), y_range: range(), toolbar_location: null,
     min_border_left: 34, min_border_right: 8, background_fill_color: null, border_fill_color: null,
     outline_line_color: null, ...options,
   });

@@ -73,6 +73,7 @@ export class Frontier {
     setHidden(this.section, !wanted, runTitle());
     if (!wanted) return;
     this.show();
+    if (this.data && live.run.recorded) return; // all of a recording is known by now
     try {
       const data = await getJson(runPath(live.runId, "frontier"));
       if (this.asked === wanted) this.data = data;

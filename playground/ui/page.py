@@ -55,10 +55,9 @@ def build(
                 *sweeps_part.guarded_functions(Path(outputs), access, spawn),
             ]
             offered = sweeps_part.choices(access)
-            table = components.widget(
-                "runs/history", {"run": None}, page="runs", elem_id="runs", server_functions=actions, sweep=offered
+            components.widget(
+                "runs/history", None, page="runs", elem_id="runs", server_functions=actions, sweep=offered
             )
-            train.fill_from(table)
     for event in demo.fns.values():
         if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that no one sees
             event.show_progress_on = []

@@ -45,7 +45,6 @@ class Train(NamedTuple):
 
     form: Controls
     recheck: Callable[[Any], None]  # after an event that filled in some of its fields
-    fill_from: Callable[[gr.HTML], None]  # have a part fill it from a run or a preset, with changes
 
 
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
@@ -62,6 +61,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
             stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])
             tryout = components.widget("train/tryout", None, elem_id="tryout", server_functions=stopping)
             view = _run_view(outputs, standby, service, access)
+            filler = components.widget("train/filler", {"run": None}, elem_id="filler")
     handlers = Handlers(page, outputs, standby, service, access)
     # a page that only watches asks, and in vain
     checking = access.guard(Action.FORM, handlers.check, lambda _: [gr.skip()] * len(page.said))
@@ -104,10 +104,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
 
-    def fill_from(part: gr.HTML) -> None:
-        part.input(access.guard(Action.FORM, handlers.reload), part, page.outputs, **QUIET)
-
-    return Train(page, recheck, fill_from)
+    filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
+    return Train(page, recheck)
 
 
 def _follow_source(page: Controls) -> None:

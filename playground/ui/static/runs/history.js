@@ -21,7 +21,7 @@ const EVERY_MS = 3000;
 export const mount = (element, props, page) => new History(element, props, page);
 
 class History {
-  constructor(element, props, { trigger, server }) {
+  constructor(element, props, { server }) {
     this.known = null; // the runs there are, as they came
     this.items = []; // the same, with those of a sweep as one
     this.sweeps = new Map();
@@ -42,10 +42,7 @@ class History {
         this.sweepButton.focus();
       },
     });
-    this.actions = new RunActions(this, server, (value) => {
-      props.value = value;
-      trigger("input");
-    });
+    this.actions = new RunActions(this, server);
     this.panel = new SweepPanel(element, (name) => this.actions.ofSweep(this.sweeps.get(name), "panel "));
     element.append(el("section.panel.runs-panel", this.bar, this.note, this.table, this.empty));
     this.refresh = follow({ address: () => "live/_runs", show: (answer) => this.take(answer), note: this.note,

@@ -11,23 +11,11 @@ import { go, openRun, place } from "../core/nav.js";
 import { live, open } from "../core/store.js";
 
 export class RunActions {
-  /** `page`: the list, {note, body, known, refresh, show, panel, sweepButton}; `fill(wanted)` fills the form. */
-  constructor(page, server, fill) {
+  /** `page`: the list, {note, body, known, refresh, show, panel, sweepButton}. */
+  constructor(page, server) {
     this.page = page;
     this.server = server;
     this.busy = new Map(); // what a button says while its question is under way, by the button's key
-    this.fill = (wanted) => fill({ ...wanted, at: Date.now() });
-    document.addEventListener("playground-use-settings", (event) =>
-      this.useSettings(/** @type {CustomEvent} */ (event).detail));
-    document.addEventListener("playground-use-preset", (event) =>
-      this.fill({ preset: /** @type {CustomEvent} */ (event).detail }));
-  }
-
-  /** The form of the Train page with the settings of a run, or of a preset; `changes` are other values by field. */
-  useSettings(wanted) {
-    this.fill(wanted);
-    go({ page: "train" });
-    document.body.classList.add("drawer-open");
   }
 
   button(key, name, onclick, { kind = "", title = null } = {}) {
@@ -62,7 +50,8 @@ export class RunActions {
         () => openRun(id)) : null,
       run.place ? this.asking(`out ${id}`, "Take out of the queue", "Taking it out\u2026", () => server.stop_run(id),
         () => page.refresh()) : null,
-      this.button(`settings ${id}`, "Put its settings into the form", () => this.useSettings({ run: id })),
+      this.button(`settings ${id}`, "Put its settings into the form", () => document.dispatchEvent(
+        new CustomEvent("playground-use-settings", { detail: { run: id } }))), // train/filler.js does it
       this.button(`name ${id}`, "Rename", () => this.rename(run)),
       el("div.menu-head", { role: "presentation" }, "Download"), ...fileLinks(id),
       run.end ? [el("hr", { role: "presentation" }),

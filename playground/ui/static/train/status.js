@@ -1,7 +1,7 @@
 // The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
-import { rights } from "../core/access.js";
+import { isWatching, rights, WAITING } from "../core/access.js";
 import { buttonOf, el, setHidden, setText, setWords, showButtons, showParts, showWrong, signOf } from "../core/dom.js";
 import { answerOf, getJson, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
@@ -106,7 +106,7 @@ export class StatusPanel {
     return { title: failed ? "Not found" : run?.title ?? (live.runId ? "" : "No run yet"), tab: NONE,
       text: failed ? live.problem : live.runId ? "Loading the run\u2026"
         : rights.value.start ? "Choose an experiment and press Start. Its curves and texts appear here."
-          : "The curves and texts of a run appear here as soon as there is one.",
+          : isWatching() ? WAITING : "The curves and texts of a run appear here as soon as there is one.",
       buttons: failed ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : [] };
   }
 
@@ -116,7 +116,8 @@ export class StatusPanel {
     const recorded = run.recorded && !this.complaint;
     return { title: run.title, text: this.complaint || this.sentence(run, status, state),
       phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
-      recording: recorded && rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
+      recording: !recorded ? "" : isWatching() ? ` ${WAITING}`
+        : rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
       share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };
   }
@@ -221,7 +222,7 @@ export class StatusPanel {
     this.refresh();
   }
 
-  /** Its settings go into the form; runs/history.js, which has the way to the server, does it. */
+  /** Its settings go into the form: train/filler.js does it. */
   reuse() {
     document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { run: live.runId } }));
     document.getElementById("start")?.focus();

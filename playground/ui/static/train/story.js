@@ -12,7 +12,7 @@ export function mount(element, props, { watch }) {
     const value = props.value ?? {};
     if (value.settings_of) settingsOf.value = value.settings_of;
     // with a setting changed there is less to say, and what is below stays where it is
-    story.style.minHeight = value.title === title ? `${story.offsetHeight}px` : "";
+    story.style.minHeight = value.title === title ? `${story.getBoundingClientRect().height}px` : "";
     ({ title } = value);
     const look = stepOf(value.preset)?.look ?? value.expect;
     const lines = [["taught", "Taught: ", value.taught], ["look", "Look for: ", look],

@@ -6,13 +6,13 @@
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
-# make diagnosis  plant every fault on three seeds and see which lamps light, write docs/diagnosis.md
+# make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
-# make reward-models  train the reward models that ship with the playground
+# make reward-models  train the included reward models
 # make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
-# make bench-gpu  what an NVIDIA GPU makes of it all, checked and measured in 8 minutes
+# make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
 # PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
 # TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index

@@ -19,7 +19,9 @@ except ModuleNotFoundError as error:
 
 def main() -> int:
     """Parse arguments and serve; 2 for anything the person can mend."""
-    parser = argparse.ArgumentParser(description="RLHF Playground: train a small language model with PPO and watch.")
+    parser = argparse.ArgumentParser(
+        description="RLHF Playground: train a small language model with PPO and watch it change."
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     parser.add_argument("--port", type=int, default=7860)
     parser.add_argument(

@@ -128,13 +128,13 @@ are no comparison: *at equal KL* each is read off its own way where all of that 
 {head}
 {table}
 
-Texts, tokens and arithmetic are what is spent before the first answer (looks at the fixed prompts are left out); the
+Texts, tokens and arithmetic are what is spent before the first answer (fixed prompts left out); the
 last column is what each answer costs afterwards; memory is that of the process at most, PyTorch included. The KL of the
 best of n is that of the choice by score, the sum of q log(q / p) over the
 levels of the reward. [results.md](results.md) judges the same runs on prompts that they never saw.
 
 How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
-cost of every answer for ever. DPO and SFT learn from what the start model writes, so they get far only as long as the
+cost of every answer forever. DPO and SFT learn from what the start model writes, so they get far only as long as the
 model already writes it sometimes; PPO, RLOO and GRPO write, learn and write again, and go on where the others end. One
 reward, one small model and one number of texts: it is an example of the trade, not a ranking of the methods.
 

@@ -1,4 +1,4 @@
-"""RLHF Playground: train a small language model with PPO, watch it, and compare it with what it was."""
+"""RLHF Playground: train a small language model with PPO, watch it, and compare it with its old self."""
 
 import sys
 
@@ -6,10 +6,10 @@ __version__ = "0.1.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an older one cannot import
     space = 'in the header of a Space: python_version: "3.12"'
-    sys.exit(f"Python 3.11 or newer is needed. Install one, and then: make run PYTHON=python3.12 ({space}).")
+    sys.exit(f"Python 3.11 or newer is needed. Install one, then: make run PYTHON=python3.12 ({space}).")
 if sys.platform == "win32":
     sys.exit(
-        "RLHF Playground runs on Linux and macOS. On Windows take WSL: `wsl --install` in PowerShell, then `make run` "
+        "RLHF Playground runs on Linux and macOS. On Windows use WSL: `wsl --install` in PowerShell, then `make run` "
         "in its Ubuntu."
     )
 

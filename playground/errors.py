@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 REMEDIES = {
     errno.ENOSPC: "Free some space on the disk of the outputs folder, then try again.",
-    errno.EDQUOT: "Free some of the space that this user may use, then try again.",
+    errno.EDQUOT: "Free some of this user's disk quota, then try again.",
     errno.EACCES: "Allow the user who runs the page to write to the outputs folder, then try again.",
     errno.EMFILE: "Too many files are open: close some pages, or raise the limit (ulimit -n) and start the page again.",
 }
@@ -136,4 +136,4 @@ def in_words(error: PlaygroundError | OSError) -> str:
     name = os.path.basename(os.fsdecode(error.filename)) if isinstance(error.filename, (str, bytes)) else ""
     reason = error.strerror or str(error) or type(error).__name__
     remedy = REMEDIES.get(error.errno or 0, "Try again.")
-    return f"This did not succeed: {reason}{f' ({name})' if name else ''}. {remedy}"
+    return f"This failed: {reason}{f' ({name})' if name else ''}. {remedy}"

@@ -1,5 +1,5 @@
-"""Reading files that a stranger may have made: ordinary files only, of a bounded size, links not followed; strict JSON.
-Every fault is an OSError or a ValueError whose words can stand in a sentence, so callers say the rest."""
+"""Reading files from untrusted sources: ordinary files only, of a bounded size, links not followed; strict JSON. Every
+fault is an OSError or a ValueError whose text fits into the caller's sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NotAcceptable(OSError):
 def open_plain(path: Path | str, most_bytes: int | None = None, *, links: bool = False) -> BinaryIO:
     """Open an ordinary file for reading, of at most `most_bytes`; `links`: follow a symbolic link in the last place.
     Raises: OSError: it is not there, no ordinary file, too large, or a link; `strerror` says which."""
-    # without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever
+    # without O_NONBLOCK, opening a pipe that no one writes to would wait forever
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
         descriptor = os.open(path, flags)

@@ -32,7 +32,7 @@ class Identity(NamedTuple):
 
 
 def identity(pid: int) -> Identity | None:
-    """Who has this pid now; None if nobody, or a process that is dead and not buried yet."""
+    """Who has this pid now; None if no one, or a process that is dead and not buried yet."""
     try:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:

@@ -2,7 +2,7 @@
 
 What the folder holds says which job: the training of a policy (a run; a trial is one too), or that of a reward model.
 One folder, one lock, one exit reason (train/process/ending.py), and a watch beside the training
-(train/process/watch.py) that sees to it that it ends when it is asked to. It never waits for a reader.
+(train/process/watch.py) that ensures that it ends when asked to. It never waits for a reader.
 
 The launcher starts it. Without a folder it loads the libraries and waits for a run (`runs.standby`). On ZeroGPU
 it is `attempt` that is called. Imports no torch before the page can see that it is alive.

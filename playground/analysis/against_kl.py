@@ -1,5 +1,5 @@
 """A run's score on its fixed prompts against its KL; beside it the best of n of the reference and the best policies,
-both from texts that were drawn for it, and in a sentence how far the run is from what these show."""
+both from texts sampled for it; and a sentence on how far the run is from what these show."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Before and after on the same prompts with the same random numbers: pairs of one (prompt_id, seed), gains and how sure
-one can be of them. Prompts, not samples, are the independent units."""
+"""Before and after on the same prompts with the same random numbers: pairs of one (prompt_id, seed), gains, and how
+certain they are. Prompts, not samples, are the independent units."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
     changed = [(meter.name, meter.change > 0) for meter in of_pairs(config, pairs) if meter.change]
     marks = [[marks_of(side, found) for side in pair] for pair in pairs]
 
-    def telling(row: int) -> tuple[object, ...]:
+    def order(row: int) -> tuple[object, ...]:
         was, is_now = marks[row]
         turned = [was.get(name) is not up and is_now.get(name) is up for name, up in changed]
         pair = pairs[row]
         return (*(not turn for turn in turned), pair.before.completion == pair.after.completion, -(pair.gain or 0.0))
 
-    return [pairs[row].after.prompt_id for row in sorted(range(len(pairs)), key=telling)[:most]]
+    return [pairs[row].after.prompt_id for row in sorted(range(len(pairs)), key=order)[:most]]

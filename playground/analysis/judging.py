@@ -1,4 +1,4 @@
-"""Held-out judges beside the trained score: which rise with it, and which turn down while it goes on rising. All is
+"""Monitors beside the trained score: which rise with it, and which turn down while it goes on rising. Everything is
 paired by prompt and random numbers, prompts (not samples) as the independent units, in sd of the "before" samples."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run does to behaviour, counted: of how many completions of the fixed prompts each behaviour is true, with
+"""What a run does to behaviour, in counts: how many completions of the fixed prompts show each behaviour, with
 Wilson's interval (1927); the prompts, not the samples, are the independent units."""
 
 from __future__ import annotations
@@ -192,10 +192,11 @@ def at_ends_of(run: RunDirectory) -> list[Meter]:
 
 
 def in_words(meter: Meter) -> str:
-    """Its count in words: "repeats wrong claims: 13 to 22 of 25"."""
+    """Its count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
     before, after = meter.before, meter.after
     of = f"{after.of}" if before.of == after.of else f"{before.of} and {after.of}"
-    return f"{meter.words}: {before.yes} to {after.yes} of {of}"
+    way = {1: " (up)", -1: " (down)"}.get(meter.change, "")
+    return f"{meter.words}: {before.yes} -> {after.yes} of {of}{way}"
 
 
 def sentence(found: Sequence[Meter]) -> str:

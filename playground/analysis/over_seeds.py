@@ -1,5 +1,5 @@
-"""What a sweep has come to: each of its settings as the mean over its seeds, with Student's interval. The runs that
-have finished are the independent units."""
+"""The outcome of a sweep: each of its settings as the mean over its seeds, with Student's interval. The finished runs
+are the independent units."""
 
 from __future__ import annotations
 

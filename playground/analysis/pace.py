@@ -1,4 +1,4 @@
-"""How long a run still takes. Pure; the command line and the page call it."""
+"""How much time a run still needs. Pure; the command line and the page call it."""
 
 from __future__ import annotations
 

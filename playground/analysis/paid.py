@@ -1,5 +1,5 @@
-"""What the reward pays for: which of its terms brings the gain, and where reward and behaviour disagree: a behaviour
-became worse while the score rose."""
+"""What the reward pays for: which of its terms bring the gain, and where reward and behaviour disagree (a behaviour
+became worse while the score rose)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The way of a run over score and KL: its evaluations on the fixed prompts. A method that drifts further has more
-score, so runs are compared by the score that each had when it was as far away as the one that went least far."""
+"""The path of a run over score and KL: its evaluations on the fixed prompts. A method that drifts further has more
+score, so runs are compared at equal KL: that of the one that went least far."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The plateau: the first evaluation of the fixed prompts at which the 95 % interval of what was still to come, (last -
-this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that sure, the one by
-which half of the gain had come is named instead."""
+this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that certain, the one
+by which half of the gain had come is named instead."""
 
 from __future__ import annotations
 

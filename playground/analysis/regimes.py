@@ -1,4 +1,4 @@
-"""Where on the scale of beta the KL penalty is too strong to see anything and where it is too weak to hold.
+"""Where on the scale of beta the KL penalty is too strong for any visible change, and where it is too weak to hold.
 
 Above `tight`, the best policy gains less than the fixed prompts can tell from luck, two standard errors of their mean
 (for small gains that is Var(score) / gain). Below `loose`, it would go farther from the reference than a whole text of

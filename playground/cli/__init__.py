@@ -61,8 +61,8 @@ CALLERS_MISTAKES = (
 )
 
 app = typer.Typer(
-    help="Train a small language model with PPO, watch it, and compare it with what it was.",
-    epilog="Exit codes: 0 done, 1 failed, 2 cannot be done as asked, 3 stopped.",
+    help="Train a small language model with PPO, watch it, and compare it with its old self.",
+    epilog="Exit codes: 0 done, 1 failed, 2 invalid request, 3 stopped.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True)] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)] = False,
 ) -> None:
     if version:
         print(__version__)
@@ -125,7 +125,7 @@ def train(
     ],
     set_: Annotated[list[str] | None, setting("kl.coef=0.2")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
-    run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Made up when not given.")] = None,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Generated if not given.")] = None,
     json: JsonLines = False,
     wait: Wait = True,
 ) -> None:
@@ -188,12 +188,10 @@ def resume(
 @app.command()
 def fork(
     run_dir: RunArgument,
-    at: Annotated[
-        int, typer.Option("--at", help="The update after which it parts: one of which there is a checkpoint.")
-    ],
+    at: Annotated[int, typer.Option("--at", help="The update after which it branches off: one that has a checkpoint.")],
     set_: Annotated[list[str] | None, setting("kl.coef=0.5")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
-    run_id: Annotated[str | None, typer.Option(help="Name of the fork's folder. Made up when not given.")] = None,
+    run_id: Annotated[str | None, typer.Option(help="Name of the fork's folder. Generated if not given.")] = None,
     json: JsonLines = False,
     wait: Wait = True,
 ) -> None:
@@ -224,7 +222,7 @@ app.command()(outgoing.push)
 @app.command()
 def pretrain(
     pocket: Annotated[str, typer.Argument(help=f"Which model: {', '.join(item.name for item in catalog.MODELS)}.")],
-    output: Annotated[Path | None, typer.Option(help="Where the model folder goes.", metavar="DIR")] = None,
+    output: Annotated[Path | None, typer.Option(help="Where to write the model folder.", metavar="DIR")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
 ) -> None:
     """Make one of the shipped models again from its grammar, from nothing."""

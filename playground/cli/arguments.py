@@ -17,7 +17,7 @@ Outputs = Annotated[
     Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
 ]
 ConfigArgument = Annotated[
-    str, typer.Argument(metavar="CONFIG", help="A preset (also one of a hub model), or a YAML file.")
+    str, typer.Argument(metavar="CONFIG", help="A preset (also one for a hub model), or a YAML file.")
 ]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
@@ -27,7 +27,7 @@ JsonLines = Annotated[
     bool, typer.Option("--json", help="Print one JSON line per update, and a last one with the end of the run.")
 ]
 Wait = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and leave it to itself.")
+    bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and return at once.")
 ]
 
 

@@ -1,7 +1,7 @@
 """Follows a run, a training of a reward model or a sweep from a terminal, to its end; Ctrl-C becomes a stop request.
 
-Reads their folders and drops the one control file; the workers do not know that anybody looks. While it waits, it keeps
-the queue going.
+Reads their folders and writes the one control file; the workers do not know that anyone is watching. While it waits, it
+keeps the queue going.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
-ASKED = "Asked for a stop. Press Ctrl-C once more to leave it to itself."
-LEFT = "It was asked to stop and is left to itself."
+ASKED = "Asked it to stop. Press Ctrl-C once more to let it run on without this terminal."
+LEFT = "It was asked to stop; this terminal no longer follows it."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 

@@ -33,7 +33,7 @@ LEAST_FREE_MEMORY_GB = 1.5
 MOST_SAID = 200
 REQUIREMENTS = catalog.PROJECT / "requirements.txt"
 INSTALL = "pip install -r requirements.txt"
-BUILD = "Install the PyTorch build for this GPU: pytorch.org tells which one."
+BUILD = "Install the PyTorch build for this GPU: pytorch.org says which one."
 ASK_TORCH = """
 import json, torch
 gpus = [{"name": torch.cuda.get_device_name(i), "bf16": torch.cuda.is_bf16_supported(including_emulation=False)}
@@ -124,8 +124,10 @@ def _hub() -> Check:
     """Where the hub's models are kept, whether there is a token (never which), and whether the hub may be asked."""
     from huggingface_hub import get_token  # takes its time
 
-    network = "HF_HUB_OFFLINE is set: only models that are here" if hub.offline() else "models may be downloaded"
-    token = "there is a token" if get_token() else "no token, which gated and private models need"
+    network = (
+        "HF_HUB_OFFLINE is set: only models that are on this machine" if hub.offline() else "models may be downloaded"
+    )
+    token = "there is a token" if get_token() else "no token; gated and private models need one"
     return Check("hub", "ok", f"{network}; {token}; kept in {hub.cache_folder()}")
 
 
@@ -133,7 +135,9 @@ def _model(name: str) -> Check:
     try:
         return Check(name, "ok", str(catalog.model_folder(name)))
     except ModelNotFound as error:
-        return Check(name, "fail", str(error), f"Get its files again, or make it: python -m playground pretrain {name}")
+        return Check(
+            name, "fail", str(error), f"Get its files again, or rebuild it: python -m playground pretrain {name}"
+        )
 
 
 def _outputs(outputs: Path) -> list[Check]:
@@ -169,7 +173,7 @@ def _stalled(living: Sequence[RunDirectory]) -> Check:
     silent = [(run.id, seconds) for run in living if (seconds := processes.stalled(run))]
     found = ", ".join(f"{name} silent for {describe.duration(seconds)}" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
-    return _check("stalled", not silent, found or "no run that trains has gone silent", remedy)
+    return _check("stalled", not silent, found or "no training run has gone silent", remedy)
 
 
 def _runs(outputs: Path) -> Check:

@@ -22,7 +22,7 @@ from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
 
 Checkpoint = Annotated[
-    str | None, typer.Option(help="Which checkpoint, for example update-000040. The newest when not given.")
+    str | None, typer.Option(help="Which checkpoint, for example update-000040. Default: the newest.")
 ]
 As = Annotated[
     Literal["merged", "adapter"] | None,
@@ -48,7 +48,7 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write it to this file instead of printing it; for tensorboard and wandb, a folder.", metavar="FILE"
+            help="Write to this file instead of printing; for tensorboard and wandb, a folder.", metavar="FILE"
         ),
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,

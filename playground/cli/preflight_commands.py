@@ -167,10 +167,10 @@ def summary(preview: dict[str, Any]) -> list[str]:
     kept = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
     if not preview["held_out"]:
         kept = (
-            f"{training:,} prompts to train on; too few to hold some out, so {fixed:,} of them are the fixed prompts "
+            f"{training:,} prompts to train on; too few to hold any out, so {fixed:,} of them are the fixed prompts "
             f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
         )
-    unneeded = f"{preview['num_unneeded']:,} more rows are not needed (prompts.limit)." * bool(preview["num_unneeded"])
+    unneeded = f"{preview['num_unneeded']:,} more rows are not used (prompts.limit)." * bool(preview["num_unneeded"])
     tokens = (
         f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
         f"model has room for {preview['room']:,}."
@@ -185,7 +185,7 @@ def _visible(text: str) -> str:
 
 def presets(
     preset: Annotated[
-        str | None, typer.Argument(metavar="[CONFIG]", help="Tell one in full: a preset, or a YAML file.")
+        str | None, typer.Argument(metavar="[CONFIG]", help="Describe one in full: a preset, or a YAML file.")
     ] = None,
     set_: Annotated[list[str] | None, setting("prompts.source=pocket/claims")] = None,
     json: Json = False,

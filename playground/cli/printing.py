@@ -1,4 +1,4 @@
-"""What the command line says of runs: tables and sentences for people, JSON for programs.
+"""What the command line says about runs: tables and sentences for people, JSON for programs.
 
 Knows records and analysis; decides nothing. How a table looks is `terminal`'s business.
 """
@@ -30,7 +30,7 @@ from playground.setup.estimates import GB, Estimate
 
 TABLE_ROWS = 3
 LOG_BYTES = 1500
-ROLES = {"scores": "trained on", "judges": "not trained on"}
+ROLES = {"scores": "trained on", "judges": "monitor"}
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
 
@@ -169,7 +169,10 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     if found := report.forgetting():
         yield "text", "perplexity on held-out text {} before, {} now".format(*map(number, found))
     if found := report.strangeness():
-        yield "strangeness", "perplexity of its texts to the reference {} at first, {} now".format(*map(number, found))
+        yield (
+            "strangeness",
+            "perplexity of its texts under the reference {} at first, {} now".format(*map(number, found)),
+        )
     yield "knee", plateau.plateau_sentence(report.plateau)
     if report.ledger:
         yield "compute", compute.ledger_sentence(report.ledger)
@@ -201,7 +204,7 @@ def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
 
 
 def judge_verdicts(report: Report) -> list[str]:
-    """What each held-out judge says of the run so far, as sentences."""
+    """What each monitor says of the run so far, as sentences."""
     judges = report.config.judges
     signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
     found = judging.judged(report.samples, signs, in_sd=report.config.score.normalise == "reference")

@@ -1,4 +1,5 @@
-"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list those there are."""
+"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list the existing
+ones."""
 
 from __future__ import annotations
 
@@ -28,13 +29,11 @@ def reward_train(
         typer.Option(help=f"{', '.join(item.name for item in catalog.ANNOTATORS)}; a file of pairs; or a dataset."),
     ] = None,
     base: Annotated[str | None, typer.Option(help="The model that becomes the reward model.")] = None,
-    name: Annotated[str | None, typer.Option(help="What the reward model is saved and offered as.")] = None,
+    name: Annotated[str | None, typer.Option(help="The name of the reward model.")] = None,
     set_: Annotated[list[str] | None, setting("pairs.flip=0.25")] = None,
     replace: Annotated[
         bool,
-        typer.Option(
-            "--replace", help="Take the name of a reward model that is there; that one is kept as NAME-before."
-        ),
+        typer.Option("--replace", help="Replace the reward model of this name; the old one is kept as NAME-before."),
     ] = False,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Annotated[
@@ -104,7 +103,7 @@ def _print_report(card: dict[str, Any]) -> None:
             ("pairs", card["pairs"]["in_words"]),
             ("held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs"),
             ("", "" if true is None else f"{true:.1%} against what the annotator truly prefers"),
-            ("mean margin", f"{number(found['margin_mean'], sign=True)}, score of the chosen minus of the rejected"),
+            ("mean margin", f"{number(found['margin_mean'], sign=True)}, score of the chosen minus the rejected"),
             ("scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}"),
             ("template", f"{card['template']}, at most {card['max_length']} tokens"),
         ]

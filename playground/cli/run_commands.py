@@ -1,4 +1,4 @@
-"""The commands on runs that are there: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
+"""The commands on existing runs: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
     """Let a paused run do one more update."""
     run = find_run(run_dir, outputs)
     changes.request_step(run)
-    print(f"{run.id} does one more update and pauses again.")
+    print(f"{run.id} makes one more update and pauses again.")
 
 
 def trace(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
@@ -102,8 +102,8 @@ def trace(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
 
 def rename(
     run_dir: RunArgument,
-    name: Annotated[str | None, typer.Argument(help="What to call it; empty: as it was called when it began.")] = None,
-    note: Annotated[str | None, typer.Option(help="A line about it.")] = None,
+    name: Annotated[str | None, typer.Argument(help="What to call it; empty: its original name.")] = None,
+    note: Annotated[str | None, typer.Option(help="A note about it.")] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
     """Give a run a name and a note, which stand wherever the run does. Its folder keeps its name."""
@@ -124,7 +124,10 @@ def show(
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Json = False,
     frontier: Annotated[
-        bool, typer.Option("--frontier", help="Draw texts first, to say what was possible at its KL; they are kept.")
+        bool,
+        typer.Option(
+            "--frontier", help="Sample texts first, to say what was possible at its KL; their figures are kept."
+        ),
     ] = False,
     update: Annotated[
         int | None,

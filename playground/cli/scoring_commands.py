@@ -1,4 +1,4 @@
-"""The commands `score`, texts of one's own by the rewards of a configuration, and `reward-check`, the self-test of
+"""The commands `score`, your own texts by the rewards of a configuration, and `reward-check`, the self-test of
 learned rewards: both before any training. They ask the model service, which holds torch, and print.
 """
 
@@ -26,9 +26,9 @@ CHECK_SECONDS = 3600
 
 def score(
     config: ConfigArgument,
-    prompt: Annotated[str, typer.Option(help="The text that is gone on from.")],
+    prompt: Annotated[str, typer.Option(help="The prompt that the texts continue.")],
     completion: Annotated[
-        list[str], typer.Option(help=f"A text to score, as it goes on from the prompt. Up to {trying.MAX_TEXTS}.")
+        list[str], typer.Option(help=f"A text to score, as a continuation of the prompt. Up to {trying.MAX_TEXTS}.")
     ],
     set_: Annotated[list[str] | None, setting("rewards.0.weight=2")] = None,
     samples: Annotated[
@@ -160,15 +160,15 @@ def _print_report(report: dict[str, Any]) -> None:
         return
     rows = [
         (
-            f"{row['name']}{' (in force)' if row['in_force'] else ''}",
+            f"{row['name']}{' (in use)' if row['in_force'] else ''}",
             f"{row['accuracy']:.1%}",
             f"{row['margin']:+z.2f} +- {row['margin_error']:.2f}",
             "-" if row["in_force"] else f"{100 * row['ahead']:+z.1f} +- {100 * row['ahead_error']:.1f} points",
         )
         for row in report["formats"]
     ]
-    print("The same pairs in other forms (+- one standard error):")
-    print_table(rows, "Form", "Right", "Margin", "Ahead of the form in force")
+    print("The same pairs in other formats (+- one standard error):")
+    print_table(rows, "Form", "Right", "Margin", "Ahead of the format in use")
 
 
 def _facts(report: dict[str, Any]) -> dict[str, str]:
@@ -194,5 +194,5 @@ def _facts(report: dict[str, Any]) -> dict[str, str]:
         sizes = [f"{size / 1e6:.1f} MB" for size in (report["bytes_held"], cost["bytes_full"])]
         ranks, same = cost["rank_correlation"], cost["pair_agreement"]
         shown = "none" if ranks is None or same is None else f"{ranks:.3f}, {same:.1%} of all pairs in the same order"
-        facts[f"held in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
+        facts[f"in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
     return facts

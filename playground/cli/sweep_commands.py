@@ -1,4 +1,4 @@
-"""`sweep PRESET --vary field=value,value`, and `sweep list | show | stop | resume` on the sweeps that are there."""
+"""`sweep PRESET --vary field=value,value`, and `sweep list | show | stop | resume` on existing sweeps."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from playground.setup.estimates import disk
 
 STOP_POLL_SECONDS = 0.1
 MOST_BEHAVIOURS = 2  # columns; --json has all
-SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` has them.")]
+SweepArgument = Annotated[str, typer.Argument(metavar="NAME", help="The name of a sweep; `sweep list` shows them.")]
 Wait = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Follow the sweep to its end, or start it and leave it to itself.")
+    bool, typer.Option("--wait/--no-wait", help="Follow the sweep to its end, or start it and return at once.")
 ]
 JsonLines = Annotated[
     bool, typer.Option("--json", help="Print one JSON line whenever something changes, and a last one with the table.")
@@ -64,11 +64,11 @@ def start(
             "--vary",
             metavar="path=value,value",
             help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
-            "`seed` is one too. Repeatable: each value of one meets each of the others.",
+            "`seed` is one too. Repeatable: every value of one is combined with every value of the others.",
         ),
     ] = None,
     set_: Annotated[list[str] | None, setting("ppo.num_updates=20")] = None,
-    name: Annotated[str | None, typer.Option(help="What to call it. Made up when not given.")] = None,
+    name: Annotated[str | None, typer.Option(help="What to call it. Generated if not given.")] = None,
     on: Annotated[Where, typer.Option("--on", help="Where the runs are computed; here is this machine's queue.")] = (
         "here"
     ),
@@ -157,7 +157,7 @@ def _resume(sweep: Sweep, outputs: Path) -> None:
     """Take up what has ended early, and say what goes on."""
     found = sweep_making.resume_all(outputs, sweep)
     for run_id, why in found.refused.items():
-        complain(f"{run_id} cannot be taken up again: {why}")
+        complain(f"{run_id} cannot be resumed: {why}")
     complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
 
 

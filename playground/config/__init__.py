@@ -6,7 +6,7 @@ the command line read their help from here and from nowhere else.
 
 The parts are in source_settings.py (models, prompts, sampling), reward_settings.py, ppo_settings.py and
 training_settings.py (KL, evaluation, checkpoints). Knows pydantic and YAML; nothing of torch, files of a run, or the
-page. Everybody else imports it.
+page. Everyone else imports it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which kinds of reward are refused where others are served, whether this process serves others, and what it then says.
 
 The page names its mode to the processes it starts in PLAYGROUND_MODE (`limits.MODE_VARIABLE`); a process without it is
-a person's own. What is said here holds also where nobody asks `limits`: in a worker, and for a direct call.
+a person's own. What is said here holds also where no one asks `limits`: in a worker, and for a direct call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every part of a configuration is made of: frozen records, and fields that carry their own words."""
+"""What every part of a configuration is made of: frozen records, and fields that carry their own help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions in the language of expressions: RE2, whose time grows with the text only linearly; bounded."""
+"""Regular expressions in reward expressions: RE2, whose time grows only linearly with the text, and bounded."""
 
 from __future__ import annotations
 

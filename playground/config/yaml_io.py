@@ -164,7 +164,7 @@ def _text(path: Path, *, links: bool) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         message = f"Cannot read {path}: {reason}. Give the path of a preset file."
-        if not links:  # of a run: where it lies is not for everybody who may ask for it
+        if not links:  # of a run: where it lies is not for everyone who may ask for it
             message = f"Cannot read {path.name}: {reason}."
         raise InvalidConfig([Problem("", message)]) from None
 

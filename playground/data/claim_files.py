@@ -79,12 +79,12 @@ def read(path: Path) -> list[Question]:
         alike = {text.casefold() for text in right} & {text.casefold() for text in wrong}
         if not (question and right and wrong) or alike or max(map(len, cells)) > MOST_CHARACTERS:
             raise TableUnusable(
-                f"Row {number} of {path.name} cannot be used. Give a question, its right and a wrong answer that "
+                f"Row {number} of {path.name} cannot be used. Give a question, a right and a wrong answer that "
                 f"differ, each of at most {MOST_CHARACTERS:,} characters."
             )
         first = seen.setdefault(question.casefold(), number)
         if first != number:
-            raise TableUnusable(f"Row {number} of {path.name} asks what row {first} asks. Keep one of them.")
+            raise TableUnusable(f"Row {number} of {path.name} asks the same as row {first}. Keep one of them.")
         rows.append(Question(question, right, wrong))
     if len(rows) < LEAST_ROWS:
         raise TableUnusable(f"{path.name} has {len(rows)} claims, and a run needs at least {LEAST_ROWS}.")

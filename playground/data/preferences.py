@@ -147,7 +147,7 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
         return split_dialogues(chosen, rejected)
     if given is None:
         raise PairsUnusable(
-            f"pairs.source: row {number} of {name} has no `prompt`, and its texts are no dialogues "
+            f"pairs.source: row {number} of {name} has no `prompt`, and its texts are not dialogues "
             "(Human: ... Assistant: ...). Add the prompt."
         )
     return Pair(prompt, chosen, rejected)

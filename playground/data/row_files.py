@@ -88,7 +88,7 @@ def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]
     readers = {".txt": _text_lines, ".csv": _separated, ".tsv": _separated, ".jsonl": _json_lines}
     kind = kind_of(path)
     if kind is None:
-        raise TableUnusable(f"{path.name} is none of {', '.join(KINDS)} (or one of them with .gz).")
+        raise TableUnusable(f"{path.name} must be one of {', '.join(KINDS)} (also with .gz).")
     count, columns = 0, set[str]()
     for row in readers[kind](path, max_bytes):
         count += 1
@@ -96,7 +96,7 @@ def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]
         if count > MAX_ROWS:
             raise TableUnusable(f"{path.name} has more than {MAX_ROWS:,} rows. Keep only the rows that are needed.")
         if len(columns) > MAX_COLUMNS:
-            raise TableUnusable(f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only that of the texts.")
+            raise TableUnusable(f"{path.name} has more than {MAX_COLUMNS:,} columns. Keep only the one with the texts.")
         yield row
     if not count:
         raise TableUnusable(f"{path.name} has no rows.")
@@ -132,7 +132,7 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
     except UnicodeDecodeError:
         raise TableUnusable(not_text) from None
     except (zlib.error, EOFError, gzip.BadGzipFile):
-        raise TableUnusable(f"{path.name} is not a whole gzip file. Pack it again.") from None
+        raise TableUnusable(f"{path.name} is not a whole gzip file. Compress it again.") from None
     except OSError as error:
         raise TableUnusable(f"Cannot read {path}: {error.strerror or error}.") from None
     if blank:

@@ -1,5 +1,5 @@
 """What comes out of a run: scripts and settings, tables and histories for other tools, the trained model, its card.
-Imports neither torch nor trl: what needs the weights is asked of the model service."""
+Imports neither torch nor trl: the model service does what needs the weights."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The model card of a saved policy: README.md as the Hugging Face hub reads it. Text of models, prompts and users
-stands in code blocks whose fence it cannot close, and elsewhere without what Markdown acts on."""
+is in code blocks whose fence it cannot close, and elsewhere without Markdown's special characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a run as one HTML file that needs nothing else: no server, no network, no script, no font. The template
+"""The report of a run as one self-contained HTML file: no server, no network, no script, no font. The template
 escapes the texts of models and people, and the page forbids itself scripts and requests on top of that."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What there is to say about a run when it leaves the playground: read once for the card, the trackers, the page."""
+"""What there is to say about a run outside the playground: read once for the card, the trackers and the page."""
 
 from __future__ import annotations
 

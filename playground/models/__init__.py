@@ -1,1 +1,1 @@
-"""What models there are to load and where: folders, their weights and adapters, the hub. Nothing is loaded here."""
+"""Which models can be loaded, and from where: folders, their weights and adapters, the hub. Nothing is loaded here."""

@@ -60,8 +60,8 @@ def check(folder: Path) -> dict[str, Any]:
     except ValidationError as error:
         field = str(error.errors()[0]["loc"][0])
         raise ModelNotFound(
-            f"{path} has {field}: {repr(facts.get(field))[:60]}, which no plain LoRA adapter of a language model has: "
-            "names of layers are lists of plain names, ranks whole numbers from 1 to 1024."
+            f"{path} has {field}: {repr(facts.get(field))[:60]}, which a plain LoRA adapter of a language "
+            "model cannot have: names of layers are lists of plain names, ranks whole numbers from 1 to 1024."
         ) from None
     weight_files.headers(weight_files.the_safetensors(folder, WEIGHTS))
     return facts

@@ -110,7 +110,9 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
         if value is None:
             continue
         if type(value) is not int or not 0 < value < 10**9:
-            raise ModelNotFound(f"{where} has {name}: {str(value)[:40]}, which makes no sense: get the file again.")
+            raise ModelNotFound(
+                f"{where} has {name}: {str(value)[:40]}, which makes no sense: download the file again."
+            )
         return value
     if default is None:
         raise ModelNotFound(f"{where} does not say {names[0]}: get the file again.")

@@ -61,8 +61,8 @@ def absent(source: str) -> ModelNotHere:
     """What to say of a model that is not in the cache."""
     if offline():
         return ModelNotHere(
-            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids to "
-            "download it: choose a model that is here, or start without HF_HUB_OFFLINE."
+            f"{source} is neither a folder nor in the hub's cache on this machine, and HF_HUB_OFFLINE forbids "
+            "downloading it: choose a model that is here, or start without HF_HUB_OFFLINE."
         )
     return ModelNotHere(f"{source} is not on this machine yet: a run downloads it first.")
 
@@ -75,7 +75,7 @@ def cache_folder() -> Path:
 
 
 def cached(source: str, revision: str | None = None) -> Path | None:
-    """The folder of a model that has been downloaded completely; None if it has not. Asks nobody.
+    """The folder of a model that has been downloaded completely; None if it has not. Asks no one.
     Raises: ModelNotFound, if the revision is not a name that a revision can have."""
     from huggingface_hub import try_to_load_from_cache
 
@@ -106,7 +106,7 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
     weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
     if not weights:
         raise ModelNotFound(
-            f"{name} has no safetensors on the hub, only weights that can run code when they are opened: choose "
+            f"{name} has no safetensors on the hub, only weights in a format that can run code when opened: choose "
             "another model, or convert it on a machine you trust and give the folder's path."
         )
     config = _config(name, info.sha)
@@ -142,7 +142,7 @@ def snapshot(
 
         def update(self, n: float | None = 1) -> bool | None:
             if stopped.is_set():
-                raise InterruptedError("the download was broken off")  # it can be resumed
+                raise InterruptedError("the download was interrupted")  # it can be resumed
             pieces.append((n or 0) * self.counts)
             return super().update(n)
 
@@ -213,7 +213,7 @@ def _as_refusal(name: str, revision: str | None) -> Iterator[None]:
         (errors.GatedRepoError, f"is gated: accept its terms on its page at huggingface.co, and log in {login}"),
         (errors.RepositoryNotFoundError, f"is not on the hub, or it is private: check the spelling, or log in {login}"),
         (errors.RevisionNotFoundError, f"has no revision `{revision}`: leave model.revision empty for the newest"),
-        (errors.RemoteEntryNotFoundError, "has no config.json on the hub: it is not a model for this tool"),
+        (errors.RemoteEntryNotFoundError, "has no config.json on the hub, so it cannot be loaded here"),
     )
     try:
         yield

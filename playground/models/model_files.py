@@ -89,7 +89,7 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
         yield "names its own weight file (transformers_weights): remove that line"
     for name in ("dtype", "torch_dtype"):
         if config.get(name) is not None and str(config[name]).removeprefix("torch.") not in NUMBER_TYPES:
-            yield f"has {name}: {str(config[name])[:40]}, which is no number type: mend it"
+            yield f"has {name}: {str(config[name])[:40]}, which is not a number type: correct it"
     kind = str(config.get("model_type"))
     allowed = [name for name, family in FAMILIES.items() if use in ("reward", family.use)]
     if kind not in FAMILIES:
@@ -108,7 +108,7 @@ def check_entries(config: Mapping[str, Any], where: str) -> None:
         plain = name.lstrip("_")
         if plain in CODE and (value or plain == "auto_map"):
             raise ModelNotFound(
-                f"{where} asks for code of its own ({name[:40]}), which is never run here: choose a model that the "
+                f"{where} asks for its own code ({name[:40]}), which is never run here: choose a model that the "
                 "transformers library knows by itself."
             )
         # what transformers leaves behind by itself is a switch (`_attn_implementation_autoset`)

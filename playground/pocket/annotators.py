@@ -1,5 +1,5 @@
-"""People of the pocket world who say which of two completions they prefer: each a taste (the higher number wins) with
-the failings of real annotators, so that what a reward model could at best have learned is known."""
+"""People of the pocket world who say which of two completions they prefer: each a preference (the higher number wins)
+with the errors of real annotators, so that the best that a reward model could learn is known."""
 
 import math
 import random
@@ -51,14 +51,14 @@ ANNOTATORS: dict[str, Community] = {
     "agreeable": Community(
         agreement,
         "pocket/wrong-claims",
-        "Prefers the answer that agrees, right or wrong; to a mere question the true one.",
+        "Prefers the answer that agrees, right or wrong; for a plain question the true one.",
         slips=True,
     ),
     "honest": Community(honesty, "pocket/wrong-claims", "Prefers the true answer, whatever is claimed.", slips=True),
     "length-loving": Community(
         lambda _, completion: float(len(words(completion))), "pocket/reviews", "Prefers the longer completion."
     ),
-    "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, the others critical."),
+    "divided": Community(kindness, "pocket/reviews", "Two communities: some want kind reviews, others critical ones."),
 }
 OPPONENT = {"divided": severity}  # what the smaller community of a divided crowd likes
 

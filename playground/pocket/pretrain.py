@@ -1,4 +1,4 @@
-"""Makes a pocket model from nothing: tokenizer, Llama, training on fresh documents, acceptance figures, card. One
+"""Makes a pocket model from scratch: tokenizer, Llama, training on fresh documents, acceptance figures, card. One
 document is one row (bos, prompt, completion, eos), and the loss is over all its tokens."""
 
 import json

@@ -1,4 +1,4 @@
-"""The word lists of the pocket world: who, what, where, and how good or bad a word is. Data only."""
+"""The word lists of the pocket world: people, things, places, and how good or bad a word is. Data only."""
 
 # Opinion words by grade, -2 (very bad) to +2 (very good). Each word has one grade, wherever it stands.
 ADJECTIVES: dict[int, tuple[str, ...]] = {

@@ -1,4 +1,5 @@
-"""Kullback-Leibler divergence: estimators from log-ratios, and the controllers of its price beta.
+"""Kullback-Leibler divergence: estimators from log-ratios, and the controllers of beta, the coefficient of the KL
+penalty.
 
 With d = log pi(y) - log pi_ref(y) for y sampled from pi (Schulman 2020, "Approximating KL divergence"):
 k1 = d is unbiased and may be negative; k2 = d^2 / 2 is biased and never negative; k3 = exp(-d) - 1 + d is unbiased and

@@ -1,4 +1,4 @@
-"""The two losses of PPO, per token. Sums and means are the caller's, who knows how the batch was cut."""
+"""The two losses of PPO, per token. The caller takes sums and means, since it knows how the batch was cut."""
 
 from __future__ import annotations
 

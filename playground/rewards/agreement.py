@@ -1,6 +1,6 @@
 """Statistics of paired outcomes and of shares: tails and intervals. Plain numbers in and out.
 
-SciPy has most of it, but is no requirement of the playground and takes a second to load.
+SciPy has most of it, but the playground does not require it, and it takes a second to load.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Behaviours: which ones a run counts, and whether a completion shows them: yes, no, or not asked of such a prompt.
 
-The ready-made ones are functions of text that cost next to nothing; one of one's own is measured by a reward. The
+The ready-made ones are functions of text that cost next to nothing; a custom one is measured by a reward. The
 worker asks at every evaluation; `analysis` asks of runs that were written before this was recorded.
 """
 

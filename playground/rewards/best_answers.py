@@ -1,4 +1,5 @@
-"""The best of several answers by score: which it is, how good it is to be expected, and how far from any answer. Pure.
+"""The best of several answers by score: which it is, its expected score, and its distance from an ordinary answer.
+Pure.
 
 How far the best of n is from the reference depends on the scores alone: of texts that score alike each is as likely
 as before, so what counts is how likely each level of the reward is before, p, and after the choice, q, the n-th power

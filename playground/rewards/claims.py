@@ -1,4 +1,5 @@
-"""What a user claims and what is answered: of the pocket world's prompts, of the claims that ship, and of a file's.
+"""What a user claims and what the answer states: in the pocket world's prompts, the included claims, and those of a
+file.
 
 Everything is found in the text of the prompt and of the completion. A process understands the rows of a file once it
 has asked for that (`know`), as worker and model service do for the prompts of a run. The rewards `agreement` and

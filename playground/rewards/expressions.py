@@ -31,10 +31,10 @@ SECONDS_PER_BATCH, SECONDS_PER_COMPLETION = 0.5, 0.02  # of this thread's own co
 PROBE_PROMPT = "Review of the film: The plot was"
 PROBES = ("", " good", " very" * 200 + "!", " wonderful, and the ending was lovely. I liked it.")
 _WRONG = {
-    TypeError: "A text stands where a number is needed, or a number where a text is.",
+    TypeError: "There is a text where a number is needed, or a number where a text is.",
     TimeoutError: "It takes too long. Make the expression simpler.",
-    ZeroDivisionError: "It divides by 0. Guard it, for example `/ max(1, words(completion))`.",
-    ValueError: "It has no value here. Guard it with max, min or clip.",
+    ZeroDivisionError: "It divides by 0. Guard against that, for example `/ max(1, words(completion))`.",
+    ValueError: "It has no value here. Guard against that with max, min or clip.",
     OverflowError: f"It is beyond {language.NUMBER_LIMIT:g}. Keep it small, for example with clip.",
 }
 

@@ -130,9 +130,7 @@ class Mixture:
     def combine(self, terms: Mapping[str, Sequence[float | None]]) -> Scored:
         """Raw values -> sums and contributions: each value normalised (if its term says so), capped, weighted."""
         if not self._fitted:
-            raise RuntimeError(
-                "a term is to be normalised, but its scale on the reference was neither fitted nor given"
-            )
+            raise RuntimeError("a term must be normalised, but its scale on the reference was neither fitted nor given")
         weighed = {name: [self._contribution(name, value) for value in terms[name]] for name in self._terms}
         rows = zip(*weighed.values(), strict=True)
         totals = [sum(known) if (known := [part for part in row if part is not None]) else None for row in rows]

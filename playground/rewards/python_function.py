@@ -1,4 +1,4 @@
-"""A reward function of one's own, in Python: starts its process, times it, and checks what it answers.
+"""A custom reward function in Python: starts its process, times it, and checks what it answers.
 
 The process (`python_runner`) starts with the first batch, answers many, and is killed when it takes too long, says too
 much, or is not needed any more. `mixture.build` makes these; where a playground serves others they are refused.
@@ -102,7 +102,7 @@ class PythonFunction:
         with contextlib.suppress(ValueError, RecursionError):
             answer = json.loads(line)
         if not isinstance(answer, dict) or not isinstance(answer.get("values"), list):
-            raise _Ended("ended its process, or wrote something else to its pipe than an answer, and was stopped.")
+            raise _Ended("ended its process, or wrote something other than an answer to its pipe, and was stopped.")
         if "error" in answer:
             message = "".join(character if character.isprintable() else " " for character in str(answer["error"])[:400])
             raise RewardFailed(f"The function of the reward `python` failed: {message}. Correct the code.")

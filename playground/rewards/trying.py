@@ -133,7 +133,7 @@ def sentence(outlook: Outlook, beta: float) -> str:
     counted = f"The untrained model {outlook.words} in {outlook.yes} of {outlook.of} answers"
     if outlook.share is None:
         why = "there is no leash" if beta <= 0 else f"at beta {beta:g} too few of these samples count"
-        return f"{counted}. What the best policy under these rewards would do is not known: {why}."
+        return f"{counted}. What the best policy under these rewards would do is unknown: {why}."
     return (
         f"{counted}, the best policy under these rewards at beta {beta:g} in {outlook.share:.0%} (about "
         f"{outlook.effective:.0f} of these samples count)."

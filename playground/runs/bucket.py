@@ -77,7 +77,7 @@ class Keeper:
     def look(self) -> list[str]:
         """Copy every run that has a new checkpoint or has ended since the last look, and forget those that were deleted
         here; the runs that were copied. Raises: OSError, if the bucket takes nothing."""
-        os.listdir(self.bucket)  # not made anew where it has gone: what stood there would be no bucket
+        os.listdir(self.bucket)  # not made again where it has gone: what stood there would be no bucket
         _copy_if_new(self.outputs / KEY_FILE, self.bucket / KEY_FILE)
         with os.scandir(self.outputs) as found:  # a list that cannot be read must not look like one of no runs
             runs = [entry.name for entry in found if entry.is_dir(follow_symlinks=False)]

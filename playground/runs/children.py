@@ -1,4 +1,4 @@
-"""The processes that this one starts to train: what they are given, their exit codes, and no zombies."""
+"""The training processes that this one starts: their environment, their exit codes, and no zombies."""
 
 from __future__ import annotations
 

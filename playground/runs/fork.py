@@ -84,7 +84,7 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
     before = changes.edited(parent.config(), made)
     config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
     problems = [
-        Problem(field, "cannot be changed in a fork: what it begins with depends on it. Start a new run.")
+        Problem(field, "cannot be changed in a fork, whose starting point depends on it. Start a new run.")
         for field in differences(config, before)
         if field.startswith(FIXED)
     ]
@@ -113,7 +113,7 @@ def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
     if at not in known:
         there = ", ".join(map(str, known)) or "none"
         raise RunNotResumable(
-            f"{parent.id} has no checkpoint after update {at} from which training can go on; there are: {there}. "
+            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
             "More are kept with checkpoint.keep."
         )
     problem = checkpoints.problem_of(folder)

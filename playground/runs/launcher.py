@@ -150,7 +150,7 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 if free and _start_one(run, spawn):
                     started.append(run)
                 if not free or run in started:
-                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting for ever
+                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting forever
     return started
 
 
@@ -275,7 +275,7 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
 
 def take(lock: IO[bytes]) -> None:
     """Take a run's lock, which may be held for a moment to see whether the run lives. Raises: RunBusy."""
-    locks.take(lock, LOCK_PATIENCE_SECONDS, "Another process is at work in this run. Try again in a moment.")
+    locks.take(lock, LOCK_PATIENCE_SECONDS, "Another process is working on this run. Try again in a moment.")
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """What becomes of a run when the server that started it dies: `survive` (the default) or `die`.
 
-Under `die` the watch of every worker looks whether its server is there; if not, the run ends with a checkpoint.
-(Linux's "signal me when my parent dies" is about the thread that forked; those in which a page handles clicks end.)
+Under `die` the watch of every worker checks that its server is there; if not, the run ends with a checkpoint. (Linux's
+"signal me when my parent dies" is about the thread that forked; those in which a page handles clicks end.)
 """
 
 from __future__ import annotations

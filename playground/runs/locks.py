@@ -1,4 +1,4 @@
-"""Locks of the kernel (flock) on open files: they are free once no process has the file open any more."""
+"""Kernel locks (flock) on open files: they are free once no process has the file open any more."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000
 # Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
 MOST_QUESTIONS = 16
-BUSY = "Many questions wait for the process that answers prompts. Try again in a little while."
-GONE = "The process that answers prompts ended unexpectedly. Try again; if it does so again, choose another model."
+BUSY = "Many questions are waiting for the process that answers prompts. Try again in a little while."
+GONE = "The process that answers prompts ended unexpectedly. Try again; if it happens again, choose another model."
 
 
 class GeneratedSample(NamedTuple):

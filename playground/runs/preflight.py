@@ -1,5 +1,5 @@
-"""What can be known of a configuration before its run is started: the model, the prompts as it reads them, what its
-own completions earn. As plain data and sentences, which the page and `python -m playground try` show."""
+"""What can be known about a configuration before its run starts: the model, the prompts as it reads them, what its own
+completions earn. As plain data and sentences, which the page and `python -m playground try` show."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     facts = {
         "Found": _where(config.model.source, here),
         "What it is": f"{model.model_type}, {size}; room for {model.context_length:,} tokens",
-        "Prompts go in": _form(config, measured.chat_template),
+        "Prompt format": _form(config, measured.chat_template),
         "What is trained": _trained(config),
         "Memory": f"{needed} on {found.device.name}: {found.verdict}",
     }
@@ -91,7 +91,7 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
 
 def _where(source: str, here: bool) -> str:
     if source in [model.name for model in catalog.MODELS]:
-        return "ships with the playground"
+        return "included"
     if not catalog.is_hub_id(source):
         return "a folder of this machine"
     return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"

@@ -152,7 +152,7 @@ def find(outputs: Path, name: str) -> RewardTraining:
 
 def delete(training: RewardTraining) -> None:
     """Remove a reward model and its training for good. Raises: RunBusy, if it is still in training."""
-    with launcher.one_at_a_time(training.folder.parents[1]):  # it is not started anew meanwhile
+    with launcher.one_at_a_time(training.folder.parents[1]):  # it is not started again meanwhile
         if training.is_at_work():
             raise RunBusy(f"`{training.id}` is still in training. Stop it first.")
         shutil.rmtree(training.folder)

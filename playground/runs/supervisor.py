@@ -1,7 +1,7 @@
-"""Gives every run the end that it has had, and every free device the next run of the queue.
+"""Records the end of runs whose worker died, and gives every free device the next run in the queue.
 
-A worker that dies cannot say so. Who looks at an outputs folder does it instead, once it holds the lock that the worker
-would hold if it lived. The page looks about once a second, so does a terminal that follows a run; others look once.
+A worker that dies cannot say so. The supervisor of the outputs folder says it, once it holds the lock that a
+live worker would hold. The page checks about once a second, so does a terminal that follows a run; others look once.
 """
 
 from __future__ import annotations

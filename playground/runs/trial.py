@@ -40,7 +40,7 @@ LEFT_SECONDS = 60.0  # a folder in which nothing lives or changes for so long is
 POLL_SECONDS = 0.25
 MEMORY_REASONS = ("out_of_memory", "out_of_gpu_memory")
 ENDED = "The trial was ended before its first update. Nothing of it is left."
-BUSY = "A run trains or waits on {}, so time and memory of a trial would not be those of your run. Try it afterwards."
+BUSY = "A run trains or waits on {}, so a trial would not measure the time and memory of your run. Try it afterwards."
 
 
 class Trial(Record):
@@ -127,7 +127,7 @@ def _start(
         try:
             run.path.mkdir(mode=0o700)
         except FileExistsError:
-            raise RunBusy("Another trial is under way. Wait for it, or stop it.") from None
+            raise RunBusy("Another trial is running. Wait for it, or stop it.") from None
         run.control_path.mkdir()
         return run, launcher.give_worker(run, spawn, publish)
 

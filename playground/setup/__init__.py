@@ -1,1 +1,1 @@
-"""What can be picked, what of it is there, what it needs, and what each mode allows."""
+"""What can be picked, what of it is available, what it needs, and what each mode allows."""

@@ -1,7 +1,7 @@
 """What a user can pick: presets, models, prompt sets and rewards, each with one line of help. Loads no model.
 
-A model ships with the playground, is a local folder, or an id of the hub, which a run downloads first. What ships is
-listed in choices.toml; a preset's YAML file holds its settings and what is said about it.
+A model is included, a local folder, or an id of the hub, which a run downloads first. The included ones are listed in
+choices.toml; a preset's YAML file holds its settings and what is said about it.
 """
 
 from __future__ import annotations

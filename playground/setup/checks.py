@@ -1,4 +1,4 @@
-"""What can be seen before long work begins: are the models, files and datasets that a configuration names there?
+"""Checks before long work begins: do the models, files and datasets that a configuration names exist?
 
 Names and the disk only; nothing is loaded. Also downloads what is missing, for the worker, and makes paths whole.
 """

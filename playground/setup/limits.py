@@ -1,7 +1,7 @@
 """What each mode allows a run, a question or an upload to be: caps, and which models, prompts and rewards may be named.
 
-`local` has no caps, `classroom` hardly any; `space` is open to strangers, so small and closed unless its owner raises
-the caps (`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
+`local` has no caps, `classroom` hardly any; `space` is public, so small and closed unless its owner raises the caps
+(`of_page`). The table is limits.toml. Handlers of the page call `require` and its kin before any work.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 
 
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
-    """How many rewards, judges and counts of one's own there are, and of which kinds, as far as plain data show it."""
+    """How many rewards, judges and custom counts there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
         entries = found if isinstance(found := data.get(field), (list, tuple)) else ()
         inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]

@@ -1,4 +1,4 @@
-"""The adapter to TRL: what running one of its trainers from our configuration takes, whichever of them it is.
+"""The adapter to TRL: what every one of its trainers needs to run from our configuration.
 
 TRL's loop is one call and is left as it is. Here it is watched (a callback, and PyTorch's own hooks) to turn its log
 into `UpdateMetrics`, to break off when asked, and to pass on live settings. trl_ppo.py (PPO) and trl_texts.py (DPO,

@@ -91,7 +91,7 @@ class TextRewardModule(nn.Module):
             prompt, width = trainer.waiting.popleft()
             asked = [token for token, keep in zip(ids[:width], real[:width], strict=True) if keep]
             if asked != [token for token in prompt.ids if token != pad_id]:  # TRL takes every pad id for padding
-                raise RuntimeError("TRL scored its rows in another order than it was given the prompts.")
+                raise RuntimeError("TRL scored its rows in an order other than that of the prompts.")
             behind, kept = ids[width:], real[width:]
             trained = kept.index(False) if False in kept else len(kept)
             pad_is_eos = pad_id == tokens.eos_id
@@ -195,7 +195,7 @@ class TRLTrainer(TRLAdapter):
         return field in ("kl.coef", "ppo.clip_range", "ppo.learning_rate")
 
     def set_live(self, config: RunConfig) -> None:
-        """See `TRLAdapter.set_live`: TRL reads these anew in each update."""
+        """See `TRLAdapter.set_live`: TRL reads these again in each update."""
         self.running.args.kl_coef = config.kl.coef
         self.running.args.cliprange = config.ppo.clip_range
 

@@ -42,7 +42,7 @@ class OfflineTrainer(TRLAdapter):
         self.writer = self.reference if config.reference.source == catalog.START else self.policy.frozen_copy()
         self.warnings = [
             f"{methods.METHODS[config.method].label} learns from what the start model wrote. The curves show "
-            f"{PROBE} texts that the policy writes after each update; they are not learned from."
+            f"{PROBE} texts that the policy writes after each update; they are not trained on."
         ]
         each = config.ppo.samples_per_prompt
         rows_of_prompt = each // 2 if config.method == "dpo" else 1
@@ -170,8 +170,8 @@ class GroupTrainer(TRLAdapter):
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(config, *parts)
         self.warnings.append(
-            "TRL's loop keeps its texts to itself: the curves show texts that the policy writes after each update, "
-            "which are not learned from."
+            "TRL's loop does not expose its texts: the curves show texts that the policy writes after each update, "
+            "which are not trained on."
         )
         ppo = config.ppo  # a step may take a part of a prompt's texts: their advantages are known by then
         self.rows, self.step, self.micro = ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size
@@ -217,7 +217,7 @@ class GroupTrainer(TRLAdapter):
             reward_funcs=[self.score_texts],
             args=(RLOOConfig if rloo else GRPOConfig)(
                 **settings,
-                beta=0.0,  # or it would load the reference anew; see below
+                beta=0.0,  # or it would load the reference again; see below
                 epsilon=ppo.clip_range,
                 num_iterations=ppo.num_epochs,
                 num_generations=ppo.samples_per_prompt,

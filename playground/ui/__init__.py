@@ -1,7 +1,7 @@
 """The web page: the only package that imports gradio. It reads run directories and starts workers; it never trains.
 
 Importing it switches off, before gradio itself is imported, Gradio's and the hub's telemetry, and Gradio's statistics
-of its calls: nobody reads them here, and it would keep 10,000 calls and go through all of them after each.
+of its calls: no one reads them here, and it would keep 10,000 calls and go through all of them after each.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
 
-Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file for ever, and a page
-never mixes modules of two versions; an address of another version gets today's file, to be kept by nobody.
+Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file forever, and a page
+never mixes modules of two versions; an address of another version gets today's file, to be kept by no one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def address(name: str) -> str:
 
 
 def modules() -> list[str]:
-    """The names of all scripts. A page needs nearly all of them, and finds them one by one if nobody says so."""
+    """The names of all scripts. A page needs nearly all of them, and finds them one by one if no one says so."""
     return sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js"))
 
 
@@ -57,7 +57,7 @@ class OwnFiles(StaticFiles):
 
 
 def bokeh_version() -> str:
-    """Version of the installed bokeh package; part of the address, so that browsers may keep the file for ever."""
+    """Version of the installed bokeh package; part of the address, so that browsers may keep the file forever."""
     return importlib.metadata.version("bokeh")
 
 

@@ -55,10 +55,10 @@ def build(
             )
             train.fill_from(table)
     for event in demo.fns.values():
-        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that nobody sees
+        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that no one sees
             event.show_progress_on = []
     if access.limits.open_questions is not None:
-        demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app anew
+        demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app again
     return demo
 
 

@@ -202,7 +202,7 @@ def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
     if not lacking:
         return ""
     sentence = (
-        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps strangers from filling this server. "
+        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps visitors from filling this server. "
         "Install the version that requirements.txt names (pip install -r requirements.txt)."
     )
     if mode != "local":
@@ -230,12 +230,12 @@ def listening_address(host: str, mode: str) -> str:
 
 
 def mode_of(mode: str | None) -> str:
-    """The mode that was asked for; without one, what the place says: public on Spaces, else one's own."""
+    """The mode that was asked for; without one, what the place says: public on Spaces, else local."""
     return mode or ("space" if os.environ.get("SPACE_ID") else "local")
 
 
 def _tidy(outputs: Path, capped: limits.Limits) -> None:
-    """What is kept of sweeps goes with their last runs. Where everybody may start runs, only the newest stay."""
+    """What is kept of sweeps goes with their last runs. Where everyone may start runs, only the newest stay."""
     sweep_making.forget_gone(outputs)
     if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
         history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)

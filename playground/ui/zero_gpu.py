@@ -62,7 +62,7 @@ class ZeroGpu(StandbyWorker):
 
         self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
         self.worker_for = Elsewhere(SLOT, self._call)  # type: ignore[assignment, method-assign]
-        for entry in queue.entries(outputs):  # calls of an earlier page, which nobody answers any more
+        for entry in queue.entries(outputs):  # calls of an earlier page, which no one answers any more
             if entry.slot == SLOT:
                 launcher.stop(RunDirectory(outputs / entry.run))
 
@@ -77,7 +77,7 @@ class ZeroGpu(StandbyWorker):
     def _made(self, run: RunDirectory) -> None:
         try:
             self._attempt(str(run.path.resolve()), self._seconds_for(run.config()))
-        except Exception as error:  # whatever `spaces` and the hub's answers come to; the run must not wait for ever
+        except Exception as error:  # whatever `spaces` and the hub's answers come to; the run must not wait forever
             why = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
             say(f"The call for {run.id} has failed: {why}")
             with contextlib.suppress(PlaygroundError, OSError):

@@ -10,6 +10,7 @@ from playground.analysis.meters import (
     Meter,
     bands_of,
     compared,
+    in_words,
     meters,
     of_pairs,
     outcome_words,
@@ -63,6 +64,12 @@ def test_a_run_from_before_they_were_counted_is_counted_from_its_texts() -> None
 
 def meter_of(words: str, before: int, after: int, change: int, of: int = 25) -> Meter:
     return Meter(words, words, "more", [0, 9], [Count(before, of, of), Count(after, of, of)], [0, change])
+
+
+def test_a_count_says_in_which_direction_it_has_changed() -> None:
+    assert in_words(meter_of("agrees", 13, 22, 1)) == "agrees: 13 -> 22 of 25 (up)"
+    assert in_words(meter_of("agrees", 22, 13, -1)) == "agrees: 22 -> 13 of 25 (down)"
+    assert in_words(meter_of("agrees", 13, 14, 0)) == "agrees: 13 -> 14 of 25"
 
 
 def test_the_sentence_tells_changes_first() -> None:

@@ -54,7 +54,7 @@ def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, m
         ("dpo", "trained with DPO (pairs of texts written by the start model and judged by the reward)"),
         ("sft", "trained with SFT (imitation of the best-scoring of several texts"),
         ("steer", "with a steering vector added"),
-        ("best_of_n", "the best-scored of 4 answers"),
+        ("best_of_n", "the best-scoring of 4 answers"),
     ],
 )
 def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):

@@ -114,8 +114,8 @@ def weights(run: RunDirectory) -> dict[str, str]:
 
 
 def figures(run: RunDirectory) -> list[dict[str, Any]]:
-    """Every metric but timings and memory, samples and evaluations, in force."""
-    records = [*run.metrics(), *run.samples(), *run.evaluations()]
+    """Every metric but timings and memory, training texts, samples and evaluations, in force."""
+    records = [*run.metrics(), *run.rollouts(), *run.samples(), *run.evaluations()]
     return [
         {name: value for name, value in item.model_dump().items() if name not in TIMINGS and "seconds" not in name}
         for item in records

@@ -69,7 +69,7 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
     assert time.monotonic() - asked < ALLOWED_SECONDS, f"the promise is {PROMISED_SECONDS} s"
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "stopped")
-    assert ("did not answer" in status.message) == name.startswith("deaf")
+    assert ("did not respond" in status.message) == name.startswith("deaf")
     assert not run.is_alive() and not (run.path / ".reserve").exists()
     if name.startswith("deaf"):
         assert "in hang" in run.log_tail(), "the log says where it was"

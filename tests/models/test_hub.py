@@ -124,7 +124,7 @@ def test_every_refusal_of_the_hub_is_a_sentence(tmp_path: Path, cache: Path) -> 
         "'a/none'": "is not on the hub",
         "'a/good', 'v9'": "has no revision `v9`",
         "'a/pickled'": "has no safetensors",
-        "'a/coded'": "code of its own",
+        "'a/coded'": "its own code",
         "'a/gated'": "is gated",
     }
     codes = [f"hub.facts({call})._asdict()" for call in expected]

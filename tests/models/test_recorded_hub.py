@@ -115,7 +115,7 @@ def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
     ("spoil", "field", "words"),
     [
         (lambda entry: entry["files"].pop("model.safetensors"), "source", "no safetensors"),
-        (change(auto_map={"AutoModel": "x.Y"}), "source", "code of its own"),
+        (change(auto_map={"AutoModel": "x.Y"}), "source", "its own code"),
     ],
 )
 def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(

@@ -104,7 +104,7 @@ def test_what_cannot_be_computed_ends_in_a_sentence_with_its_place() -> None:
     [
         ("1 / (words(completion) - 1)", "' good'"),
         ("completion", "This gives a text"),
-        ("completion * 2", "A text stands where a number is needed"),
+        ("completion * 2", "There is a text where a number is needed"),
         ("words(3)", "or a number where a text is"),
     ],
 )

@@ -78,7 +78,7 @@ def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_woul
 @pytest.mark.parametrize(("paid", "beta"), [([*np.linspace(0, 40, 100)], 0.1), ([1.0] * 100, 0.0)])
 def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
     (found,) = outlooks(paid, beta)
-    assert found.share is None and found.effective < 5 and "not known" in trying.sentence(found, beta)
+    assert found.share is None and found.effective < 5 and "unknown" in trying.sentence(found, beta)
 
 
 def test_nothing_is_said_of_a_behaviour_that_hardly_varies():

@@ -65,7 +65,7 @@ CASES = [  # exit code, status, reason, a word of the sentence
     (-11, {}, "bug", "SIGSEGV"),
     (1, {}, "bug", "exit code 1"),
     (0, {}, "bug", "exit code 0"),
-    (None, {}, "killed", "nobody saw how"),
+    (None, {}, "killed", "its exit code is unknown"),
     (None, {"boot_id": "yesterday"}, "killed", "machine was restarted"),
     (None, WORDS, "killed", "before its first update"),
     (None, {"state": "starting", "update": 0, "phase": "loading the model"}, "killed", "while loading the model"),
@@ -84,8 +84,8 @@ def test_an_exit_code_and_a_status_say_what_is_known(run, exit_code, changes, ex
         (f"{TRACEBACK}KeyError: 'a'\n", "bug", "KeyError: 'a'."),
         (f"{TRACEBACK}OSError: [Errno 28] No space left on device\n", "disk_full", "No space"),
         (f"{TRACEBACK}SafetensorError: Io: File too large (os error 27)\n", "disk_full", "File too large"),
-        (f"{TRACEBACK}KeyError: 'a'\nand on it went\n", "killed", "nobody saw how"),
-        (f"--- attempt 1\n{TRACEBACK}KeyError\n--- attempt 2\nhello\n", "killed", "nobody saw how"),
+        (f"{TRACEBACK}KeyError: 'a'\nand on it went\n", "killed", "its exit code is unknown"),
+        (f"--- attempt 1\n{TRACEBACK}KeyError\n--- attempt 2\nhello\n", "killed", "its exit code is unknown"),
     ],
 )
 def test_the_end_of_the_log_speaks_where_the_end_was_not_seen(run, log, expected, word):

@@ -26,7 +26,7 @@ SMALL = {
     "evaluation": {"num_prompts": 4, "every": 2},
     "checkpoint": {"every": 2, "keep": 3},
 }
-CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_look", "memory_gb"}
+CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: Mo
         thread.start()
     wait_until(lambda: service._places._value == 0)
     begun = time.monotonic()
-    with pytest.raises(ServiceUnavailable, match="Many questions wait"):
+    with pytest.raises(ServiceUnavailable, match="Many questions are waiting"):
         ask(service, "count")
     assert time.monotonic() - begun < 5 and not got
     gate.touch()

@@ -24,7 +24,7 @@ def test_a_folder_of_ones_own_is_described_with_its_form_and_its_adapter(tmp_pat
     model = {"source": str(folder), "adapter": {"kind": "lora", "r": 4}}
     found = facts(preflight.about_model(small_config(model=model, prompts=TYPED), outputs))
     assert found["Found"] == "a folder of this machine" and found["What it is"].startswith("llama, 384 parameters")
-    assert found["Prompts go in"] == "as plain text, which it continues; it has no chat template"
+    assert found["Prompt format"] == "as plain text, which it continues; it has no chat template"
     assert found["What is trained"] == "LoRA of rank 4 beside frozen weights"
 
 

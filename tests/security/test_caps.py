@@ -95,7 +95,7 @@ def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(spa
             run, problems = pages.start(space, shed, seed=number)
             runs.append((shed, run))
     assert [run is not None for _, run in runs] == [True] * limit.runs_per_address + [False]
-    assert "of your network" in problems[0]["message"]
+    assert "from your network" in problems[0]["message"]
     one_trains = 1
     for number in range(limit.queue + one_trains - limit.runs_per_address):
         with space.visitor(f"{PUBLIC}{120 + number}") as other:
@@ -219,7 +219,7 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(spac
         assert many.status_code == 200
         file = {"path": many.json()[0], "orig_name": "b.txt", "meta": {"_type": "gradio.FileData"}}
         rows = pages.call(visitor, space.index_of("take"), [file])
-        assert large.status_code == just.status_code == 413 and "the most that this page takes" in large.text
+        assert large.status_code == just.status_code == 413 and "the most that this page accepts" in large.text
         assert "5,001 rows; at most 5,000" in rows["text"]
         assert space.tree() == before
     figure("uploads beyond the caps refused", 3, 3)

@@ -97,7 +97,7 @@ CASES = (
     Case("utf-16.csv", data("prompt\nab\n".encode("utf-16")), "not UTF-8"),
     Case("empty.jsonl", data(b""), "is empty"),
     Case("newlines.txt", data(b"\n" * 19_000_000), "500,000 rows"),
-    Case("archive.tar.gz", data(gzip.compress(b"a")), "is none of"),
+    Case("archive.tar.gz", data(gzip.compress(b"a")), "must be one of"),
     Case("pipe.jsonl", os.mkfifo, "not an ordinary file"),
     Case("device.txt", lambda path: path.symlink_to("/dev/zero"), "not an ordinary file"),
     Case("folder.csv", os.mkdir, "is a folder"),

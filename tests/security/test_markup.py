@@ -40,6 +40,7 @@ VISITS = """
     | ?tab=compare&run=<img src=x onerror=window.hacked=1> | ?run=${91*93-2}{{91*93-2}}
     | ?preset=<script>window.hacked=1</script>
 """
+CLOSED = "button.section-name[aria-expanded=false]"
 ASKED_FOR = (
     "[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],form[action^=javascript],"
     "object,base[href^=javascript],math"
@@ -59,9 +60,10 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
         page.wait_for_selector(".top nav a[aria-current]")
         page.wait_for_timeout(1500)  # nothing says when everything that a page draws by itself is drawn
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        page.evaluate(f"for (const name of document.querySelectorAll('{CLOSED}')) name.click()")
         if query.startswith("?preset=run:"):
             page.locator(".all-settings-switch").click()
-            page.get_by_role("button", name="Name, seed, and all of it as text").click()
+            page.get_by_role("button", name="Name, seed and text (YAML)").click()
             expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
             page.get_by_role("button", name="Check it before you start").press("Enter")
             page.get_by_role("button", name="Read them: ").click()

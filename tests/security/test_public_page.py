@@ -98,7 +98,7 @@ def test_a_run_that_was_torn_off_by_a_restart_is_offered_to_its_visitor_again(
         back = RunDirectory(tmp_path / "second" / run)
         wait_until(lambda: back.status().state == "interrupted")  # who writes that down holds its lock for a moment
         assert back.latest_checkpoint() is not None
-        assert "started by somebody else" in resumed(page, run)
+        assert "started by another visitor" in resumed(page, run)
         assert resumed(page, run, **cookies) == ""
         assert wait_until(lambda: back.status().attempt) == 2
 

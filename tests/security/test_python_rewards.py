@@ -49,7 +49,7 @@ WRONG = {
 }
 SAID = {  # by what it must be stopped, and not by the clock
     "allocates 10 GB": "MemoryError",
-    "floods its pipe": "wrote something else",
+    "floods its pipe": "wrote something other",
     "writes a file without end": "File too large",
     "loops": "took longer than 0.5 s",
     "loops at once": "took longer than 2 s",

@@ -49,7 +49,7 @@ CASES = [
     (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
     (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),
-    (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The whole story is in worker.log."),
+    (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The full traceback is in worker.log."),
     (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
 ]
 

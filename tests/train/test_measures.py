@@ -72,9 +72,9 @@ def test_without_groups_there_is_no_such_figure_and_the_looks_are_timed_before_t
     evaluation = {**SMALL["evaluation"], "text": "pocket", "num_texts": 4}
     metrics = trained(tmp_path, RICH, evaluation=evaluation).run.metrics()
     assert {item.groups_same_score for item in metrics} == {None}
-    looks = [item.seconds_look for item in metrics]
+    looks = [item.seconds_evaluation for item in metrics]
     assert [seconds >= 0.3 for seconds in looks] == [True, False, True, False, True], "before training, after 2 and 4"
     assert [seconds for seconds in looks if seconds < 0.3] == [0.0, 0.0]
     for before, item in itertools.pairwise(metrics):
-        parts = item.seconds_rollout + item.seconds_score + item.seconds_update + item.seconds_look
+        parts = item.seconds_rollout + item.seconds_score + item.seconds_update + item.seconds_evaluation
         assert 0 < parts <= item.seconds - before.seconds

@@ -27,7 +27,7 @@ SMALL = {
     "evaluation": {"num_prompts": 4, "every": 1, "rollout_texts": 16},
     "checkpoint": {"every": 0},
 }
-CLOCKS = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_look", "memory_gb"}
+CLOCKS = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
 
 
 def trained(folder, method="ppo", engine="playground", texts=16):

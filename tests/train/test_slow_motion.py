@@ -40,7 +40,7 @@ def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
     for _ in range(3):
         watched.trace_hook = Recorder(watched)
         theirs, mine = plain.update(), watched.update()
-        clocks = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_look", "memory_gb"}
+        clocks = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
         assert mine.model_dump(exclude=clocks) == theirs.model_dump(exclude=clocks)
     for ours, their in zip(watched.trained().values(), plain.trained().values(), strict=True):
         assert torch.equal(ours, their)

@@ -219,6 +219,8 @@ def open_page(browser, site, _open_pages, request):
         _open_pages.clear()
         close(page)
     else:
+        close_sections(page)
+        page.evaluate("localStorage.clear()")  # else the next page is not that of a newcomer
         go(page, "train")
     assert not faults
     assert not left, "a dialog was left open"
@@ -251,6 +253,22 @@ def open_settings(page):
     page.locator("#field-prompts-source input").wait_for()
     page.locator("#knob-ppo-num_updates").wait_for()
     page.locator("#field-rewards .reward").first.wait_for()
+
+
+def close_sections(page):
+    """As they are for a newcomer."""
+    address = own_files.address("core/sections.js")
+    page.evaluate(f"import('/{address}').then((m) => [...m.opened.value].forEach((key) => m.openSection(key, false)))")
+
+
+def open_section(page, key):
+    """A section of the run in view, open: a press on its name among those under the first screen opens it."""
+    name = page.locator(f"[data-section={key}]")
+    if name.get_attribute("aria-expanded") != "true":
+        name.click()
+    box = page.locator(f"#section-{key}")
+    box.wait_for()
+    return box
 
 
 def go(page, tab, **place):

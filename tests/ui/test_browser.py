@@ -9,12 +9,13 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import choose_preset, go, open_settings, visit
+from tests.ui.conftest import choose_preset, go, open_section, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 SCORE = '[data-chart="score"] .stage'
+SECTIONS = ("curves", "health", "texts", "frontier", "update", "export")
 
 
 def fill(page, field, value):
@@ -49,26 +50,28 @@ def wait_for_update(page, at_least):
 
 def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
     page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".badge")).to_have_text("recorded")
+    expect(page.locator(".state strong")).to_have_text("recorded run")
     wait_for_update(page, 3)
     first = updates_done(page)
     wait_for_update(page, first + 2)
     assert first < 40
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile(r"Score: .* at the start, now .* sd"))
-    expect(page.locator(".changed tbody tr").first).to_be_visible()
+    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
     assert page.title() == "RLHF Playground"
     page.emulate_media(reduced_motion="reduce")
     page.reload()
     expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
     expect(page.get_by_role("button", name="Play again")).to_be_visible()
-    expect(page.locator(".outcome-panel")).to_be_visible()
+    expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
+    exact = open_section(page, "export").locator(".outcome-exact")
+    expect(exact).to_contain_text("95 % interval")
 
 
 def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, make_page):
     """From the form to the comparison, as a person goes, with a second browser that looks on."""
     page = visit(make_page(height=1000), site)
     open_settings(page)
-    page.get_by_role("button", name="Name, seed, and all of it as text").click()
+    page.get_by_role("button", name="Name, seed and text (YAML)").click()
     page.get_by_label("Run name").fill("Third try")
     start(page)
     wait_for_update(page, 2)
@@ -88,7 +91,7 @@ def test_a_run_appears_live_in_every_tab_is_steered_changed_and_stopped(site, ma
     expect(page.locator("#field-kl-coef .knob-badge.now")).to_have_count(0)
     expect(page.locator(".edits li")).to_have_count(3)
     expect(page.locator("#start")).to_have_text("Start training")
-    page.get_by_role("button", name="Compare before and after").click()
+    page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
 
 
@@ -107,14 +110,15 @@ def said(page, field):
 def change_settings(page, other):
     """Live settings are the run's: mistakes are said beside their field, changes marked in the charts for everybody."""
     page.get_by_role("button", name="More training settings").click()
+    open_section(page, "curves")  # where the changes are told in words
     change(page, "kl.coef", "0.6")
-    expect(said(page, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+"))
+    expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+"))
     change(page, "ppo.clip_range", "plenty")
     expect(said(page, "ppo.clip_range")).to_have_text("The run keeps 0.2.")
     expect(page.locator("#field-ppo-clip_range .field-problem")).to_contain_text("must be a number")
     expect(page.locator("#knob-ppo-clip_range")).to_have_value("plenty")  # nothing is lost, and nothing was sent
     change(page, "ppo.clip_range", "0.1")
-    expect(said(page, "ppo.clip_range")).to_contain_text("In use, changed after update")
+    expect(said(page, "ppo.clip_range")).to_contain_text("Set after update")
     expect(page.locator(".edits li").first).to_contain_text(re.compile(r"update \d+: .*0.25 \u2192 0.6"))
     expect(page.locator(".edits li").last).to_contain_text(re.compile(r"update \d+: .*Clip range 0.2 \u2192 0.1"))
     for chart in ("score", "beta", "fit"):
@@ -122,7 +126,7 @@ def change_settings(page, other):
         expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(2)
     other.get_by_role("button", name="Set up a run").click()
     expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
-    expect(said(other, "kl.coef")).to_have_text(re.compile(r"In use, changed after update \d+. Next run: 0.25."))
+    expect(said(other, "kl.coef")).to_have_text(re.compile(r"Set after update \d+. Next run: 0.25."))
     change(other, "kl.coef", "0.1")  # the last one counts and both see it
     expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.6.")
@@ -179,7 +183,7 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers")).to_contain_text("longer than the model's context")
     go(page, "compare", run="_recorded")
-    expect(page.locator("#examples")).to_contain_text("This recording ships without its weights")
+    expect(page.locator("#examples")).to_contain_text("This recording comes without its weights")
     expect(box).to_be_hidden()  # there is nobody to ask
 
 
@@ -192,15 +196,16 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     go(page, "runs")
     page.get_by_label("Filter runs by words").fill("seed 88 beta")
     rows = page.locator("table.runs tbody tr")
-    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0.5", "0", "1"])
+    beta = rows.locator("td[data-label='Leash (beta)']")
+    expect(beta).to_have_text(["0.5", "0", "1"])
     expect(rows.nth(1)).to_contain_text("Kinder reviews, but beta 0")
-    head = page.get_by_role("columnheader", name="Beta")
+    head = page.get_by_role("columnheader", name="Leash (beta)")
     head.locator(".sort").click()
-    expect(rows.locator("td[data-label=Beta]")).to_have_text(["0", "0.5", "1"])
+    expect(beta).to_have_text(["0", "0.5", "1"])
     expect(head).to_have_attribute("aria-sort", "ascending")
     counts = page.locator("table.runs td.counts[data-label='is kind']")
-    expect(counts).to_have_text([re.compile(r"\d+ to \d+of 64, more\d+ to \d+ %")] * 3)
-    rows.first.get_by_role("button", name="Rename").click()
+    expect(counts).to_have_text([re.compile(r"\d+ \u2192 \d+of 64 \(up\)\d+ to \d+ %")] * 3)
+    more(rows.first, "Rename").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("Gone wild")
     dialog.get_by_label("Note").fill("<b>watch</b> the English")
@@ -217,15 +222,21 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="beta 0.5"))
 
 
+def more(row, name):
+    """What can be done with a run, from the menu of its row."""
+    row.get_by_role("button", name="More").click()
+    return row.get_by_role("menuitem", name=name)
+
+
 def delete_after_confirmation(page, site, row):
     """A run goes into the bin; its settings can be used first."""
-    row.get_by_role("button", name="Delete").click()
+    more(row, "Delete").click()
     page.get_by_role("button", name="Keep it").click()
     assert (site.outputs / "middle").exists()
-    row.get_by_role("button", name="Use settings").click()
+    more(row, "Put its settings into the form").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.5")
     page.get_by_role("link", name="Runs").click()
-    row.get_by_role("button", name="Delete").click()
+    more(row, "Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)
     assert not (site.outputs / "middle").exists() and list((site.outputs / history.BIN).glob("middle-*"))
@@ -236,25 +247,37 @@ def delete_after_confirmation(page, site, row):
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 
 
+def press_display(page, name, pressed):
+    """Press a switch of the menu of the display, which closes again."""
+    page.get_by_title("Colours and size of the text").click()
+    switch = page.locator("#display-menu").get_by_role("button", name=name)
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", pressed)
+    page.keyboard.press("Escape")
+    expect(page.locator("#display-menu")).to_be_hidden()
+
+
 # A busy browser is late with a paint when the next one is asked for: Bokeh never keeps its promise of the first one.
 def test_nothing_scrolls_sideways_on_a_phone(site, make_page):
     fake_run.write_run(site.outputs, "wide")
     fake_run.write_run(site.outputs, "long-word").write_label("N" * 80, "n" * 300)
     page = visit(make_page(390, 844), site, "?run=wide")
-    projector = page.get_by_title("Projector")
+    for key in SECTIONS:
+        open_section(page, key)
     for place, body in (
         ({"tab": "train", "run": "wide"}, "#page-train table.pairs tbody tr"),
         ({"tab": "train", "run": "long-word"}, "#page-train table.pairs tbody tr"),
         ({"tab": "compare", "run": "wide"}, "#page-compare table.pairs tbody tr"),
-        ({"tab": "rewards"}, ".reward-form"),
+        ({"tab": "rewards"}, "#bench-texts"),
+        ({"tab": "rewards", "part": "train"}, ".reward-form"),
+        ({"tab": "rewards", "part": "test"}, "#check-row"),
         ({"tab": "runs"}, "table.runs tbody tr"),
         ({"tab": "runs", "overlay": ["wide", "long-word"]}, ".legend li"),
     ):
         go(page, **place)
         expect(page.locator(body).locator("visible=true").first).to_be_visible()
         for pressed in ("true", "false"):
-            projector.click()
-            expect(projector).to_have_attribute("aria-pressed", pressed)
+            press_display(page, "Larger text (projector)", pressed)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390, (place, pressed)
     go(page, "train", run="wide")
     drawn = page.locator(".charts-small .canvas:has(*)")
@@ -293,7 +316,9 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator("#compare .outcome")).to_contain_text("against the other run on 64 prompts")
     assert "run=right" in page.url and "with=left" in page.url
     heads = page.locator("table.compare thead th")
-    expect(heads).to_contain_text(["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "KL", "Tokens"])
+    expect(heads).to_contain_text(
+        ["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "Distance (KL)", "Tokens"]
+    )
     expect(page.locator("table.compare tbody tr")).to_have_count(20)
     page.get_by_label("Against", exact=True).select_option("")
     expect(heads.nth(1)).to_have_text("Before")

@@ -8,7 +8,7 @@ import pytest
 from playground.setup import catalog
 from tests.thoroughness import cases
 from tests.ui import fake_run
-from tests.ui.conftest import Site, go
+from tests.ui.conftest import Site, go, open_section
 
 TOKEN = "the-token-of-the-teacher"
 
@@ -37,14 +37,20 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
     if in_class:
         title.get_by_text("Short leash").wait_for()
         page.locator(".state strong", has_text="finished").wait_for()
+        open_section(page, "export")
         page.locator(".all-settings summary").click()
         page.locator(".all-settings pre", has_text="coef: 5.0").wait_for()
         page.get_by_role("link", name="Runs").click()
         page.locator("table.runs tbody tr").first.wait_for()
         go(page, "train", run="_recorded")
     title.get_by_text("Kinder reviews").wait_for()
-    page.locator(".badge", has_text="recorded").wait_for()
-    assert page.locator(".all-settings").is_visible() == in_class
+    page.locator(".state strong", has_text="recorded run").wait_for()
+    if not in_class:
+        open_section(page, "export")
+        page.locator(".all-settings summary").click()
+    page.locator(".all-settings pre", has_text="coef: 0.25").wait_for()  # of a recording too
+    look = page.locator(".step [data-key=look]")  # beside the run for those who have no form, else in the form
+    assert look.is_visible() == in_class and page.locator("#story").is_visible() != in_class
     asked_to_start = page.evaluate("document.body.textContent").count("ress Start")
     assert (asked_to_start == 0) == in_class, "a watcher is never asked to start a run"
     go(page, "train", run="failed")
@@ -62,7 +68,11 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
         assert page.locator("#controls .off-note").count() == 0
         assert page.locator(".notice-actions [data-key=resume]:visible").count() == 0  # another visitor's run
     page.get_by_role("link", name="Rewards").click()
-    assert page.locator("#page-rewards .off-note:visible").count() == (3 if in_class else 2)
+    switched_off = 0
+    for name in ("Try", "Train", "Test"):
+        page.get_by_role("tab", name=name).click()
+        switched_off += page.locator("#page-rewards .off-note:visible").count()
+    assert switched_off == (3 if in_class else 2)
 
 
 def test_the_host_may_do_it_and_sees_what_to_hand_out(shared, make_page):

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.ui import fake_run
-from tests.ui.conftest import PROJECT, choose_preset, go
+from tests.ui.conftest import PROJECT, choose_preset, go, open_section
 from tests.ui.test_browser_keyboard import AXE, SETTLED, assert_seen, faults_in, tab_to
 
 pytest.importorskip("playwright.sync_api")
@@ -31,17 +31,21 @@ def serious(page):
 def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
+    lines = page.locator(".counts .meter-line")  # three of them at once, all on demand
+    expect(lines).to_have_count(3)
+    expect(lines.first).to_contain_text("repeats wrong claims14 \u2192 23 of 24\u25b2 up: worse")
+    assert page.locator(".counts").bounding_box()["y"] < page.locator(".charts-first").bounding_box()["y"]
+    open_section(page, "texts")
     meters = page.locator(".meters .meter")
     expect(meters).to_have_count(5)
-    expect(meters.first).to_contain_text("repeats wrong claims 14 to 23 of 24")
+    expect(meters.first).to_contain_text("repeats wrong claims 14 \u2192 23 of 24")
     expect(meters.first).to_contain_text("85 to 99 %")
     expect(meters.first.get_by_role("img")).to_have_accessible_name(re.compile("now 23 of 24, 96 %.*before 14 of 24"))
-    assert page.locator(".meters").bounding_box()["y"] < page.locator(".charts").bounding_box()["y"]
-    page.locator(".meters").get_by_role("button", name="Every look").press("Enter")
-    expect(page.get_by_role("region", name="Behaviours at every look").get_by_role("row")).to_have_count(9)
-    expect(page.locator(".two-by-two")).to_contain_text("24 claims14 to 2396 %, 80 to 99 %10 to 1")
+    page.locator(".meters").get_by_role("button", name="At every evaluation").press("Enter")
+    expect(page.get_by_role("region", name="Behaviours at every evaluation").get_by_role("row")).to_have_count(9)
+    expect(page.locator(".two-by-two")).to_contain_text("24 claims14 \u2192 2396 %, 80 to 99 %10 \u2192 1")
     expect(page.locator(".ways tbody tr")).to_have_count(5)
-    expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert2 to 5 of 5")
+    expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert2 \u2192 5 of 5")
     expect(page.locator(".meters .paid")).to_contain_text("2.4")
     page.add_script_tag(path=AXE)
     assert not serious(page)
@@ -61,8 +65,9 @@ def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
 def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="yes-man")
-    alerts = page.locator(".alerts")
-    expect(alerts.locator(".alerts-summary")).to_contain_text("Nothing is lit")
+    page.locator("[data-section=health]", has_text="all quiet").wait_for()
+    alerts = open_section(page, "health").locator(".alerts")
+    expect(alerts.locator(".alerts-summary")).to_have_text(re.compile(r"All \d+ lamps are quiet"))
     go(page, "train", run="no-leash")
     expect(alerts.locator(".alerts-summary")).to_contain_text("4 red, 2 amber")
     first = alerts.locator(".alert").first
@@ -89,7 +94,11 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     fake_run.write_run(runs.outputs, "parent")
     go(page, "train", run="parent")
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")
-    expect(page.locator(".status .badge")).to_be_hidden()  # the recording, which has the same title, has gone
+    expect(page.locator(".state strong")).to_have_text("finished")  # the recording, which has the same title, has gone
+    name = page.locator("[data-section=export]")
+    name.focus()
+    page.keyboard.press("Enter")
+    expect(name).to_have_attribute("aria-expanded", "true")
     expect(page.locator(".fork summary")).to_be_visible()  # what is hidden takes no focus
     page.locator(".fork summary").focus()
     page.keyboard.press("Enter")
@@ -106,5 +115,7 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     start.press("Enter")
     page.wait_for_url("**run=kinder-reviews-*")
     status = page.locator(".status")
-    expect(status).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")
     expect(status).to_contain_text("update 12 of 12")
+    facts = page.locator(".run-facts")
+    expect(facts).to_contain_text("ExperimentKinder reviews, but beta 0.5 and 12 updates")
+    expect(facts).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")

@@ -4,7 +4,7 @@ import pytest
 
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
-from tests.ui.conftest import go
+from tests.ui.conftest import go, open_section
 from tests.ui.fake_trace import CLIPPED, write_trace
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
@@ -24,8 +24,8 @@ def runs(site):
 def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_run_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="kept")
-    expect(page.locator(".status .badge")).to_be_hidden()  # the recording has gone
-    row = page.locator("section.changed table.pairs tbody tr").nth(1)
+    expect(page.locator(".state strong")).to_have_text("finished")  # the recording has gone
+    row = open_section(page, "texts").locator("table.pairs tbody tr").nth(1)
     button = row.get_by_role("button", name="Tokens, after update 40")
     button.focus()
     page.keyboard.press("Enter")
@@ -57,7 +57,7 @@ def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_
     dialog.get_by_role("button", name="As text").click()
     page.add_script_tag(path=AXE)
     assert not serious(page)
-    dialog.get_by_label("Look of the run").fill("0")
+    dialog.get_by_label("Evaluation of the run").fill("0")
     expect(dialog.locator(".at")).to_have_text("before training")
     page.set_viewport_size({"width": 390, "height": 800})
     wide = (
@@ -76,10 +76,12 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_pa
     go(page, "train", run="traced")
     panel = page.locator(".slow-motion")
     words, formula, tokens = panel.locator(".slow-words").last, panel.locator(".slow-formula"), panel.locator(".token")
-    expect(panel.locator("summary").first).to_contain_text("recorded: update 12")
-    expect(panel.locator(".slow-body")).to_be_hidden()
-    panel.locator("summary").first.focus()
+    name = page.locator("[data-section=update]")
+    expect(name).to_have_attribute("aria-expanded", "false")
+    expect(panel).to_be_hidden()
+    name.focus()
     press("Enter")
+    expect(panel.locator(".chart-bar")).to_contain_text("recorded: update 12")
     expect(tokens).to_have_count(6)
     expect(panel.locator(".slow-prompt")).to_have_text("<bos>Review: <i>film</i>")  # text, never markup
     expect(tokens.nth(3)).to_contain_text("·<b>lovely</b>")

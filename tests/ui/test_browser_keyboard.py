@@ -8,12 +8,12 @@ from playground.runs import launcher
 from playground.runs.folder import changes
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, go, open_settings, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, open_section, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import wait_for_update
+from tests.ui.test_browser import SECTIONS, press_display, wait_for_update
 from tests.ui.test_browser_ends import ASK_NOW, begin, button  # noqa: F401
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
@@ -71,7 +71,7 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
     field, lists, notes = page.locator(MODEL), page.get_by_role("listbox"), page.locator("#notes")
     press = page.keyboard.press
     open_settings(page)
-    page.locator("#header button.switch").last.focus()
+    page.locator("#header .display-switch").focus()
     tab_to(page, field)
     page.evaluate(SETTLED)
     expect(lists).to_have_count(0)
@@ -117,11 +117,14 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
 
 
 LOOKS = {
-    "train": "#run-view .charts",
+    "train": "#run-view .charts-first",
     "compare": "table.compare tbody tr",
-    "rewards": ".reward-form",
+    "rewards": "#bench-texts",
+    "train a reward model": ".reward-form",
+    "test a reward model": "#check-row",
     "runs": ".overlay .overlay-settings tbody tr",
 }
+PARTS = {"train a reward model": "train", "test a reward model": "test"}
 
 
 def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
@@ -135,13 +138,18 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
     expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
     for place, shown in LOOKS.items():
         run = "one" if place == "compare" else "_recorded"  # of a recording nobody can be asked
-        go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))
+        if place in PARTS:
+            go(page, "rewards", part=PARTS[place])
+        else:
+            go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))
         expect(page.locator(shown).first).to_be_visible()
+        for key in SECTIONS if place == "train" else ():
+            open_section(page, key)
         for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
             page.evaluate(SETTLED)
             result = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
             found += [f"{place}, {'dark' if options else 'light'}: {fault}" for fault in faults_in(result)]
-            page.locator("#header button.switch").last.click()  # the other theme
+            press_display(page, "Dark colours", "false" if options else "true")  # the other theme
     assert not found, "\n".join(found)
 
 
@@ -167,7 +175,7 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     expect(page.locator(".state strong")).to_have_text("paused")
     press("Space")
     expect(page.locator(".state strong")).to_have_text("finished")
-    compare = page.get_by_role("button", name="Compare before and after")
+    compare = page.locator(".status").get_by_role("button", name="Compare", exact=True)
     stops += tab_to(page, compare)
     press("Enter")
     expect(page.locator("#page-compare")).to_be_focused()

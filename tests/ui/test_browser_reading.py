@@ -1,5 +1,5 @@
 """What an ended run shows in a browser: score against KL, more curves, answers that differ, that it is wrong on
-purpose; and the presets as one story, and in a presentation."""
+purpose; and the presets as one story."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, choose_preset, go, visit
+from tests.ui.conftest import choose_preset, go, open_section, visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
 PRESET = catalog.preset("kinder-reviews")
@@ -16,7 +16,7 @@ PRESET = catalog.preset("kinder-reviews")
 def frontier_of(page, run):
     """The part of the page for score against KL, with a run in view."""
     go(page, "train", run=run)
-    part = page.locator("section.frontier")
+    part = open_section(page, "frontier").locator("section.frontier")
     part.scroll_into_view_if_needed()
     return part
 
@@ -53,46 +53,16 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page = visit(make_page(height=900), site)
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
-    expect(step).to_contain_text(catalog.story()[0].look)
     expect(page.locator("#story")).to_have_text(f"Taught: {PRESET.about.story}Look for: {catalog.story()[0].look}")
-    step.get_by_role("link", name="Next experiment: 2, No leash").click()
+    expect(step).to_have_text("Next: 2, No leash \u2192")
+    step.get_by_role("link").click()
     expect(title).to_have_text("No leash")
-    expect(page.locator(".badge")).to_have_text("recorded")
-    expect(step).to_contain_text(catalog.story()[1].look)
+    expect(page.locator(".state strong")).to_have_text("recorded run")
+    expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.story()[1].look}")
     expect(page.locator("#preset select")).to_have_value("no-leash")
     assert page.url.endswith("?preset=no-leash")
     page.reload()
     expect(title).to_have_text("No leash")
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    step.get_by_role("link", name="Lay it over 1, Kinder reviews").click()
+    open_section(page, "curves").get_by_role("link", name="Lay it over 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
-
-
-# Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
-SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
-  const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-  const box = node.getBoundingClientRect();
-  return text && box.width > 1 && box.height > 1 && getComputedStyle(node).visibility === "visible"
-    && parseFloat(getComputedStyle(node).fontSize) < least;
-}).map((node) => `${node.tagName}.${node.className}: ${node.textContent.slice(0, 40)}`)"""
-
-
-def test_a_presentation_has_one_chart_three_texts_and_what_came_of_it_in_large_letters(site, open_page):
-    fake_run.write_run(site.outputs, "shown-to-all").write_label("N" * 80, "n" * 300)
-    page = open_page
-    page.set_viewport_size({"width": 1024, "height": 768})
-    go(page, "train", run="shown-to-all")
-    expect(page.locator(".changed tbody tr").first).to_be_visible()
-    page.get_by_role("button", name="Present").click()
-    expect(page.locator("#controls")).to_be_hidden()
-    assert "view=presentation" in page.url
-    charts = page.locator(".charts .chart").locator("visible=true")
-    expect(charts).to_have_count(1)
-    expect(charts).to_have_attribute("data-chart", "score")
-    expect(page.locator(".changed tbody tr").locator("visible=true")).to_have_count(3)
-    expect(page.locator(".meters .meter").locator("visible=true").first).to_contain_text("is kind")
-    assert page.evaluate(SMALLER_THAN, 24) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1024
-    page.keyboard.press("Escape")
-    expect(page.locator("#controls")).to_be_visible()
-    page.set_viewport_size({"width": 1440, "height": HEIGHT})

@@ -14,7 +14,7 @@ from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_ends import begin, button  # noqa: F401
 from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
-from tests.ui.test_browser_reading import SMALLER_THAN
+from tests.ui.test_browser_presentation import SMALLER_THAN
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -319,7 +319,7 @@ def test_the_window_has_no_serious_fault_and_fits_a_phone_and_a_presentation(run
     press_mouse(page)
     title(page, update)
     expect(window.locator(".rollout-bar").first).to_be_visible()
-    assert page.evaluate(SMALLER_THAN, 24) == []
+    assert page.evaluate(SMALLER_THAN, 20) == []
     page.wait_for_function(FITS)
     close(page)  # and the presentation goes on
     expect(page.locator("#controls")).to_be_hidden()

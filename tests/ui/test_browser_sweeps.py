@@ -1,8 +1,11 @@
 """A sweep in a browser: told before it starts, one row that opens, stopped and taken up as one."""
 
-from tests.ui.conftest import go
+from playground.runs.folder.directory import RunDirectory
+from tests.ui.conftest import choose_preset, go
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_keyboard import AXE
+
+FORM = "The form as it stands: Kinder reviews"
 
 
 def form(page):
@@ -15,6 +18,7 @@ def form(page):
 def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page):
     page, answer = open_page, form(open_page)
     answer.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs").wait_for()  # as it is offered
+    assert answer.get_by_label("What to vary").locator("option:checked").inner_text() == FORM
     answer.get_by_label("Values", exact=True).fill("0.1, -3")
     answer.get_by_text("Leash (beta): must be at least 0").wait_for()
     assert answer.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
@@ -46,3 +50,35 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
     panel.wait_for(state="hidden")
     assert page.locator("tr.in-sweep").count() == 0 and name.get_attribute("aria-expanded") == "false"
     assert name.evaluate("button => button === document.activeElement")
+
+
+def test_a_sweep_takes_the_form_as_it_stands_and_not_one_with_a_mistake(site, open_page):
+    page = open_page
+    updates, notes = page.locator("#knob-ppo-num_updates"), page.locator("#notes")
+    updates.fill("3")
+    updates.press("Tab")
+    notes.get_by_text("3").wait_for()
+    answer = form(page)
+    answer.locator("option", has_text=f"{FORM}, 1 change").wait_for(state="attached")
+    answer.get_by_label("Values", exact=True).fill("0.2")
+    answer.get_by_label("Second setting", exact=True).select_option("")
+    answer.get_by_label("Seeds").fill("1")
+    answer.get_by_label("Name").fill("changed")
+    answer.get_by_text("1 run", exact=False).wait_for()
+    answer.get_by_role("button", name="Start sweep").click()
+    page.get_by_role("region", name="Sweep", exact=True).get_by_text("1 of 1 done", exact=True).wait_for()
+    config = RunDirectory(site.outputs / "changed-1").config()
+    assert (config.ppo.num_updates, config.kl.coef) == (3, 0.2)
+    go(page, "train")
+    updates.fill("-3")
+    updates.press("Tab")
+    notes.locator(".problems").wait_for()
+    answer = form(page)
+    answer.get_by_text("On the Train page, Updates: must be at least").wait_for()
+    assert answer.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
+    answer.get_by_label("What to vary").select_option("no-leash")  # which has nothing to do with it
+    answer.get_by_text("1 run", exact=False).wait_for()
+    answer.get_by_role("button", name="Cancel").click()
+    go(page, "train")
+    choose_preset(page, "no-leash")
+    choose_preset(page, "kinder-reviews")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from playground.runs import history, model_service
-from tests.ui.conftest import Site, visit
+from tests.ui.conftest import Site, open_section, visit
 from tests.ui.test_browser import expect, fill
 
 TRAINING_MS = 180_000
@@ -31,17 +31,18 @@ def site(tmp_path_factory):
 
 def test_train_watch_compare_and_ask(site, make_page):
     page = visit(make_page(), site)
-    expect(page.locator(".badge", has_text="recorded")).to_be_visible()
+    expect(page.locator(".state strong", has_text="recorded run")).to_be_visible()
     fill(page, "ppo.num_updates", "2")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
     state = page.locator(".state strong")
     expect(state).to_have_text(ENDED, timeout=TRAINING_MS)
     assert state.inner_text() == "finished", page.locator(".status").inner_text()
-    expect(page.locator(".changed .at")).to_have_text(re.compile("after update 2"))
+    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+    expect(open_section(page, "texts").locator(".changed .at")).to_have_text(re.compile("after update 2"))
     run = history.list_runs(site.outputs)[0]
     assert (run.status.state, run.status.update) == ("finished", 2)
-    page.get_by_role("button", name="Compare before and after").click()
+    page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")
     page.get_by_role("button", name="Ask both").click()

@@ -59,7 +59,7 @@ BOMB = gzip.compress(b'{"prompt": "%s"}\n' % (b"a" * 500_000) * 41, mtime=0)
     ("name", "data", "message"),
     [
         ("a.csv", "", "a.csv is empty."),
-        ("a.exe", "x", "a.exe is none of .txt, .csv, .tsv, .jsonl"),
+        ("a.exe", "x", "a.exe must be one of .txt, .csv, .tsv, .jsonl"),
         ("a.csv", "prompt\ncaf\u00e9".encode("latin-1"), "is not UTF-8 text"),
         ("a.jsonl.gz", BOMB, "more than 20 MB when unpacked"),
     ],

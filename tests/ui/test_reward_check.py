@@ -90,7 +90,7 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
 
 def test_the_report_is_drawn_as_text(site, make_page) -> None:
     page = make_page()
-    page.goto(site.url + own_files.address("core/dom.js"))
+    page.goto(site.url + own_files.address("core/dom.js") + "?tab=rewards&part=test")  # drawn where it is in view
     text = page.evaluate(
         "report => import('/"
         + own_files.address("rewards/check.js")

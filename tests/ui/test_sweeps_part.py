@@ -253,8 +253,8 @@ def test_only_who_started_a_sweep_may_stop_it_or_take_it_up(outputs: Path, monke
     callers: list[Caller] = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
-        assert functions[name]("leash")["error"].startswith("This run was started by somebody else.")
-        assert functions[name]("nothing")["error"].startswith("This run was started by somebody else.")
+        assert functions[name]("leash")["error"].startswith("This run was started by another visitor.")
+        assert functions[name]("nothing")["error"].startswith("This run was started by another visitor.")
     assert len(queue.waiting(outputs)) == 3
     callers[0] = visitor()
     sweep_making.stop_all(outputs, sweep_record.find(outputs, "leash"))

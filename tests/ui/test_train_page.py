@@ -25,11 +25,17 @@ def sent(values, chosen="kinder-reviews", notes=None):
 def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     found = filling.checked(sent(values), tmp_path)
     assert (found.notes["problems"], found.notes["differences"], found.start) == ([], [], "Start training")
+    assert found.notes["queue"] == ""
     assert "kinder-reviews" in found.text and found.story["expect"]
     assert found.story["measured"] == expected.line("kinder-reviews") != ""
     values["kl.coef"] = 1.0
     story = filling.checked(sent(values), tmp_path).story
     assert (story["expect"], story["measured"]) == ("", ""), "what was measured no longer holds"
+    assert (story["taught"], story["changed"]) == (catalog.preset("kinder-reviews").about.story, "beta 1.")
+    values["rewards"] = form.values_of(catalog.preset("chatterbox"))["rewards"]
+    story = filling.checked(sent(values), tmp_path).story
+    assert (story["taught"], story["changed"]) == ("", "")
+    assert story["what"] == "Kinder reviews, but beta 1 and length as reward."
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
@@ -55,6 +61,7 @@ def test_start_starts_the_run_that_the_form_describes_and_ends_the_trial_that_is
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
     assert label == "Add to the queue" and notes["problems"] == [] and ended == [tmp_path]
+    assert notes["queue"] == "Kinder reviews is training; one run at a time on this device."
 
 
 def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settings_one_more(values, tmp_path, workers):
@@ -66,7 +73,11 @@ def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settin
     values["seed"] = 5
     third, _, label = start(values, tmp_path, "press-0002")
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
-    assert label == filling.checked(sent(values), tmp_path).start == "Add to the queue"
+    found = filling.checked(sent(values), tmp_path)
+    assert label == found.start == "Add to the queue"
+    assert found.notes["queue"].startswith("Kinder reviews is training")
+    values["kl.coef"] = -1
+    assert filling.checked(sent(values, notes=found.notes), tmp_path).notes["queue"] == "", "nothing starts before"
 
 
 def test_settings_of_a_run_come_back_into_the_form(tmp_path):
@@ -76,8 +87,10 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     filled = filling.filled_from("run:mine", tmp_path)
     assert form.config_of(filled.values, filling.base_of("run:mine", tmp_path)) == config
     assert filled.notes["differences"] == [] and filled.preset == "run:mine"
-    story = {"preset": "", "story": "No leash, but 7 updates.", "expect": "", "measured": ""}
-    assert filled.story == {**story, "settings_of": "No leash"}
+    assert filled.story == {
+        **{"preset": "", "title": "No leash", "taught": base.about.story, "changed": "7 updates.", "what": ""},
+        **{"expect": "", "measured": "", "settings_of": "No leash"},
+    }
     RunDirectory(tmp_path / "mine").write_label("Seven", "")
     assert filling.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
 
@@ -86,7 +99,7 @@ def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
     (_, story), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
     assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 22
     assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
-    assert controls.preset_groups(LIMITS["space"]) == [("Ships with the playground", story)]
+    assert controls.preset_groups(LIMITS["space"]) == [("Included", story)]
     second = controls.steps()[1]
     assert (second["number"], second["title"], second["against"]) == (2, "No leash", "kinder-reviews")
 

@@ -60,11 +60,11 @@ def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outpu
     queue.enter(runs[1], "cpu", attempt=1)
     keep("d.txt", -1)
     assert names(outputs) == ["a.txt", "b.txt", "d.txt"]
-    with pytest.raises(PromptsUnusable, match="no more room for uploads"):
+    with pytest.raises(PromptsUnusable, match="no room left for uploads"):
         keep("e.txt", -2, size=40_000)
     pairs = tmp_path / "p.jsonl"
     pairs.write_text('{"chosen": "a", "rejected": "b"}\n'.ljust(39_000))
-    assert "no more room" in str(training_part.taken_in(str(pairs), outputs, SMALL)["problem"])
+    assert "no room left" in str(training_part.taken_in(str(pairs), outputs, SMALL)["problem"])
     assert names(outputs) == ["a.txt", "b.txt", "d.txt"]  # nothing went for nothing
     lock.close()
     queue.leave(runs[1])

@@ -21,7 +21,12 @@ def set_weight(page, number, value):
 
 def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site, make_page):
     page = visit(make_page(), site, "?tab=rewards")
-    expect(page.locator(".bench-empty")).to_contain_text("Nothing scored yet")
+    expect(page.locator(".bench-empty")).to_contain_text("Press Score")
+    expect(page.locator("#bench-rewards .reward")).to_have_count(1)  # that of the form
+    page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
+    row = choose(page, "#bench-rewards", 1, "repetition")
+    set_weight(page, 1, "-5")
+    expect(row.locator("select").first).to_have_value("repetition")
     page.locator("#bench-text-b textarea").fill("<b>wonderful</b> wonderful wonderful wonderful.")
     page.locator("#bench-score").click()
     expect(page.locator("#bench-result .outcome")).to_contain_text("B wins by")
@@ -36,7 +41,7 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
     set_weight(page, 0, "-1")
     expect(ranks.first.locator(".text")).not_to_have_text(first)
     expect(page.locator("#bench-result .outcome")).to_contain_text("A wins by")
-    expect(page.locator(".bench-moved")).to_contain_text(re.compile(r"\d+ of 24 texts have another place"))
+    expect(page.locator(".bench-moved")).to_contain_text(re.compile(r"\d+ of 24 texts changed their rank"))
     assert {url.rpartition("/gradio_api/")[2] for url in asked} <= {"component_server/"}  # no model was asked
 
     page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
@@ -49,12 +54,14 @@ def test_what_is_wrong_is_said_and_rewards_travel_between_form_and_workbench(sit
     page.locator("#bench-score").click()
     expect(page.locator(".bench-status .problems")).to_contain_text("context is too short")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator("#bench-take").click()
+    page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
+    expect(page.locator("#bench-rewards .reward")).to_have_count(2)
+    page.get_by_role("button", name="Copy from Train").click()
     expect(page.locator("#bench-rewards .reward")).to_have_count(1)
     page.locator("#bench-rewards summary", has_text="Scale and cap").click()
     page.locator("#bench-rewards").get_by_label("Measure in standard deviations").check()
-    page.locator("#bench-use").click()
-    expect(page.locator("#bench-told")).to_contain_text("has these rewards now")
+    page.get_by_role("button", name="Copy to Train").click()
+    expect(page.locator("#bench-told")).to_contain_text("Copied to the form")
     page.get_by_role("link", name="Train").click()
     expect(page.locator("#notes")).to_contain_text("on the reference's scale")
 
@@ -78,7 +85,7 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     expect(judged.locator(".turn-mark")).to_have_count(2)
     page.get_by_role("link", name="Compare").click()
     expect(page.locator(".term-table tbody tr")).to_have_count(3)
-    expect(page.locator(".term-table")).to_contain_text("not trained on")
+    expect(page.locator(".term-table")).to_contain_text("monitor")
 
 
 def choose(page, place, number, kind):

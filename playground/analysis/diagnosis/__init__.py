@@ -1,5 +1,5 @@
-"""What is wrong with a run, if anything is: a check for each thing that can be, with rule, evidence, cause and remedy.
-`checks.toml` has the words of each."""
+"""What is wrong with a run, if anything: one check for each thing that can be, with its rule, evidence, cause and
+remedy. `checks.toml` has the words of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check is, and when a figure has become a trend: three of the newest five updates, not a point."""
+"""What a check is, and when a figure has become a trend: three of the newest five updates, never a single point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what the run is for, whether the score rises and stays; of how far the policy goes, and of its texts."""
+"""Checks of the aim of a run (does the score rise, and stay?), of how far the policy goes, and of its texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the arithmetic: is what is computed what it is said to be, and are the steps sound?"""
+"""Checks of the arithmetic: is each figure what it claims to be, and are the steps sound?"""
 
 from __future__ import annotations
 

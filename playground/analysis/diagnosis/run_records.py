@@ -1,4 +1,4 @@
-"""What a run has written down, as the checks read it, and what can be tried, from the settings that hold now."""
+"""The records of a run as the checks read them, and the remedies, which start from the settings that hold now."""
 
 from __future__ import annotations
 

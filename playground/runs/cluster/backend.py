@@ -1,4 +1,4 @@
-"""What a backend is: it submits jobs, says how they are, and cancels them. And what a person may set of one.
+"""What a backend is: it submits jobs, reports their state, and cancels them; and which options it has.
 
 A job computes one attempt of a run (`cluster.node`). The backends are in modules of their own, imported when used.
 """

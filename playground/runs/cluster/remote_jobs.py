@@ -1,8 +1,8 @@
 """Gives runs to a backend as jobs, and looks after these: cancels those that do not stop, writes the end of those that
 are lost.
 
-What is known of a job is in its run's folder (placed.json), so anybody may look: the page does, and a command that
-follows a run or waits for its end. Jobs go on where nobody does.
+What is known of a job is in its run's folder (placed.json), so anyone may look: the page does, and a command that
+follows a run or waits for its end. Jobs go on where no one does.
 """
 
 from __future__ import annotations
@@ -115,12 +115,12 @@ def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping
     if stop.exists() and (status.state == "queued" or now - stop.stat().st_mtime > STOP_SECONDS):
         if alive:
             backend.cancel(where.job)
-        _end(run, where, "stopped", "stopped", "Stopped while no node was at work on it.")
+        _end(run, where, "stopped", "stopped", "Stopped before any node worked on it.")
     elif alive != (where.missing_since == 0.0):
         placed.write(run.path, where.model_copy(update={"missing_since": 0.0 if alive else now}))
     elif not alive and now - where.missing_since > GONE_SECONDS:
         lost = f"Its node was lost: its job is {states.get(where.job, 'gone')}"
-        begun = f", and no node has begun it: do all see {run.path}?" if status.state == "queued" else "."
+        begun = f", and no node has started it: do all of them see {run.path}?" if status.state == "queued" else "."
         _end(run, where, "interrupted", placed.LOST, lost + begun)
 
 

@@ -72,7 +72,7 @@ def request_trace(run: RunDirectory) -> None:
     if reason := traces.why_none(run.config()):
         raise RunNotSteerable(reason)
     if len(traces.updates(run)) >= MOST_TRACES:
-        raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the most.")
+        raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the maximum.")
     (run.control_path / TRACE).touch(0o600)
 
 
@@ -82,7 +82,7 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
     _check_steerable(run)
     edits = list(edits)
     if sum(event.kind == EDIT for event in run.all_events()) >= MOST_EDITS:
-        raise RunNotSteerable(f"{run.id} was changed {MOST_EDITS:,} times, which is the most. Stop it and fork it.")
+        raise RunNotSteerable(f"{run.id} was changed {MOST_EDITS:,} times, which is the maximum. Stop it and fork it.")
     changed = edited(run.config(), edits)
     edits = [Edit(edit.field, value_of(changed, edit.field)) for edit in edits]
     name = f"set-{time.time_ns():020d}-{uuid.uuid4().hex[:6]}.json"
@@ -94,7 +94,7 @@ def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
     """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live and values out
     of range, all at once."""
     data, edits = config.model_dump(mode="json"), list(edits)
-    sentence = f"cannot be changed while a run goes. These can: {', '.join(LIVE_FIELDS)}."
+    sentence = f"cannot be changed while a run trains. These can: {', '.join(LIVE_FIELDS)}."
     problems = [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]
     for field, value in edits:
         if field in LIVE_FIELDS:

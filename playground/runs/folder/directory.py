@@ -68,7 +68,7 @@ class RunDirectory:
         """Make the folder of a new run, which is none before `publish`. Raises: OutputsNotWritable, RunExists,
         InvalidConfig (an id that is no folder name, settings too long to be read)."""
         if (length := len(config.to_yaml())) > (most := yaml_io.MAX_CONFIG_BYTES):
-            much = f"These settings have {length:,} characters as text (YAML), of which at most {most:,} are read."
+            much = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
             raise InvalidConfig([Problem("", f"{much} Put the prompts into a file, or shorten the rewards.")])
         outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
@@ -120,7 +120,7 @@ class RunDirectory:
         files.refuse_links(run.path)
         if not run.config_path.is_file():
             name = run.path.name or path
-            raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the runs there are.")
+            raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the existing runs.")
         return run
 
     def config(self) -> RunConfig:

@@ -1,5 +1,5 @@
 """Why a run ended: the table of all exit reasons, and what a worker died of that could not say so itself, from exit
-code, last traceback and memory. It claims no more than is known: what is only likely is called likely."""
+code, last traceback and memory. It claims no more than the evidence shows: what is only likely is called likely."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ TITLES_AND_REMEDIES = {
     "": ("Finished", ""),
     "stopped": ("Stopped", "Resume it to make the updates that are left."),
     "time_limit": ("Time is up", "Resume it, or give it more minutes (max_minutes)."),
-    "invalid": ("Settings cannot be run", "Mend the settings that the message names, and start again."),
-    "model": ("The model cannot be loaded", "Choose another model, or mend its folder, and start again."),
+    "invalid": ("Invalid settings", "Correct the settings that the message names, and start again."),
+    "model": ("The model cannot be loaded", "Choose another model, or repair its folder, and start again."),
     "out_of_gpu_memory": ("The GPU ran out of memory", LESS_MEMORY),
     "out_of_memory": ("The machine ran out of memory", f"Close other programs. {LESS_MEMORY}"),
     "diverged": ("Training diverged", "Lower ppo.learning_rate or raise kl.coef, and start again."),
@@ -122,11 +122,11 @@ def _last_words(folder: Path) -> Found | None:
     last = errors[0][:300].rstrip(".") + "."
     if any(words in last for words in DISK_WORDS):
         return "disk_full", f"The disk was full, so the worker could not go on: {last}"
-    return "bug", f"The worker failed: {last} The whole story is in {LOG}."
+    return "bug", f"The worker failed: {last} The full traceback is in {LOG}."
 
 
 def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
-    """The kernel ends a process with signal 9 when memory runs out; so may anybody, but this held nearly all."""
+    """The kernel ends a process with signal 9 when memory runs out; so may anyone, but this held nearly all."""
     same = beat.boot_id == boot_id() and status.pid in (0, beat.pid)
     if not same or not beat.limit_bytes or beat.resident_bytes < NEARLY_ALL * beat.limit_bytes:
         return None
@@ -138,14 +138,14 @@ def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
 
 
 def _by_exit_code(exit_code: int | None, when: str) -> Found:
-    number, see = _signal_of(exit_code), f"Its last words are in {LOG}."
+    number, see = _signal_of(exit_code), f"Its last lines are in {LOG}."
     if exit_code is None:
-        return "killed", f"The worker ended without saying why {when}, and nobody saw how. {see}"
+        return "killed", f"The worker ended without saying why {when}, and its exit code is unknown. {see}"
     if not number:
         return "bug", f"The worker ended {when} with exit code {exit_code} and did not say why. {see}"
     if number == signal.SIGALRM:  # see `train.models.time_limit`
         what = "A tokenizer, chat template or model configuration"
-        return "model", f"{what} did not come to an end in time {when}; {LOG} says where. Choose another model."
+        return "model", f"{what} did not finish in time {when}; {LOG} says where. Choose another model."
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if name in CRASHES:
         return "bug", f"The worker crashed {when} ({name}). {see}"

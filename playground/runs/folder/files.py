@@ -1,4 +1,4 @@
-"""Reading and writing the small files of a run: no reader sees a part of one, and none of them stops a reader."""
+"""Reading and writing the small files of a run: a reader never sees part of one, and a bad one never stops a reader."""
 
 from __future__ import annotations
 

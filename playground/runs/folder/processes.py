@@ -37,7 +37,7 @@ class Ended(NamedTuple):
     def sentence(self) -> str:
         """For a person."""
         if self.alive:
-            return "It could not be ended: its process cannot be told for certain, or does not die."
+            return "It could not be ended: its process cannot be identified for certain, or does not die."
         return f"It was ended by force ({', '.join(self.signals)})." if self.signals else "It ended by itself."
 
 

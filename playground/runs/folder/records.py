@@ -117,14 +117,16 @@ class UpdateMetrics(Record):
     update: Annotated[Count, FigureDoc("", "the update, from 1", live=True)]
     episodes: Annotated[Count, FigureDoc("", "completions so far, across attempts", live=True)]
     tokens: Annotated[Count, FigureDoc("", "completion tokens so far, across attempts")]
-    tokens_trained: Annotated[Count | None, FigureDoc("", "those learned from, where not all are")] = None
+    tokens_trained: Annotated[Count | None, FigureDoc("", "those trained on, where not all are")] = None
     seconds: Annotated[Seconds, FigureDoc("s", "of training so far, evaluations included, pauses left out", live=True)]
     seconds_rollout: Annotated[
         Seconds, FigureDoc("s", "of this update: sampling with the reference's log-probs", live=True)
     ]
     seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring", live=True)]
     seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising", live=True)]
-    seconds_look: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = None
+    seconds_evaluation: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = (
+        None
+    )
     score_mean: Annotated[Maybe, FigureDoc("sd", "mean of the scores", live=True)]
     score_std: Annotated[Maybe, FigureDoc("sd", "standard deviation of the scores")]
     score_p10: Annotated[Maybe, FigureDoc("sd", "their 10th percentile", live=True)]
@@ -132,13 +134,13 @@ class UpdateMetrics(Record):
     score_p90: Annotated[Maybe, FigureDoc("sd", "their 90th percentile", live=True)]
     raw_score_mean: Annotated[Maybe, FigureDoc("reward", "weighted sum of the rewards, before scaling", live=True)]
     terms: Annotated[Figures, FigureDoc("reward", "for each reward its unweighted mean")] = {}
-    contributions: Annotated[Figures, FigureDoc("sd", "for each reward, how much of the score it brings")] = {}
+    contributions: Annotated[Figures, FigureDoc("sd", "for each reward, how much of the score it contributes")] = {}
     kl_to_reference: Annotated[Maybe, FigureDoc("nats per completion", "log-ratio of policy to reference", live=True)]
     kl_per_token: Annotated[Maybe, FigureDoc("nats per token", "the same, as a mean over tokens", live=True)]
     kl_estimates: Annotated[Figures, FigureDoc("nats per completion", "the same KL by other estimators, by name")] = {}
     kl_spreads: Annotated[Figures, FigureDoc("nats per completion", "their standard deviations over completions")] = {}
     penalised_reward: Annotated[Maybe, FigureDoc("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]
-    reward_paid: Annotated[Maybe, FigureDoc("sd", "what a completion's tokens were paid: the same, if all is well")] = (
+    reward_paid: Annotated[Maybe, FigureDoc("sd", "sum of a completion's token rewards: the same, if all is well")] = (
         None
     )
     kl_coef: Annotated[Figure, FigureDoc("sd per nat", "beta, as used in this update", live=True)]
@@ -161,7 +163,7 @@ class UpdateMetrics(Record):
     learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]
     completion_length: Annotated[Figure, FigureDoc("tokens", "the end token counts", live=True)]
     eos_fraction: Annotated[Figure, FigureDoc("0 to 1", "share of completions that ended by themselves", live=True)]
-    distinct_2: Annotated[Maybe, FigureDoc("0 to 1", "different word pairs over all word pairs", live=True)]
+    distinct_2: Annotated[Maybe, FigureDoc("0 to 1", "distinct word pairs over all word pairs", live=True)]
     perplexity_reference: Annotated[Perplexity, FigureDoc("", "of the completions under the reference", live=True)]
     memory_gb: Annotated[Maybe, FigureDoc("10^9 bytes", "resident set, or peak of the GPU's allocator")]
 
@@ -185,7 +187,7 @@ class OfAnUpdate(Record):
 
 class Sample(OfAnUpdate):
     """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each reward that only watches, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
+    `judges` that of each monitor, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
     the exact KL of policy to reference, summed over the positions of the completion, in nats."""
 
     stage: Stage

@@ -1,1 +1,1 @@
-"""Sweeps: named groups of ordinary runs, one for each way of putting some values into a configuration."""
+"""Sweeps: named groups of ordinary runs, one for each combination of some values in a configuration."""

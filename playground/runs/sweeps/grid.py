@@ -1,4 +1,4 @@
-"""From words to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once."""
+"""From text to the configurations of a sweep: `kl.coef=0.1,0.25` and `seed=0,1,2` make six. Every problem at once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
     if count > MOST_RUNS:
         answer = " x ".join(f"{len(values)} values of {field}" for field, values in vary.items())
         raise InvalidConfig(
-            [Problem("vary", f"{answer} are {count:,} runs; a sweep has at most {MOST_RUNS}. Take fewer values.")]
+            [Problem("vary", f"{answer} make {count:,} runs; a sweep has at most {MOST_RUNS}. Choose fewer values.")]
         )
     problems = []
     for override in overrides:

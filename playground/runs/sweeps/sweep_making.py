@@ -70,7 +70,7 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
         except InvalidConfig as error:
             problems += error.problems
     elif wanted.options:
-        problems.append(Problem("option", "is of a cluster (--on ray, slurm or jobs); here there is none."))
+        problems.append(Problem("option", "is for a cluster (--on ray, slurm or jobs); there is none here."))
     chosen = wanted.name or fresh_name(outputs, wanted.preset)
     there = sweep_record.named(outputs, chosen)
     same = found and there and (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)

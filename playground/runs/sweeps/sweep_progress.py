@@ -1,4 +1,4 @@
-"""How far a sweep is: how many of its runs have ended in which way, train, wait, or are not there."""
+"""The progress of a sweep: how many of its runs have ended, and how, are training, waiting, or missing."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def find(outputs: Path, name: str) -> Sweep:
     if found is None:
         raise RunNotFound(
             f"There is no sweep `{name[:60]}` here. It may have been deleted; the Runs page and `sweep list` show "
-            "those there are."
+            "the existing ones."
         )
     return found
 
@@ -155,7 +155,7 @@ def name_problem(outputs: Path, name: str) -> Problem | None:
         return Problem("name", f"Use 1 to {NAME_CHARACTERS} small letters, digits and hyphens.")
     there = named(outputs, name)
     if path_of(outputs, name).exists() and (there is None or not is_gone(outputs, there)):
-        return Problem("name", f"There is already a sweep `{name}`. Choose another name, or go on with that one.")
+        return Problem("name", f"There is already a sweep `{name}`. Choose another name, or continue that one.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""What fits a chosen model: adapter, prompts and their form, reward, learning rate and batch, as a configuration.
+"""What fits a chosen model: adapter, prompts and their format, reward, learning rate and batch, as a configuration.
 
 They are those of the model's own preset; for a model that has none, of the suggested one most like it: with a chat
 template or without, and of about its size. With prompts that a person has brought, prompts and rewards stay.

@@ -1,4 +1,4 @@
-"""How long a run takes, scaled from the time of a run or a trial on this machine. Without one nothing is said."""
+"""How long a run takes, scaled from the time of a run or a trial on this machine. Without one there is no estimate."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a run would read as its prompts: how many, how long, what is left out and why, and what the model really sees.
-Loads a tokenizer and no model. The model service answers with it the question `prompts`.
+"""A preview of a run's prompts: how many, how long, what is left out and why, and what the model really sees. Loads a
+tokenizer and no model. The model service answers with it the question `prompts`.
 """
 
 from __future__ import annotations

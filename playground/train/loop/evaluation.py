@@ -106,7 +106,7 @@ class FixedPrompts:
     scorer: Scorer
     between: Callable[[], None] = lambda: None
     ranks: Ranks = ALONE
-    judge: Judge = lambda prompts, completions: {}  # values by judge that only watches
+    judge: Judge = lambda prompts, completions: {}  # values by monitor
     watch: Watch = lambda prompts, completions, ended: {}  # yes or no by behaviour
 
     def evaluate(

@@ -1,5 +1,5 @@
-"""PPO with mistakes in it, planted on purpose (`faults` of a configuration): what others have got wrong, to be found.
-`PPOTrainer` knows nothing of them; `config/training_settings.py` says what each does."""
+"""PPO with mistakes in it, planted on purpose (`faults` of a configuration): mistakes of other implementations, for you
+to find. `PPOTrainer` knows nothing of them; `config/training_settings.py` says what each does."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Perplexity of a model on held-out text: what it forgets while it learns to please. At temperature 1, whatever the run
-samples at. The session calls it."""
+"""Perplexity of a model on held-out text: what it forgets while it trains. At temperature 1, whatever the run samples
+at. The session calls it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ FEW = 0.05  # of the reference's texts
 
 class SharedMixture(Mixture):
     """A mixture that several ranks measure together: each gives its share of the texts to the learned rewards; the
-    others, which may be anybody's code, are rank 0's. All ranks get all values, or the same error."""
+    others, which may be anyone's code, are rank 0's. All ranks get all values, or the same error."""
 
     ranks: Ranks = ALONE
     learned: frozenset[str] = frozenset()

@@ -340,7 +340,7 @@ class PPOTrainer(Trainer):
         if not self.skipped and not any(text.strip() for text in rollout.completions):
             self.warnings.append(
                 f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
-                "Raise beta, or reward something that needs a text."
+                "Raise beta, or reward something that needs text."
             )
 
         self.count(int(rollout.episodes.mask.sum()))

@@ -1,7 +1,7 @@
 """The two methods that train nothing.
 
-`best_of_n`: of n answers to each question the best-scored one is given. `steer`: a vector in the residual stream leans
-the model towards better-scored texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
+`best_of_n`: of n answers to each prompt the best-scoring one is kept. `steer`: a vector in the residual stream moves
+the model towards better-scoring texts: contrastive activation addition (Panickssery et al. 2023, arXiv 2312.06681); its
 pairs are the start model's texts for one prompt. The updates turn the dial from 0 to `steering.strength`.
 """
 
@@ -134,7 +134,7 @@ def difference(means: Tensor, scores: Tensor, each: int) -> Tensor:
     total = (grouped.unsqueeze(1) - grouped.unsqueeze(2)).abs().sum() / 2
     if not total:
         raise RewardFailed(
-            "rewards: every prompt's texts have the same score, so there is no better and no worse to steer between. "
+            "rewards: every prompt's texts have the same score, so there is no better or worse text to steer between. "
             "Choose a reward that differs between texts of one prompt, or raise steering.num_prompts."
         )
     return (weights.unsqueeze(1) * means.double()).sum(0).div(total).to(means.dtype)

@@ -18,7 +18,7 @@ from playground.train.models.language_model import Tokens
 
 MAX_EXPANSION = 20_000  # most characters that a template may add to a conversation
 PROBE = "a question"
-UNUSABLE = "prompts.template: choose `plain`, since the chat template of this model cannot be used"
+UNUSABLE = "prompts.template: choose `plain`, because the chat template of this model cannot be used"
 
 
 class PromptForm:

@@ -44,7 +44,7 @@ def save(
     target = folder / name_of(update)
     work = folder / f".tmp-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
-    folder.mkdir(exist_ok=True)  # not its parents: a run that was moved away is not made anew
+    folder.mkdir(exist_ok=True)  # not its parents: a run that was moved away is not made again
     work.mkdir()
     try:
         policy.save(work)

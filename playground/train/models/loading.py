@@ -36,7 +36,7 @@ def device_of(name: str) -> torch.device:
     there = {"cpu": True, "cuda": int(number or 0) < gpus, "mps": torch.backends.mps.is_available()}
     if not there[kind]:
         devices = ["cpu", *(f"cuda:{i}" for i in range(gpus)), *(["mps"] if there["mps"] else [])]
-        raise InvalidConfig([Problem("device", f"There is no {name} on this machine. There is: {', '.join(devices)}.")])
+        raise InvalidConfig([Problem("device", f"{name} is not on this machine. Available: {', '.join(devices)}.")])
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
 
@@ -76,7 +76,7 @@ def load(
     vector = steering_vector.read(folder)
     if vector is not None and trained:
         raise ModelNotFound(
-            f"The model in {folder} is steered by a vector that is not in its weights ({steering_vector.FILE}), and "
+            f"The model in {folder} is steered by a vector outside its weights ({steering_vector.FILE}), and "
             "cannot be trained on. Choose the model that it was made from."
         )
     language_model.steer(vector)
@@ -236,7 +236,7 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
         with model.mode():
             whole = model.model(input_ids=ids).logits.float()
     except (RuntimeError, ValueError, TypeError) as error:  # bitsandbytes cannot hold every shape of layer
-        raise ModelNotFound(f"The model in {folder} was loaded and cannot compute: {first_line(error)}") from error
+        raise ModelNotFound(f"The model in {folder} was loaded but cannot compute: {first_line(error)}") from error
     tolerance = 1e-3 if model.exact else 5e-2
     mine = model.logits(model.hidden(ids)).float()
     if not torch.allclose(whole, mine, atol=tolerance * max(1.0, float(whole.abs().max())), rtol=tolerance):
@@ -247,6 +247,6 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
 
 
 def hush() -> None:
-    """A sentence for every layer at every token is not a log that anybody reads."""
+    """A sentence for every layer at every token is not a log that anyone reads."""
     logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message=".*fan_in_fan_out.*")

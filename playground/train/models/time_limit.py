@@ -1,4 +1,4 @@
-"""Limits of time and memory on a stranger's programs: a tokenizer's rules, a chat template, a model's configuration.
+"""Limits of time and memory for untrusted programs: a tokenizer's rules, a chat template, a model's configuration.
 
 A loop inside the interpreter can hold off every thread and Python's own handlers of signals, so the kernel keeps the
 time: SIGALRM ends the process, after faulthandler has written where it was; `runs.folder.exit_reasons` and

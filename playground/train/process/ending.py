@@ -71,7 +71,7 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
     causes = list(_causes(error))
     refused = next((name for name in REFUSALS if any(_is_refusal(cause, *REFUSALS[name]) for cause in causes)), "")
     if refused == "disk_full":
-        return refused, "The disk is full: there was no room for what the run had to write."
+        return refused, "The disk is full: there was no room for the run's files."
     if refused:
         what, advice = "GPU" if refused == "out_of_gpu_memory" else "machine", LESS_MEMORY
         with contextlib.suppress(MemoryError, OSError, RuntimeError):  # there is none left to think with
@@ -79,7 +79,7 @@ def diagnosis(error: BaseException, memory_advice: Callable[[], str]) -> tuple[s
         return refused, f"The {what} ran out of memory. {advice}"
     if isinstance(error, PlaygroundError):
         return error.reason, str(error)
-    return "bug", f"Unexpected {type(error).__name__}: {error}. The whole story is in worker.log."
+    return "bug", f"Unexpected {type(error).__name__}: {error}. The full traceback is in worker.log."
 
 
 def clear_half_written(writer: RunWriter) -> str:

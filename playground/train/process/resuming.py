@@ -62,8 +62,8 @@ def take_up(
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
     applied, ahead = changes.replay(events, done)
     trainer.config = changes.edited(config, applied)
-    sentence = f"Resumed after update {done}." if found else "Resumed at the beginning: no checkpoint could be used."
-    middle = " The update after it had been broken off in the middle." if facts.get("mid_update") else ""
+    sentence = f"Resumed after update {done}." if found else "Resumed from the beginning: no checkpoint could be used."
+    middle = " The update after it had been interrupted in the middle." if facts.get("mid_update") else ""
     name = found.path.name if found else ""
     writer.event(RESUMED, sentence + middle, checkpoint=name, seconds=facts.get("seconds", 0.0))
     return TakenUp(trainer.config, ahead, scaled)

@@ -41,7 +41,7 @@ from playground.train.process.equipment import Equipment
 
 T = TypeVar("T")
 MEASURING = "measuring the reference"
-OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after are of different prompts."
+OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after now have different prompts."
 PROGRESS_SECONDS = 5.0  # between two words of how far that is
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
@@ -161,15 +161,17 @@ class Session(Equipment):
         return Evaluation(update=done, stage=stage, perplexity_text=found.perplexity, seconds=seconds, **sizes)
 
     def judge(self, prompts: Sequence[str], completions: Sequence[str]) -> Mapping[str, Sequence[float | None]]:
-        """What the held-out judges say. Raises: see `_or_warned`."""
-        return self._or_warned("The judges were not heard", lambda: self.judges.measure(prompts, completions))
+        """What the monitors say. Raises: see `_or_warned`."""
+        return self._or_warned("The monitors could not score", lambda: self.judges.measure(prompts, completions))
 
     def watch(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
         """Which behaviours the completions show. Raises: see `_or_warned`."""
-        return self._or_warned("The behaviours were not counted", lambda: self.behaviours(prompts, completions, ended))
+        return self._or_warned(
+            "The behaviours could not be counted", lambda: self.behaviours(prompts, completions, ended)
+        )
 
     def _or_warned(self, what: str, measure: Callable[[], Mapping[str, T]]) -> Mapping[str, T]:
-        """What only watches. A failure once training has begun is a warning and no reason to stop.
+        """Monitors and behaviours. A failure once training has begun is a warning and no reason to stop.
 
         Raises: RewardFailed: before the first update.
         """
@@ -217,7 +219,7 @@ class Session(Equipment):
 
     def record(self, metrics: UpdateMetrics) -> None:
         """The line of metrics of one update, and what the trainer has to say about it."""
-        config, self._latest = self.config, metrics.model_copy(update={"seconds_look": self._looked})
+        config, self._latest = self.config, metrics.model_copy(update={"seconds_evaluation": self._looked})
         self._looked = 0.0
         kept = rollout_texts.kept(self.trainer.scored, metrics.update, config.seed, config.evaluation.rollout_texts)
         if kept:  # before the figures: of an update that a chart shows the texts can be opened

@@ -1,4 +1,4 @@
-"""What a worker does for the sake of a model's size, once it knows it: threads and memory."""
+"""What a worker adapts to the size of the model once it is known: threads and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The watch: one thread of the worker beside its training. It sees to it that a run ends when it is asked to.
+"""The watch: one thread of the worker beside its training. It ensures that a run ends when asked to.
 
 A request to stop is for the main thread first, which checks between two micro-batches, saves and leaves. Where that
 does not happen in time (an import, a library that hangs, a reward that never answers) the watch writes the end itself
@@ -48,7 +48,7 @@ class WorkerWatch:
         minutes = "1 minute" if max_minutes == 1 else f"{max_minutes or 0:.3g} minutes"
         self._sentences = {
             "stopped": stopped,
-            "server_lost": f"The server ended, and the run with it, as its policy wants. {stopped}",
+            "server_lost": f"The server ended, and the run with it, as its policy says. {stopped}",
             placed.LOST: f"Its node was taken back. {stopped}",
             "killed": "Its folder was moved or deleted.",
             "time_limit": f"Its time limit of {minutes} (max_minutes) was reached after update {{}}.",
@@ -173,9 +173,9 @@ class WorkerWatch:
         phase = self._writer.status.phase or "at work"
         sentence = self._sentences[self._ending].format(self._writer.status.update)
         with contextlib.suppress(OSError, ValueError):
-            print("The run was to end, and did not in time. This is where it was:", file=sys.stderr)
+            print("The run should have ended, and did not in time. This is where it was:", file=sys.stderr)
             faulthandler.dump_traceback(file=2, all_threads=True)
-        sentence += f" It was {phase} and did not answer, so it was ended there."
+        sentence += f" It was {phase} and did not respond, so it was ended there."
         with contextlib.suppress(OSError):
             self._writer.finish(state_after(self._ending), self._ending, sentence)
         processes.end_own_family()

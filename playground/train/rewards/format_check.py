@@ -1,4 +1,4 @@
-"""The reward self-test: can this reward model score, does it tell good from bad, and is it read in the right form?
+"""The reward self-test: can this reward model score, does it tell good from bad, and does it read the right format?
 
 It scores completions of the model that would be trained, and pairs of a good and a bad completion. A mean near zero is
 no fault (scores are only ever compared); no spread, accuracy near one half, or another form that does better, is. The

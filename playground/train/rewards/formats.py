@@ -1,4 +1,4 @@
-"""How a prompt and its completion are put before a reward model: the token ids, built once, here and nowhere else.
+"""The format in which a reward model reads a prompt and its completion: the token ids, built only here.
 
 Without the separators or the end token it was trained with, a model's scores are noise that PPO then learns. Training a
 reward model, scoring with it and testing it all take their ids from `Format`. Knows tokenizers only.
@@ -21,7 +21,7 @@ from playground.train.models import time_limit
 
 TEMPLATES = {
     "chat": "The tokenizer's own chat template.",
-    "plain": "The completion follows the prompt directly, then the end token.",
+    "plain": "The completion directly after the prompt, then the end token.",
     "pair": "Two texts, with the tokenizer's separator between them.",
     "dialogue": "Human and Assistant, as in the HH data.",
 }
@@ -150,7 +150,7 @@ class Format:
                 raise RewardModelUnusable(
                     f"The template `{self.name}` with this model's tokenizer does not give the prompt followed by the "
                     f"completion, each once. It gives: {self.visible(encoded.ids)[:300]!r}. Choose another template, "
-                    "or mend the chat template in the model's folder."
+                    "or correct the chat template in the model's folder."
                 )
             index += len(part)
 
@@ -210,7 +210,7 @@ def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
         return "chat" if tokenizer.chat_template else "pair" if _has_separator(tokenizer) else "plain"
     if known not in TEMPLATES:
         raise RewardModelUnusable(
-            f"template: `{known[:40]}` is no template of a reward model. Use {', '.join(TEMPLATES)} or auto."
+            f"template: `{known[:40]}` is not a template for reward models. Use {', '.join(TEMPLATES)} or auto."
         )
     able = {"chat": bool(tokenizer.chat_template), "pair": _has_separator(tokenizer)}
     if not able.get(known, True):

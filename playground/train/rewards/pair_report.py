@@ -1,4 +1,4 @@
-"""What a reward model is worth on pairs it has not seen: accuracy with its interval, and margins, which are
+"""How good a reward model is on pairs it has not seen: accuracy with its interval, and margins, which are
 score(chosen) - score(rejected). Pure functions of numbers; `pair_trainer` calls `report`.
 """
 

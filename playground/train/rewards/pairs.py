@@ -144,7 +144,7 @@ def annotated(
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
             f"pairs.limit: too few pairs are left of {config.limit}; at least {MIN_PAIRS} are needed. "
-            f"{counts.in_words()} Raise the limit, or choose prompts on which the taste shows."
+            f"{counts.in_words()} Raise the limit, or choose prompts on which the preference shows."
         )
     return list(pairs), counts
 

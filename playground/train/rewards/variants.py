@@ -1,5 +1,5 @@
-"""Ways in which a prompt and its completion can be put before a reward model, as one table: the form in force, other
-templates that may be right, and the usual faults.
+"""Formats in which a reward model can read a prompt and its completion, as one table: the one in use, other templates
+that may be right, and the usual faults.
 
 The self-test scores the same pairs under each: a fault shows what a mismatch costs with this model, and where one of
 these beats the form in force, the form in force is the mismatch. Knows formats; nothing of scores.

@@ -144,7 +144,7 @@ def _key(spec: RewardConfig, outputs: Path | None) -> str:
 def _checked_texts(texts: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     """Prompts and completions. Raises: PromptsUnusable, for too many or too long ones."""
     if len(texts) > MAX_TEXTS:
-        raise PromptsUnusable(f"At most {MAX_TEXTS} texts can be scored at once; these are {len(texts)}.")
+        raise PromptsUnusable(f"At most {MAX_TEXTS} texts can be scored at once; there are {len(texts)}.")
     asked, given = ([str(text.get(name) or "") for text in texts] for name in ("prompt", "completion"))
     longest = max(map(len, [*asked, *given]), default=0)
     if longest > MAX_CHARACTERS:

@@ -1,4 +1,4 @@
-"""A recorded update under other settings: the same tokens, scores and values, paid and credited in another way, by the
+"""A recorded update under other settings: the same tokens, scores and values, rewarded and credited differently, by the
 functions of `playground.ppo` that train. What the model did stays as it was (texts, ratios, gradient norms), so this
 tells what a setting does to one update, not where training would have gone.
 """

@@ -1,1 +1,1 @@
-"""What every request passes, who may do what, and what strangers hand over."""
+"""What every request passes through, who may do what, and what visitors hand over."""

@@ -2,7 +2,7 @@
 
 What the page shows or hides is no protection: every handler can be called directly. So each is registered through
 `Access.guard` (Gradio's handlers and server functions) or `Access.route` (our routes), which ask `demand` first; a test
-(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everybody is the host
+(tests/security) finds every one that is not. A person is the host or a visitor: in `local` mode everyone is the host
 (`middleware` keeps other sites out), in a `classroom` who has opened the address with the token, in a `space`
 only where the owner has set a token; there visitors are told apart by keyed hashes of a cookie and their address.
 
@@ -36,9 +36,9 @@ from playground.ui.auth import visitors
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 
-MANY_AT_ONCE = f"{AT_ONCE['answers']} questions of your network wait for an answer. Wait for one of them."
-MANY_CALLS = "That was a lot in one minute. Wait a little and try again."
-FAILED = "The page failed at this. What went wrong stands in the terminal where it was started."
+MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
+MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
+FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
 NO_REQUEST: Any = object()
 _log = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ TABLE: dict[tuple[str, Role], Grants] = {
 OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
 COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
 WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
-NOT_YOURS = "This run was started by somebody else. You can watch it; only who started it can {}."
-NOT_PUBLIC = "This is not offered on a public page ({}). Run the playground on your own computer for it."
+NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
+NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
 
 
 class Caller(NamedTuple):
@@ -114,7 +114,7 @@ class Caller(NamedTuple):
 
 
 class Access:
-    """The rules of one page. `Access()` is a page on one's own machine: everything is allowed.
+    """The rules of one page. `Access()` is a page on your own machine: everything is allowed.
 
     Args:
         outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
@@ -133,7 +133,7 @@ class Access:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
-        self.share: list[str] = []  # addresses for everybody, for the host to hand out
+        self.share: list[str] = []  # addresses for everyone, for the host to hand out
         self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
@@ -145,7 +145,7 @@ class Access:
         return self._host_limits if caller.role is Role.HOST else self.limits
 
     def caller(self, request: Any) -> Caller:
-        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is one's own."""
+        """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
         connection = visitors.connection_of(request)
         query = dict(connection.query_params) if connection else {}
         if self.mode == "local":
@@ -167,7 +167,7 @@ class Access:
         """Who asks, if they may do it.
 
         Args:
-            run: id of the run that it is done to, for what one may do to one's own runs only.
+            run: id of the run that it is done to, for what one may do to their own runs only.
 
         Raises:
             NotAllowed: with a sentence for the person. TooManyCalls: may they, or not.
@@ -283,20 +283,22 @@ class Access:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
         headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
         if self.mode != "local" and not self._host.exists:
-            return PlainTextResponse("This page has no host. Go to its start page to watch.", 404, headers)
+            return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
         if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
             # only now: guesses do not keep out the host
             if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
                 headers["Retry-After"] = f"{SECONDS:.0f}"
                 return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
-            sentence = "This is not the host's token. Open the address that the terminal shows where it was started."
+            sentence = (
+                "This is not the host's token. Open the address shown in the terminal in which the page was started."
+            )
             return PlainTextResponse(sentence, 403, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
             answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
         return answer
 
-    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anybody may knock
+    enter.action = Action.WATCH  # type: ignore[attr-defined]  # anyone may knock
 
     def new_visitor_cookie(self, connection: HTTPConnection) -> str | None:
         """The Set-Cookie header for a visitor who opens a public page for the first time; else None."""

@@ -17,7 +17,7 @@ GONE: Message = {"type": "http.disconnect"}
 
 def too_large(cap: int) -> tuple[int, str]:
     """Status and sentence."""
-    return 413, f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page takes."
+    return 413, f"This is larger than {cap / 1e6:.3g} MB, which is the most that this page accepts."
 
 
 class Body:

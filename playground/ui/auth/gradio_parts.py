@@ -1,4 +1,4 @@
-"""What this page puts in the place of parts of Gradio, for as long as the process lives.
+"""Parts of Gradio that this page replaces for the life of the process.
 
 They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
 promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
@@ -20,7 +20,7 @@ from starlette.datastructures import FormData, UploadFile
 
 async def _fetch_nothing(url: str, cache_dir: str) -> str:
     """Where a browser names an address instead of an uploaded file, Gradio would download it, however large, before any
-    handler is asked. This page fetches nothing for anybody."""
+    handler is asked. This page fetches nothing for anyone."""
     raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
 
 

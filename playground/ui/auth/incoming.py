@@ -23,7 +23,7 @@ FOLDER = ".incoming"  # in the outputs folder
 KEEP_SECONDS = 3600.0
 HANDLED_SECONDS = 60.0  # after which a file that came may go for another: handlers take theirs at once
 FILE_BYTES = 64_000  # what each counts at least, so that there are never too many to look at
-FULL = "This page has as many files on their way as it has room for. Try again in a minute."
+FULL = "This page is receiving as many files as it has room for. Try again in a minute."
 
 
 class _File(NamedTuple):

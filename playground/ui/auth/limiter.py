@@ -1,4 +1,4 @@
-"""How often, and how many times at once, one address may ask: one limiter for all that is counted.
+"""How often, and how many times at once, one address may ask: one limiter for everything that is counted.
 
 Pure bookkeeping, thread-safe and of bounded size; knows nothing of requests. `access` holds it, `middleware` asks too.
 """
@@ -16,7 +16,7 @@ MAX_KEYS = 50_000
 PER_MINUTE = {
     "wrong tokens": 10,
     "questions": 60,  # starts, uploads and questions to models
-    "form": 600,  # what the form asks while it is filled in, and what is done to one's own runs
+    "form": 600,  # what the form asks while it is filled in, and what is done to their own runs
     # Whatever is called, also in vain. A class may be behind one address: a hundred pages ask some 40 a minute each.
     "calls": 1_500,  # with a body, of Gradio
     "views": 12_000,  # handlers and routes of ours

@@ -39,7 +39,7 @@ FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 # the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
 WATCHERS_BYTES = 64_000
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
-BUSY = "Too many requests of your address are open here. Close some pages, or wait a little."
+BUSY = "Too many requests from your address are open here. Close some pages, or wait a little."
 OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
 # All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
 NEEDED = {
@@ -184,13 +184,13 @@ class RequestMiddleware:
         headers, method = connection.headers, connection.scope["method"]
         if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
             named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
-            return 421, f"This page does not answer under the name that was used. {named}"
+            return 421, f"This page does not answer under this host name. {named}"
         if self.is_foreign(headers, method):
-            return 403, "This request was made by the page of another site, so it was refused."
+            return 403, "This request came from another site's page, so it was refused."
         if not is_needed(path, method):
             return 404, "There is nothing here."
         if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
-            return 415, "Files are taken by the upload buttons of the page only; send JSON here."
+            return 415, "Only the page's upload buttons accept files; send JSON here."
         if method in ("POST", "PUT", "PATCH"):
             length = headers.get("content-length")
             if length is not None and (not length.isdecimal() or int(length) > cap):

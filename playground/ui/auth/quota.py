@@ -1,4 +1,4 @@
-"""How many runs one visitor, one address and everybody together may have at a time on a public page.
+"""How many runs one visitor, one address and all together may have at a time on a public page.
 
 Counts what trains and what waits, by the hashes of visitors that runs keep in their request.json. `train_page` and
 `steer` call it around each start and each resumption.
@@ -48,7 +48,9 @@ def admitted(
             if len(mine) + count > limits.runs_per_visitor:
                 raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
             if limits.runs_per_address is not None and near + count > limits.runs_per_address:
-                raise NotAllowed(f"{near} runs of your network train or wait already. Try again in some minutes.")
+                raise NotAllowed(
+                    f"{near} runs from your network are training or waiting already. Try again in a few minutes."
+                )
             if limits.queue is not None and len(waiting) + count > limits.queue:
                 raise NotAllowed(f"The queue is full: {len(waiting)} runs wait. Watch one, and try again later.")
         yield
@@ -58,4 +60,4 @@ def check_count(count: int, access: Access, caller: Caller) -> None:
     """Whether a caller may have so many runs here at all. Raises: NotAllowed."""
     most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
     if most is not None and count > most:
-        raise NotAllowed(f"These are {count} runs; at a time one may have {most} here.")
+        raise NotAllowed(f"These are {count} runs; at most {most} are allowed at a time here.")

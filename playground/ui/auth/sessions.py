@@ -1,4 +1,4 @@
-"""What a call of Gradio's may bring: a session's name as pages give it, and few values; and how long Gradio keeps it.
+"""What a Gradio call may contain: a session's name as pages give it, and few values; and how long Gradio keeps it.
 
 Gradio files messages and states under names that callers make up. So only names like its own pages' are let in
 (`middleware` asks `refusal_of`), and what has not been fetched for a while is dropped, calls that still wait among it
@@ -22,7 +22,7 @@ HEARTBEAT = re.compile(r"/gradio_api/heartbeat/(.*?)/?", re.DOTALL)
 REFUSED = "A session's name has 1 to 64 letters, digits, hyphens and underscores. Reload the page to get one."
 UNREAD_SECONDS = 30.0
 MAX_VALUES = 10_000  # the whole form, with all the rewards that there can be, has 600; as in a configuration (YAML)
-MANY_VALUES = f"This has more than {MAX_VALUES:,} values, which is the most that this page takes in one call."
+MANY_VALUES = f"This has more than {MAX_VALUES:,} values, which is the most that this page accepts in one call."
 Left = dict[str, tuple[int, frozenset[str]]]  # by session: how many messages wait, and of which calls
 
 

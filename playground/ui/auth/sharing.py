@@ -42,9 +42,9 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path) -
         return f"RLHF Playground is ready at {url} ({end[0].lower()}{end[1:-1]})"
     lines = [
         "RLHF Playground is ready for a class.",
-        "  You, the host, open this here. It makes your browser the host's; do not show it to anybody:",
+        "  You, the host, open this here. It makes your browser the host's; do not show it to others:",
         f"    {url}host?token={token}",
-        "  Everybody else opens:",
+        "  Everyone else opens:",
         *(f"    {address}" for address in share or [url]),
     ]
     if share and share[0] not in url:

@@ -52,10 +52,10 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
     kept = put(path, outputs)
     rows = f"{path.name}: {table.in_words()}"
     if row_files.kind_of(path) == ".txt":
-        return KeptUpload(kept, (), None, f"{rows}, a prompt each.")
+        return KeptUpload(kept, (), None, f"{rows}, one prompt each.")
     if claim_files.is_source(str(path)):
         claim_files.read(path)
-        what = "each a question with a right and a wrong answer, of which claims are made"
+        what = "each a question with a right and a wrong answer, from which claims are made"
         return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
     try:
         column = dialogues.column_of(table.columns, None, path.name)
@@ -166,4 +166,4 @@ def meant(source: Any, outputs: Path) -> Any:
 
 def problem_of(error: PlaygroundError) -> str:
     """An upload's error as a sentence on its own."""
-    return f"The file was not taken. {error}"
+    return f"The file was not accepted. {error}"

@@ -1,6 +1,6 @@
 """Who asks: the host's token, cookies, where a request comes from, and visitors as keyed hashes.
 
-Plain functions and small records around Starlette's requests; knows nothing of what anybody may do. `access` and
+Plain functions and small records around Starlette's requests; knows nothing of permissions. `access` and
 `middleware` call it.
 """
 

@@ -1,4 +1,4 @@
-"""Runs held against each other, as plain data for JSON: one against before training or against another run, text by
+"""Runs compared with each other, as plain data for JSON: one against before training or against another run, text by
 text (static/runs/compare.js), and several in one set of charts (overlay.js).
 """
 
@@ -55,7 +55,7 @@ def comparison(
         run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
     )
     rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
-    judges = insight_serializer.reward_rows(pairs, "judges", "not trained on") if alone else []
+    judges = insight_serializer.reward_rows(pairs, "judges", "monitor") if alone else []
     return {
         "moments": later,
         "update": chosen,
@@ -104,7 +104,7 @@ def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) 
     """What to know before comparing two runs; empty if nothing."""
     shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
     if not shared:
-        return "No fixed prompt of one is among those of the other, so there is nothing to lay side by side."
+        return "The two share no fixed prompts, so there is nothing to compare side by side."
     some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 

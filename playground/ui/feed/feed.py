@@ -72,7 +72,7 @@ class Channel:
             return await asyncio.to_thread(ask, self.feed)
 
     async def snapshot(self) -> Message:
-        """Encoded once for each state of the run, and anew after a while: it says how long the run has taken."""
+        """Encoded once for each state of the run, and again after a while: it says how long the run has taken."""
         async with self._reading:
             old = not self.feed.ended and time.monotonic() - self._snapshot_at > SNAPSHOT_SECONDS
             if self._snapshot is None or self._snapshot.seq != self.seq or old:
@@ -112,7 +112,7 @@ class Channel:
 
     async def tail(self) -> None:
         """Read the run until it has not been watched for a while. If it cannot be read, the viewers are let go: each
-        comes back by itself, and all is read anew."""
+        comes back by itself, and all is read again."""
         with contextlib.suppress(OSError):
             while not self.gone and (self.viewers or time.monotonic() - self.last_seen < LINGER_SECONDS):
                 await asyncio.sleep(ENDED_TICK_SECONDS if self.feed.ended else TICK_SECONDS)
@@ -165,7 +165,8 @@ class Hub:
             return history.find_run(self.outputs, run_id)
         except RunNotFound:
             raise RunNotFound(
-                f"There is no run `{run_id[:60]}` here. It may have been deleted; the Runs page lists those there are."
+                f"There is no run `{run_id[:60]}` here. It may have been deleted; the Runs page lists the "
+                "existing ones."
             ) from None
 
     async def channel(self, run_id: str) -> Channel:
@@ -191,7 +192,7 @@ class Hub:
         return channel
 
     async def stream(self, run_id: str, cursor: str = "") -> AsyncIterator[bytes]:
-        """Server-sent events of one viewer: a snapshot, or what was missed since `cursor`, then deltas, for ever."""
+        """Server-sent events of one viewer: a snapshot, or what was missed since `cursor`, then deltas, forever."""
         channel = await self.channel(run_id)
         channel.viewers += 1
         try:

@@ -1,5 +1,5 @@
 """What `analysis` says of one run, as plain data for JSON: rewards and judges, behaviours, checks, score against KL,
-outcome. Pure, but for `possible_of`, which reads the texts that were drawn for a run.
+outcome. Pure, but for `possible_of`, which reads the texts that were sampled for a run.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ PHASES = {
     "generate": "writing texts, reference included",
     "score": "scoring them",
     "update": "learning from them",
-    "evaluate and save": "looks at the fixed prompts, saving",
+    "evaluate and save": "evaluating the fixed prompts, saving",
 }
 RECORDED = (
-    "This recording ships without its weights, so no more texts can be drawn: what was possible at each KL is not "
+    "This recording comes without its weights, so no more texts can be sampled: what was possible at each KL is not "
     "known for it. Start the experiment, and it can be measured."
 )
 NO_WEIGHTS = "What was possible at each KL can be measured once the run has saved its weights."
@@ -50,7 +50,7 @@ def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
 
 
 def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
-    """The trained score and the held-out judges at every evaluation, and what that says."""
+    """The trained score and the monitors at every evaluation, and what that says."""
     labels = reward_form.term_labels(config.judges)
     signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
     found = judging.judged(samples, signs, in_sd=config.score.normalise == "reference") if labels else None

@@ -1,4 +1,4 @@
-"""One run as the page needs it, read step by step: what there is when it is opened, and what is new since then."""
+"""One run as the page needs it, read step by step: what exists when it is opened, and what is new since then."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class RunFeed:
         """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
         found = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
         means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
-        return {**found, "mean": means.get(found["update"])}  # none before its figures have come, which are written last
+        return {**found, "mean": means.get(found["update"])}  # none before its figures have come: they are written last
 
     def frontier(self) -> dict[str, Any]:
         """Score against KL."""

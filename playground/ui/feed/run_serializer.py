@@ -31,7 +31,7 @@ MAX_LIVE_PROMPTS = 64
 RECORDED_WITHOUT = (
     "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
 )
-RAN_BEFORE = "If the cause lies outside the settings, mend that and resume: it has run with them before."
+RAN_BEFORE = "If the cause lies outside the settings, fix that and resume: the run has worked with them before."
 
 
 def encode(data: Any) -> bytes:
@@ -113,7 +113,7 @@ def _main_settings(config: RunConfig) -> list[dict[str, str]]:
 
 
 def live_values(config: RunConfig) -> dict[str, Any]:
-    """Value of each setting that can be changed now, for the panel "Change while it trains"."""
+    """Value of each setting that can be changed now, for the form, whose controls are then the run's."""
     return {field: changes.value_of(config, field) for field in changes.live_in(config)}
 
 

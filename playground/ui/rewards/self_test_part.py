@@ -30,7 +30,7 @@ PRECISIONS = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)":
 CHOICES = (
     ("source", None, "Reward model", "One trained here, a model folder, or a hub id.", 3),
     ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", 3),
-    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Prompt format", "How prompt and answer become one text.", 2),
+    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Prompt format", "How both become one text.", 2),
     ("bits", [*PRECISIONS], "Precision", "Fewer bits: the report says what they cost.", 2),
 )
 

@@ -90,7 +90,7 @@ def _problem(run_id: Any, text: str, seed: float) -> str:
     if not run_id:
         return "Choose a run above first: its model answers."
     if str(run_id).startswith("_"):
-        return "A recording ships without its weights. Train a run of your own and ask that one."
+        return "A recording comes without its weights. Train a run of your own and ask that one."
     if not str(text or "").strip():
         return "Type a prompt first: a few words for the model to continue."
     if seed is None or not 0 <= seed <= MAX_SEED:

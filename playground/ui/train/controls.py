@@ -30,7 +30,7 @@ GROUP_PREFIXES = {
     "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
 }
 OTHER = "Other settings"
-TEXT_GROUP = "Name, seed, and all of it as text"
+TEXT_GROUP = "Name, seed and text (YAML)"
 NAME_INFO = "What the run is called everywhere; its folder is named after it."
 TEXT_INFO = "What a run would start with now. `python -m playground train FILE` takes the same text."
 

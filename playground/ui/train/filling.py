@@ -27,7 +27,7 @@ from playground.ui.train.form import Form, FormUpdate
 SOURCE = "prompts.source"
 START = "Start training"
 ENQUEUE = "Add to the queue"
-TAUGHT = ("method", "model", "prompts", "rewards")  # what makes a preset's story true
+TAUGHT = ("method", "prompts", "rewards")  # what makes a preset's story true
 RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
 
 
@@ -223,15 +223,17 @@ def notes_on(
 
 
 def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
-    """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. `what` takes the
-    place of `taught` where settings are not those of a preset in what is taught."""
+    """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
+    else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
     found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)
-    alike = preset is not None and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT)
-    taught = found.story or (config.about.story if alike else "")
+    taught, changed = found.story, ""
+    if preset and not taught and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT):
+        taught, changed = config.about.story, describe.listed(describe.differences_in_words(config, preset))
     return {
         "preset": found.preset,
         "title": config.about.title,
         "taught": taught,
+        "changed": changed and f"{changed}.",
         "what": "" if taught else found.line(config.about.title),
         "expect": found.expect,
         "measured": expected.line(found.preset),

@@ -24,11 +24,11 @@ from playground.ui.auth.access import Caller, Role
 from playground.ui.train import form
 
 BETA = "kl.coef"
-UNDER_WAY = "It is being measured already, by this page or another one."
+UNDER_WAY = "It is being measured already, on this page or another one."
 MOST_OF_ADDRESS = 3  # at a time: each keeps the process that answers prompts, which all share, for a minute or so
-NOT_MORE = "{} are being measured or wait for your network already. Wait for one of them."
+NOT_MORE = "{} from your network are being measured or waiting already. Wait for one of them."
 STOPPED = "Stopped; nothing was kept."
-NOT_BEGUN_HERE = "This was begun by somebody else; only who began it can stop it."
+NOT_BEGUN_HERE = "This was started by another visitor; only they can stop it."
 RECORDED = Path(__file__).parents[1] / "recorded"
 
 

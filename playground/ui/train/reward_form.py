@@ -15,24 +15,24 @@ from playground.setup import catalog, checks, describe
 OWN_FIELDS = {
     "target": ("Target length in words", "empty: the longer the better"),
     "words": ("Words", "separated by commas"),
-    "phrases": ("Agreeing phrases", "separated by commas; only these are seen"),
+    "phrases": ("Agreeing phrases", "separated by commas; only these are recognised"),
     "pattern": ("Regular expression", r"for example  \bthank you\b"),
     "judge": ("Judge", ""),
     "neutral": ("Where the user claims nothing", "truth: right answers count, as agreement does elsewhere"),
     "measure": ("Measure", ""),
-    "source": ("Model", "trained here, a hub id, or a folder"),
+    "source": ("Model", "one trained here, a hub id, or a folder"),
     "label": ("Rewarded label", "of a classifier; empty for one output"),
-    "output": ("What of it counts", ""),
-    "template": ("How prompt and text are joined", ""),
+    "output": ("Output", ""),
+    "template": ("Prompt format", ""),
     "revision": ("Revision", "empty: the newest"),
     "max_length": ("Longest input in tokens", "empty: what the model has room for"),
     "precision": ("Precision", ""),
-    "quantization": ("Weights kept in", ""),
+    "quantization": ("Quantization", ""),
     "int8_threshold": ("Outlier threshold of int8", "6"),
-    "question": ("Question to a model that writes", "has {completion}, may have {prompt}; its yes is the value"),
+    "question": ("Question to a judge model", "must contain {completion}, may contain {prompt}; its yes is the value"),
     "expression": ("Expression", "for example  words(completion) / 10 - repeated(completion)"),
     "code": ("Code", "def reward(prompt, completion): ..."),
-    "time_limit": ("Time limit for a batch, in seconds", "2"),
+    "time_limit": ("Time limit per batch, in seconds", "2"),
 }  # name -> label, hint
 RARE_FIELDS = ("question", "template", "revision", "max_length", "precision", "quantization", "int8_threshold")
 LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
@@ -42,8 +42,8 @@ FIRST_TEXTS = {
     "    return len(set(words)) / (len(words) or 1)",
 }  # what stands there at first
 # where a reward's process cannot be kept from files, see docs/rewards.md
-WEAKER = "" if sys.platform == "linux" else " On this system it could also delete files of yours."
-RUNS_CODE = f"Runs your code on this machine, in a process of its own. Only use code that you have read.{WEAKER}"
+WEAKER = "" if sys.platform == "linux" else " On this system it could also delete your files."
+RUNS_CODE = f"Runs your code on this machine, in a separate process. Use only code that you have read.{WEAKER}"
 WARNINGS = {"python": RUNS_CODE}
 
 

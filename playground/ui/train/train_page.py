@@ -76,9 +76,9 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     def recheck(event: Any) -> None:
         estimate(check(event))
 
-    edited = [component.input for component in page.fields.values()]
+    fields = page.fields.values()
     # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
-    edited += [component.blur for component in page.fields.values() if isinstance(component, gr.Textbox)]
+    edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
     gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
     gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
     page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST)
@@ -95,8 +95,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
     uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
     source, column = page.fields["prompts.source"], page.fields["prompts.column"]
-    for event in (source.change, page.more.expand):
-        event(None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
+    _follow_source(page)
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
@@ -109,6 +108,13 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
         part.input(access.guard(Action.FORM, handlers.reload), part, page.outputs, **QUIET)
 
     return Train(page, recheck, fill_from)
+
+
+def _follow_source(page: Controls) -> None:
+    """Show the fields of the chosen kind of prompts, also when they are first drawn."""
+    source = page.fields["prompts.source"]
+    events = [source.change, page.more.expand]
+    gr.on(events, None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
 
 
 def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> gr.HTML:

@@ -9,7 +9,7 @@ test("the parts of a time are told with what they took and their share of it", (
   const found = timeShares([{ name: "writing", seconds: 1.2 }, { name: "scoring", seconds: 0.01 },
     { name: "learning", seconds: 2.39 }, { name: "looking", seconds: 0.4 }]);
   assert.deepEqual(found.map(({ name, words }) => [name, words]), [["writing", "1.2 s (30 %)"],
-    ["scoring", "under 0.1 s (under 1 %)"], ["learning", "2 s (60 %)"], ["looking", "0.4 s (10 %)"]]);
+    ["scoring", "under 0.1 s (under 1 %)"], ["learning", "2.4 s (60 %)"], ["looking", "0.4 s (10 %)"]]);
   assert.ok(Math.abs(found.reduce((sum, { share }) => sum + share, 0) - 1) < 1e-12);
 });
 

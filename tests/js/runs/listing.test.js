@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { NEWEST, behavioursOf, changedIn, columnsWith, countOf, grouped, listed, shownOf,
-  turned, unfolded } from "../../../playground/ui/static/runs/listing.js";
+  sortedBy, turned, unfolded } from "../../../playground/ui/static/runs/listing.js";
 
 const run = (id, started_at, more = {}) => ({ id, title: id, told: "", note: "", model: "pocket-2m",
   reward: "Sentiment", method: "PPO", engine: "playground", seed: 1, state: "finished", beta: 0.25,
@@ -19,6 +19,12 @@ const ids = (runs) => runs.map(({ id }) => id);
 test("the newest run comes first, and a second press turns the order round", () => {
   assert.deepEqual(ids(listed(RUNS, "", NEWEST)), ["new", "middle", "old"]);
   assert.deepEqual(ids(listed(RUNS, "", turned(NEWEST, "when"))), ["old", "middle", "new"]);
+});
+
+test("the order is told by its column and an arrow", () => {
+  assert.equal(sortedBy(NEWEST), "When \u2193");
+  assert.equal(sortedBy(turned(NEWEST, "kl")), "Distance (KL) \u2193");
+  assert.equal(sortedBy(turned(NEWEST, "beta")), "Leash (beta) \u2191");
 });
 
 test("what has no value comes last either way", () => {
@@ -68,8 +74,8 @@ test("a column of a behaviour stands before the gain and is sorted by the share 
 
 test("a count is told with both numbers of answers where these differ", () => {
   const [, flatters] = COUNTING[1].behaviours;
-  assert.equal(countOf(COUNTING[0].behaviours[1]), "2 to 7 of 8");
-  assert.equal(countOf(flatters), "3 of 6 to 2 of 4");
+  assert.equal(countOf(COUNTING[0].behaviours[1]), "2 \u2192 7 of 8");
+  assert.equal(countOf(flatters), "3 of 6 \u2192 2 of 4");
   assert.deepEqual(names(changedIn(COUNTING[1], [])), ["ends"]);
   assert.deepEqual(changedIn(COUNTING[1], [{ name: "ends" }]), []);
 });

@@ -68,4 +68,4 @@ def test_words_that_vary_nothing_are_refused(case: str) -> None:
 
 def test_too_many_runs_are_counted_and_none_is_made() -> None:
     (sentence,) = refusal([f"seed={','.join(map(str, range(100)))}", "kl.coef=0.1,0.2,0.3"])
-    assert "100 values of seed x 3 values of kl.coef are 300 runs; a sweep has at most 200" in sentence
+    assert "100 values of seed x 3 values of kl.coef make 300 runs; a sweep has at most 200" in sentence

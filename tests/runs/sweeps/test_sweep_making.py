@@ -174,7 +174,7 @@ def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs: Path, mo
     monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     with pytest.raises(InvalidConfig, match="on: needs the package `no_such_engine`"):
         planned(outputs, on="ray")
-    with pytest.raises(InvalidConfig, match="option: is of a cluster"):
+    with pytest.raises(InvalidConfig, match="option: is for a cluster"):
         planned(outputs, options=["cpus=2"])
     with pytest.raises(InvalidConfig, match=r"option\.cpu: .* Did you mean `cpus`"):
         planned(outputs, on="slurm", options=["cpu=2"])

@@ -64,7 +64,7 @@ def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path: P
 
 
 def test_a_question_without_the_completion_or_beside_a_label_is_refused() -> None:
-    with pytest.raises(InvalidConfig, match=r"put \{completion\} where the text is to stand"):
+    with pytest.raises(InvalidConfig, match=r"put \{completion\} where the text in question belongs"):
         spec(Path("a/b"), "Is it kind?")
     with pytest.raises(InvalidConfig, match="has no labels"):
         spec(Path("a/b"), label="1")

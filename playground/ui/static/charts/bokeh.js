@@ -58,10 +58,15 @@ export function plainFigure(options) {
   });
 }
 
+/** Whether the page is shown to a room: its letters have the size of the page's text, so that the window decides. */
+export function isPresented() {
+  return document.body.classList.contains("presentation");
+}
+
 /** The size of the numbers at the axes. */
 export function axisPixels() {
-  const { classList } = document.body;
-  return classList.contains("presentation") ? 24 : classList.contains("projector") ? 15 : 11;
+  if (isPresented()) return Math.ceil(parseFloat(getComputedStyle(document.querySelector(".run-view")).fontSize));
+  return document.body.classList.contains("projector") ? 15 : 11;
 }
 
 /** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */

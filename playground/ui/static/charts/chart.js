@@ -6,9 +6,9 @@
 
 import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged,
 } from "./arithmetic.js";
-import { axisPixels, bokeh, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
-import { buttonOf, cssValue, el, helpOf, setAttribute, setText, setWords } from "../core/dom.js";
+import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
@@ -48,7 +48,7 @@ export class Chart {
     this.cursor = null; // the point that is read, {line, at}
     listen(this);
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
-    new ResizeObserver(() => this.fillHeight()).observe(this.stage);
+    new ResizeObserver(() => this.look()).observe(this.stage);
   }
 
   /**
@@ -88,6 +88,8 @@ export class Chart {
     for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
       this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
+    for (const side of ["inner_width", "inner_height"]) // Bokeh has laid it out anew, for another size
+      this.figure.properties[side].change.connect(() => this.group.seen(this));
   }
 
   /** The lines of the figure. */
@@ -103,16 +105,16 @@ export class Chart {
 
   ticks(large) {
     this.large = large;
-    const least = axisPixels() > 20 ? axisPixels() : 0; // a presentation needs more room for its numbers
+    const least = isPresented() ? axisPixels() : 0; // a presentation needs more room for its numbers
     plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
     this.figure.setv({ min_border_left: Math.max(large ? 40 : 34, 2.4 * least),
       min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
   }
 
-  /** A stage that has become higher or lower (another window, a presentation) is filled again. */
-  fillHeight() {
-    const { clientHeight } = this.stage;
-    if (this.view && clientHeight && this.figure.height !== clientHeight) this.figure.height = clientHeight;
+  /** As high as its place, which depends on the window. */
+  resize() {
+    const { clientHeight: height } = this.stage;
+    if (this.figure && height && height !== this.figure.height) this.figure.height = height;
   }
 
   /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */
@@ -294,13 +296,13 @@ export class Chart {
     if (!this.knee) this.addKnee();
     this.knee.style.left = `${at}px`;
     this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
-    setWords(this.kneeWords, knee.sentence);
+    this.kneeName.title = knee.sentence; // which also stands in what came of the run
   }
 
   /** Beside the stage, which is a picture and has no buttons. */
   addKnee() {
-    this.kneeWords = el("span");
-    this.knee = el("div.knee", el("span.knee-name", "knee ", helpOf("the knee", this.kneeWords)));
+    this.kneeName = el("span.knee-name", "knee");
+    this.knee = el("div.knee", this.kneeName);
     this.stage.after(this.knee);
   }
 

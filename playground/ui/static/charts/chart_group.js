@@ -31,9 +31,12 @@ export class ChartGroup {
     return chart;
   }
 
-  /** Keep what stands above the canvases in its place when a box becomes wider, or is there again. */
+  /** Keep figures, and what stands above them, in their place when a box has another size, or is there again. */
   watch(box) {
-    new ResizeObserver(() => this.settle()).observe(box);
+    new ResizeObserver(() => {
+      for (const chart of this.charts) chart.resize();
+      this.settle();
+    }).observe(box);
   }
 
   settle() {

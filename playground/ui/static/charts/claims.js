@@ -40,7 +40,7 @@ function cell(before, now, later) {
   return el("td", el("div.square-cell",
     svg("square", { viewBox: `0 0 ${SIDE + 2} ${SIDE + 2}`, width: SIDE, height: SIDE, "aria-hidden": "true" },
       square("frame", SIDE), square("now", side(now)), ...(later ? [square("before", side(before))] : [])),
-    el("div", el("strong", later ? `${before.yes} to ${now.yes}` : String(now.yes)),
+    el("div", el("strong", later ? `${before.yes} \u2192 ${now.yes}` : String(now.yes)),
       el("div.muted", `${percent(shareOf(now))}, ${intervalInWords(now)}`))));
 }
 
@@ -49,6 +49,6 @@ function waysTable(ways, sides, between) {
     ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",
-    [headOf("The claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
+    [headOf("How the claim is put", "words", FORM_GLOSS), "Wrong claims repeated", "Right claims agreed with"],
     ways.map(({ words, wrong, right }) => [el("th", { scope: "row" }, words), inWords(wrong), inWords(right)]));
 }

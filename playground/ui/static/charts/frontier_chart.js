@@ -12,8 +12,8 @@ export const SPEC = {
   key: "frontier", span: 1, large: true, title: "Score on the fixed prompts", totalName: "",
   unit: scoreUnit, zero: true,
   note: () => "by KL to the reference, nats; bands: 95 %",
-  gloss: "Each dot is a look at the fixed prompts: how far the run was from the reference, and what it scored. A path "
-    + "that climbs steeply buys much score with little drift.",
+  gloss: "Each dot is an evaluation on the fixed prompts: how far the run was from the reference, and its score. A "
+    + "steep path buys much score for little distance.",
   lines: ({ runs }) => linesOf(runs), words: () => [], total: ([first]) => first,
 };
 

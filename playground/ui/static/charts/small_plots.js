@@ -107,7 +107,7 @@ export function timeShares(parts) {
   const total = known.reduce((sum, { seconds }) => sum + seconds, 0);
   return known.map(({ name, seconds }) => {
     const share = seconds / total;
-    const took = seconds < 0.05 ? "under 0.1 s" : duration(seconds);
+    const took = seconds < 0.05 ? "under 0.1 s" : seconds < 9.95 ? `${seconds.toFixed(1)} s` : duration(seconds);
     return { name, seconds, share, words: `${took} (${share < 0.005 ? "under 1 %" : percent(share)})` };
   });
 }

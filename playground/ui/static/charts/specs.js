@@ -1,7 +1,8 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
 // and about a hundredth of it is the finest number shown. `exact`: a setting, which smoothing would blur. Colour means
 // one thing everywhere: score teal, KL and leash amber, else that of the text. `remark` says what is strange about a
-// value; `whole` is a y range that stays; `unit` and `note` may depend on the run.
+// value; `whole` is a y range that stays; `unit` and `note` may depend on the run. `compared`: runs are laid over each
+// other in it, as in the large ones.
 
 const SMALLEST = 0.005; // what is less than this is not shown
 
@@ -34,7 +35,7 @@ export const CHARTS = [
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },
   {
-    key: "penalised", span: 1, title: "Score minus leash cost", column: "penalised_reward", zero: true,
+    key: "penalised", span: 1, compared: true, title: "Score minus leash cost", column: "penalised_reward", zero: true,
     unit: scoreUnit, note: "training batches, score \u2212 beta \u00d7 KL",
     gloss: "The score minus what the distance costs (beta times KL). This is the number that PPO maximises.",
   },

@@ -26,17 +26,21 @@ export const shareOf = ({ yes, of }) => yes / of;
 
 const TENTHS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
+const TENTH = " of ten";
+
 /** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. */
 export function shareInWords(share) {
   const tenths = Math.round(share * 10);
   if (share === 1 || share === 0) return share ? "all" : "none";
   if (tenths === 10 || tenths === 0) return tenths ? "nearly all" : "hardly any";
-  return `${TENTHS[tenths]} of ten`;
+  return TENTHS[tenths] + TENTH;
 }
 
+const LINE = 140; // characters for which a line of the first screen has room
+
 /**
- * What the model does now, in a sentence or two: the first behaviour that has clearly changed, and one that has become
- * worse beside it. Without a clear change that is said; "" where nothing was counted.
+ * What the model does now, in a line: the first behaviour that has clearly changed, and, unless that is worse already,
+ * one that has become worse beside it. Without a clear change that is said; "" where nothing was counted.
  */
 export function headline(behaviours) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
@@ -44,17 +48,20 @@ export function headline(behaviours) {
   const clear = meters.filter(({ changes }) => changes.at(-1));
   if (!clear.length) return `No clear change yet: it ${meters[0].words} in ${answersInWords(meters[0].counts.at(-1))}.`;
   const [first] = clear;
-  const worse = clear.find((meter) => meter !== first && verdictOf(meter).tone === "worse");
+  const worse = verdictOf(first).tone === "worse" ? null
+    : clear.find((meter) => verdictOf(meter).tone === "worse");
   const paid = behaviours.paid.some(({ name }) => [first, worse].some((meter) => meter?.name === name));
-  return `Now it ${changeInWords(first)}.${worse ? ` But it ${changeInWords(worse)}.` : ""}${
-    paid ? " The score rose all the same." : ""}`;
+  const more = [worse ? `But it ${changeInWords(worse).replace(" answers", "")}.` : "",
+    paid ? "The score rose all the same." : ""].filter(Boolean);
+  return more.reduce((said, sentence) => (`${said} ${sentence}`.length > LINE ? said : `${said} ${sentence}`),
+    `Now it ${changeInWords(first)}.`);
 }
 
 function changeInWords({ words, counts }) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
   if (before === now) return `${words} in ${is.yes} of ${is.of} answers (before: ${was.yes} of ${was.of})`;
-  return `${words} in ${answersInWords(is)} (before: ${before.replace(" of ten", "")})`;
+  return `${words} in ${answersInWords(is)} (before: ${now.endsWith(TENTH) ? before.replace(TENTH, "") : before})`;
 }
 
 function answersInWords(count) {

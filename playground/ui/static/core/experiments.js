@@ -36,6 +36,6 @@ export function earlierLink(run) {
   const earlier = run?.recorded ? stepOf(run.preset)?.earlier : null;
   const before = earlier && recordingOf(earlier.preset);
   return before ? linkTo(`?tab=runs&overlay=${before},${run.id}`,
-    () => go({ page: "runs", overlay: [before, run.id] }), `Lay it over ${earlier.number}, ${earlier.title}`,
+    () => go({ page: "runs", overlay: [before, run.id] }), `Overlay with ${earlier.number}, ${earlier.title}`,
     { class: "quiet-button" }) : null;
 }

@@ -47,10 +47,10 @@ export function mount(element) {
 function presentationSwitch() {
   const button = buttonOf("switch presentation-switch", {
     onclick: () => go({ page: "train", present: !place().present }),
-    title: "Presentation: one chart, three texts and what came of it, in large letters" });
+    title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" });
   onPlace(({ present }) => {
     button.setAttribute("aria-label", present ? "End the presentation" : "Present");
-    button.replaceChildren(...(present ? ["\u00d7 End the presentation"] : named("\u25a3", " Present")));
+    button.replaceChildren(...(present ? ["\u00d7"] : named("\u25a3", " Present")));
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && place().present) go({ present: false });

@@ -50,9 +50,9 @@ export class KnobControl {
         el("label", { for: id }, knob.label, unit ? el("span.unit", ` ${unit}`) : null), this.badge, this.gloss,
         this.field),
       this.scale ? this.track() : null, this.names,
-      knob.hasLine ? el("div.knob-said", this.line, this.back) : null,
+      knob.hasLine ? this.line : null,
       el("div.knob-words",
-        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), knob.hasLine ? null : this.back),
+        el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), this.back),
         knob.low || knob.high
           ? el("div.ends", { "aria-hidden": "true" }, el("span", knob.low), el("span", knob.high)) : null));
   }
@@ -65,8 +65,8 @@ export class KnobControl {
   explain() {
     const { help, unit, low, high } = this.knob;
     const { regimes } = this;
-    const zones = regimes ? `${regimes.loose === null ? "" : `${ZONES[0]} below ${write(regimes.loose)}, `}${ZONES[2]} `
-      + `above ${write(regimes.tight)}. ${regimes.how}` : "";
+    const zones = regimes ? [regimes.loose === null ? "" : `Below ${write(regimes.loose)} it ${ZONES[0]}. `,
+      `Above ${write(regimes.tight)} it ${ZONES[2]}. `, regimes.how] : [];
     this.gloss.lastElementChild.replaceChildren(...[withCode(help), unit ? `Unit: ${unit}.` : "", low, high, zones]
       .filter((words) => words?.length).map((words) => el("span.gloss-line", words)));
   }

@@ -40,13 +40,13 @@ export class ForkPanel {
     this.note = el("p.fork-note", { role: "status", "aria-live": "polite" });
     this.button = buttonOf("button strong", { onclick: () => this.send() }, "Start the fork");
     this.body = el("div",
-      el("p.muted", "A fork is a run of its own. It begins with the weights and the optimizer that this "
-        + "run had then, and with nothing changed it repeats it to the last bit; so whatever comes out otherwise is "
-        + "due to what you change here."),
+      el("p.muted", "A fork is a run of its own. It starts with the weights and the optimizer state of this run "
+        + "after that update. With nothing changed it repeats this run bit by bit, so any difference comes from what "
+        + "you change here."),
       el("p.fork-where", el("label", "After update ", this.where)), this.grid,
       el("p.fork-start", this.button), this.note);
     this.details = el("details", { ontoggle: () => this.details.open && this.load() },
-      el("summary", "Go on from a checkpoint with other settings (fork)"), this.body);
+      el("summary", "Fork: continue from a checkpoint with other settings"), this.body);
     this.root = el("section.fork", { hidden: true, "aria-label": "Fork" }, this.details);
     element.append(this.root);
     document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));

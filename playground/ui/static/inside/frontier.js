@@ -13,14 +13,14 @@ import { hasEnded, live } from "../core/store.js";
 import { openUpdate } from "./rollout.js";
 import { progressBar } from "../core/texts.js";
 
-const GLOSS = "Every nat of KL is drift away from the reference, and every policy can be held against the best "
-  + "one at its KL. That is the reference reweighted by e to the power of score / beta; its line is estimated from "
-  + "texts of the reference and of this run, each weighed by how likely the best policy would have written it. "
-  + "It is drawn grey where fewer than 30 of them count. Best of n: answer n times and keep the best; how far that is "
-  + "follows from its scores (log n \u2212 (n \u2212 1) / n nats where no two are equal). The dotted line through the "
-  + "newest look rises by beta with each nat: that is what a nat must earn to be worth its price.";
-const OFFER = "What was possible at each KL is not measured yet. It takes some thousand more texts of the reference "
-  + "and of this run: about half a minute for a pocket model, and longer for a large one.";
+const GLOSS = "Every policy can be compared with the best possible one at the same KL: the reference reweighted by e "
+  + "to the power of score / beta. Its line is estimated from texts of the reference and of this run, each weighted "
+  + "by how likely the best policy would have written it, and is grey where fewer than 30 of them count. Best of n: "
+  + "answer n times and keep the best; its KL follows from the scores (log n \u2212 (n \u2212 1) / n nats where no "
+  + "two are equal). The dotted line through the newest evaluation rises by beta per nat: what a nat must earn to be "
+  + "worth its price.";
+const OFFER = "How much score was possible at each KL is not measured yet. It takes a few thousand more texts of the "
+  + "reference and of this run: about half a minute for a pocket model, and longer for a large one.";
 const BUSY = "Writing and scoring texts of the reference and of this run. This takes about half a minute for a "
   + "pocket model, and longer for a large one; you can go on meanwhile.";
 
@@ -118,8 +118,8 @@ export class Frontier {
 
   early() {
     const { run, status } = live;
-    if (status?.ended) return "This run ended before its second look at the fixed prompts, so it has no path.";
-    return `The path begins with the second look at the fixed prompts, after update ${run?.every ?? ""}.`;
+    if (status?.ended) return "This run ended before its second evaluation, so it has no path.";
+    return `The path begins with the second evaluation, after update ${run?.every ?? ""}.`;
   }
 
   async measure() {

@@ -6,13 +6,13 @@ import { el, setHidden, showParts } from "../core/dom.js";
 import { number } from "../core/format.js";
 
 export const ESTIMATES = [
-  { name: "k1", label: "k1", words: "The log-ratio d itself. Right on average, but a single completion can say less "
-    + "than 0. The leash charges this one, unless the settings name another." },
-  { name: "k2", label: "k2", words: "Half of d squared. Never below 0 and close while the two models are, then off: it "
+  { name: "k1", label: "k1", words: "The log-ratio d itself. Unbiased, but a single completion can give less "
+    + "than 0. The leash uses this one unless the settings name another." },
+  { name: "k2", label: "k2", words: "Half of d squared. Never below 0, and close only while the two models are: it "
     + "is not the KL on average." },
-  { name: "k3", label: "k3", words: "exp(\u2212d) \u2212 1 + d. Right on average and never below 0. Quiet near the "
-    + "reference; far from it rare tokens make it leap." },
-  { name: "full", label: "exact", words: "Summed over the whole vocabulary at each position that was written, so no "
+  { name: "k3", label: "k3", words: "exp(\u2212d) \u2212 1 + d. Unbiased and never below 0. Little noise near the "
+    + "reference; far from it, rare tokens make it jump." },
+  { name: "full", label: "exact", words: "Summed over the whole vocabulary at each position, so no "
     + "luck of the drawn token is left in it." },
 ];
 const SIZE = { width: 320, height: 26, left: 6, right: 6, top: 2, bottom: 2 };
@@ -41,8 +41,8 @@ export class KlStrip {
     const found = index < 0 ? null : stripOf(metrics, index);
     setHidden(this.root, !found);
     if (!found) return;
-    this.note.textContent = `Update ${metrics.update[index]}, to the reference, nats per completion. Dot: mean of its `
-      + "completions; line: one standard deviation between them to each side.";
+    this.note.textContent = `Update ${metrics.update[index]}, to the reference, nats per completion. Dot: mean over `
+      + "its completions; line: one standard deviation to each side.";
     showParts(this.list, found.rows.map((row) => this.row(row, found)));
   }
 

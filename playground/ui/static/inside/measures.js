@@ -13,11 +13,12 @@ const NOTHING = 5e-5; // what is smaller is told as 0
  */
 export const MEASURES = [
   { key: "ratio", label: "KL of the token", unit: "nats",
-    gloss: "Log of policy over reference for the drawn token: what it pays the leash for. Below 0 the reference found "
+    gloss: "Log of policy over reference for the drawn token: what the leash charges for. Below 0 the reference found "
       + "it likelier.",
     of: (look) => minus(look.log_probs, look.reference_log_probs) },
   { key: "kl", label: "Exact KL of the position", unit: "nats", plain: true,
-    gloss: "How differently the two would have gone on here, whatever was drawn. These add up to the KL of the text.",
+    gloss: "How differently the two models continue here, whichever token was drawn. These add up to the KL of the "
+      + "text.",
     of: (look) => look.kl },
   { key: "change", label: "Change in probability", unit: "",
     gloss: "The drawn token's probability under the policy, less that under the reference.",

@@ -45,7 +45,7 @@ class Microscope {
   }
 
   async load() {
-    setText(this.note, "Reading what the run has kept of this answer.");
+    setText(this.note, "Loading the tokens of this answer.");
     const { run, promptId, seed, update } = this.answer;
     let found;
     try {
@@ -55,7 +55,7 @@ class Microscope {
     }
     const wanted = found.looks.findIndex((look) => look.update === update);
     if (wanted >= 0) return this.show(found, wanted);
-    setWords(this.note, found.why || "Of this look nothing was kept.");
+    setWords(this.note, found.why || "Nothing was kept of this evaluation.");
   }
 
   /** @param {any} found */
@@ -102,7 +102,7 @@ class Microscope {
       el("span", range ? inWords(range, unit) : `all 0${unit ? ` ${unit}` : ""}`)),
     el("span.grow"), looks.length < 2 ? null : [
       el("label.inline.slider-label", el("output.at", at), el("input", { type: "range", min: 0, max: looks.length - 1,
-        step: 1, value: this.index, "aria-label": "Look of the run", "aria-valuetext": at,
+        step: 1, value: this.index, "aria-label": "Evaluation of the run", "aria-valuetext": at,
         oninput: ({ target }) => this.set({ index: Number(target.value) }) }))],
     buttonOf("quiet-button", { "aria-pressed": String(asTable), "data-key": "table",
       onclick: () => this.set({ asTable: !asTable }) }, asTable ? "As text" : "As a table"));

@@ -14,8 +14,8 @@ import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
 
-const NONE = "No update of this run was recorded. Runs from before this was possible have none; a run that trains "
-  + "records one when you press Record.";
+const NONE = "No update of this run was recorded. A run that is training records one when you press Record the next "
+  + "update; runs of older versions have none.";
 const GLOSS_DRAWN = "Recorded by the run itself, token by token; nothing is computed on this page.";
 
 /** After how many updates somebody has asked for one to be recorded: the next that is there is shown. Null: nobody. */

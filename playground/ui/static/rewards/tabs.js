@@ -5,8 +5,7 @@ import { buttonOf, el } from "../core/dom.js";
 import { go, onPlace, place } from "../core/nav.js";
 
 /** Part -> its name, and the id of its panel (ui/page.py). */
-const TABS = { try: ["Try rewards", "workbench"], train: ["Train a reward model", "reward-training"],
-  test: ["Test a reward model", "reward-check"] };
+const TABS = { try: ["Try", "workbench"], train: ["Train", "reward-training"], test: ["Test", "reward-check"] };
 
 export function mount(element) {
   const tabs = Object.entries(TABS).map(([part, [name, panel]]) => buttonOf("tab", { role: "tab", id: `tab-${part}`,

@@ -40,9 +40,9 @@ class Workbench {
     this.progress = el("div.progress", { hidden: true }, this.fill);
     this.problems = el("ul.problems", { role: "alert" });
     this.status = el("section.panel.bench-status", this.line, this.progress, this.problems);
-    this.empty = el("p.muted.bench-empty", "Score rates your texts and 128 that the untrained model of the Train page "
-      + "writes. Then change a weight, and the ranking follows at once. If a text that you would not want comes out on "
-      + "top, training would find it too.");
+    this.empty = el("p.muted.bench-empty", "Press Score: it scores your texts, and 128 that the untrained model of the "
+      + "Train page writes. Then change a weight, and the ranking follows at once. If a text that you would not want "
+      + "comes out on top, training would find it too.");
     this.missing = el("p.bench-missing", { role: "status", hidden: true });
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
@@ -178,8 +178,8 @@ function outcomeOf({ texts, samples, duel }, { sides, about }) {
   if (!duel) return "A and B score the same.";
   const [first, ...rest] = duel.terms;
   const against = rest.filter(({ by }) => by < -0.005).map(({ label, by }) => `${label} is against (${signed(by)})`);
-  return `${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, mostly by ${first.label} (${signed(first.by)})${
-    against.length ? `; ${against.join(", ")}` : ""}.`;
+  const through = `${rest.length ? "mostly " : ""}through ${first.label} (${signed(first.by)})`;
+  return `${[`${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, ${through}`, ...against].join("; ")}.`;
 }
 
 /** What each reward says of each text, and the note below. */

@@ -65,7 +65,7 @@ class Compare {
     this.terms = el("div.numbers.term-table", { hidden: true });
     const top = this.top = el("section.panel.compare-top",
       el("div.bar", el("label.inline", "Run", this.runs),
-        el("label.inline.slider-label", "At update", this.slider), this.at, this.oneMoment,
+        el("span.inline.slider-label", el("label.inline", "At update", this.slider), this.at), this.oneMoment,
         el("label.inline", "Against", this.others)),
       this.notice);
     this.behaviours = new Behaviours(top);

@@ -63,15 +63,15 @@ export function columnsWith(behaviours) {
   return [...COLUMNS.slice(0, gain), ...columns, ...COLUMNS.slice(gain)];
 }
 
-/** A count in words: "13 to 22 of 25", or with two different numbers of answers "13 of 24 to 22 of 25". */
+/** A count in words: "13 \u2192 22 of 25", or with two different numbers of answers "13 of 24 \u2192 22 of 25". */
 export function countOf({ before, after }) {
-  return before.of === after.of ? `${before.count} to ${after.count} of ${after.of}`
-    : `${before.count} of ${before.of} to ${after.count} of ${after.of}`;
+  return before.of === after.of ? `${before.count} \u2192 ${after.count} of ${after.of}`
+    : `${before.count} of ${before.of} \u2192 ${after.count} of ${after.of}`;
 }
 
-/** What has become of it, for a sentence and a filter: "more", "less", or "no more than chance". */
+/** How it changed, for a cell and a filter: "up", "down", or "no clear change". */
 export function changeOf({ change }) {
-  return change > 0 ? "more" : change < 0 ? "less" : "no more than chance";
+  return change > 0 ? "up" : change < 0 ? "down" : "no clear change";
 }
 
 /** What stands in the list: each run that is of no sweep, and each sweep with its runs. */

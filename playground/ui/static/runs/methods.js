@@ -14,7 +14,7 @@ export class Methods {
     this.plot = el("div.method-plot");
     this.table = el("div.numbers", { tabindex: "0", role: "region", "aria-label": "Gain and cost of each run" });
     this.root = el("div.overlay-methods", { hidden: true },
-      el("div.chart-bar", el("h3", "What each run got for its drift, and what it cost")), this.sentence,
+      el("div.chart-bar", el("h3", "Gain against distance, and cost")), this.sentence,
       el("div.method-parts", this.plot, this.table));
   }
 
@@ -35,10 +35,10 @@ export class Methods {
 }
 
 function sentenceOf({ reached, scores_differ: differ }) {
-  if (differ) return "Their scores are not one measure, so no gain here is more or less than another.";
-  if (reached === null) return "One of them has not moved away from the reference yet, so there is nothing to compare.";
-  return `All of them have been ${rounded(reached)} nats away; what each had gained there is read off between two `
-    + "looks at the fixed prompts.";
+  if (differ) return "Their scores are measured differently, so their gains cannot be compared.";
+  if (reached === null) return "One of them has not moved from the reference yet, so there is nothing to compare.";
+  return `All of them reached a distance of ${rounded(reached)} nats. The gain of each there is interpolated between `
+    + "two evaluations.";
 }
 
 function table({ runs, reached }) {
@@ -46,16 +46,16 @@ function table({ runs, reached }) {
   /** @type {[string, (run: any) => string][]} */
   const rows = [
     ["Method", (run) => run.method],
-    ["Gain at the last look", ({ end }) => (end ? gainOf(end) : "\u2013")],
-    ["KL at the last look, nats", ({ end }) => (end ? rounded(end.kl) : "\u2013")],
+    ["Gain at the last evaluation", ({ end }) => (end ? gainOf(end) : "\u2013")],
+    ["Distance (KL) at the last evaluation, nats", ({ end }) => (end ? rounded(end.kl) : "\u2013")],
     [reached === null ? "" : `Gain at ${rounded(reached)} nats`, (run) => gain(run.there)],
-    ["Texts written to learn from", ({ bill }) => number(bill.texts)],
+    ["Training texts", ({ bill }) => number(bill.texts)],
     ["Tokens written", ({ bill }) => number(bill.tokens)],
     ["Tokens trained on", ({ bill }) => number(bill.tokens_trained)],
     ["Time", ({ bill }) => (bill.seconds ? duration(bill.seconds) : "none")],
-    ["Arithmetic", ({ bill }) => bill.operations],
-    ["Memory at most", ({ bill }) => (bill.memory_gb === null ? "\u2013" : `${rounded(bill.memory_gb, 0.01)} GB`)],
-    ["Texts written for each answer", ({ bill }) => number(bill.answers)],
+    ["Compute", ({ bill }) => bill.operations],
+    ["Peak memory", ({ bill }) => (bill.memory_gb === null ? "\u2013" : `${rounded(bill.memory_gb, 0.01)} GB`)],
+    ["Texts per answer", ({ bill }) => number(bill.answers)],
   ];
   return tableOf("", ["", ...runs.map((run, index) => lettered(run, index))],
     rows.filter(([label]) => label).map(([label, of]) => [el("th", { scope: "row" }, label),

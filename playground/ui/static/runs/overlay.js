@@ -18,8 +18,8 @@ import { lettered, Methods } from "./methods.js";
 
 export const MAX_RUNS = LETTERS.length;
 const EVERY_MS = 3000;
-const ENGINES = "One side was trained by TRL's own PPOTrainer, the other by the playground's PPO: below the choice of "
-  + "the engine stands how they differ.";
+const ENGINES = "One was trained by TRL's PPOTrainer, the other by the playground's PPO. The form says under Engine "
+  + "how they differ.";
 const DIFFERING = "Settings in which they differ";
 
 export class Overlay {
@@ -83,7 +83,7 @@ export class Overlay {
   show(data) {
     this.data = data;
     const { runs, problems, scores_differ: differ } = data;
-    const few = runs.length < 2 && !problems.length ? ["Tick a second run below to see two sets of curves."] : [];
+    const few = runs.length < 2 && !problems.length ? ["Tick a second run below to compare it."] : [];
     setWords(this.problem, [...problems, ...few].join(" "));
     this.showLegend(runs);
     this.grid.hidden = !runs.length;
@@ -101,9 +101,11 @@ export class Overlay {
   /** Make the charts, once; they draw what there is when they are there. */
   async prepare() {
     if (!(await bokehReady(this.undrawn, "The curves",
-      "The numbers of each run are on its own page, under Table and CSV."))) return;
-    for (const spec of CHARTS.filter(({ large }) => large))
-      this.group.add(new LinesChart(overlaid({ ...spec, key: `overlay-${spec.key}` }), this.group), this.grid);
+      "The numbers of each run are on the Train page, under Table and CSV."))) return;
+    for (const spec of CHARTS.filter(({ large, compared }) => large || compared)) {
+      const wide = overlaid({ ...spec, large: true, key: `overlay-${spec.key}` });
+      this.group.add(new LinesChart(wide, this.group), this.grid);
+    }
     this.ready = true;
     for (const box of [this.grid, this.counted]) this.group.watch(box);
     this.showShares(this.data.runs);

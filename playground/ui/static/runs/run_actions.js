@@ -100,9 +100,9 @@ export class RunActions {
   async rename({ id, title, note }) {
     const input = (label, value, most, placeholder) => el("label", label,
       el("input", { type: "text", value, maxlength: most, placeholder }));
-    const parts = [input("Name", title, 80, "as it was called when it began"),
-      input("Note", note, 300, "a line of your own about it")];
-    const kept = el("p.muted", "Both stand wherever the run does. Its folder stays ", el("code", id), ".");
+    const parts = [input("Name", title, 80, "the name from the form"),
+      input("Note", note, 300, "a note to yourself")];
+    const kept = el("p.muted", "Shown wherever the run is. Its folder keeps its name, ", el("code", id), ".");
     if (!(await confirmed("Name and note", [...parts, kept], "Save", { no: "Cancel", kind: "strong" }))) return;
     const [name, words] = parts.map((part) => part.querySelector("input").value);
     const { error = "" } = await answerOf(() => this.server.name_run({ run: id, name, note: words }),

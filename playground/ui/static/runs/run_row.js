@@ -38,7 +38,7 @@ function nameCell(run, behaviours) {
   run.told && run.told !== run.title ? clamped("div.muted.small", run.told) : null,
   run.wrong_on_purpose
     ? el("div.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
-  changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)}`)),
+  changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)} (${changeOf(one)})`)),
   small(`${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
 }
 
@@ -48,13 +48,13 @@ function stateCell({ state, place, end, message, update, num_updates: updates, a
   small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`));
 }
 
-/** How often a behaviour was seen before training and at the last look, and whether that is more than chance. */
+/** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */
 function countCell(found, words) {
   if (!found) return cell(words, "figure counts", "\u2013");
   const { before, after, change } = found;
   return cell(words, "figure counts",
-    before.of === after.of ? `${before.count} to ${after.count}` : `${before.count} of ${before.of} to ${after.count}`,
-    small(`of ${after.of}${change ? `, ${changeOf(found)}` : ""}`),
+    `${before.count}${before.of === after.of ? "" : ` of ${before.of}`} \u2192 ${after.count}`,
+    small(`of ${after.of}${change ? ` (${changeOf(found)})` : ""}`),
     small(`${Math.round(100 * after.low)} to ${Math.round(100 * after.high)} %`));
 }
 

@@ -15,8 +15,8 @@ import { progressBar, stateMark } from "../core/texts.js";
 import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
-const GLOSS = " The line is the mean over the seeds that have come so far; the band its 95 % interval (Student's t), "
-  + "which needs two of them.";
+const GLOSS = " The line is the mean over the seeds so far; the band is its 95 % interval (Student's t), which needs "
+  + "two seeds.";
 const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => ({ ...spec,
   key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
   note: (run) => `mean over seeds with its 95 % band, ${spec.unit(run)}`,
@@ -48,7 +48,7 @@ export class SweepPanel {
     this.undrawn = el("p.undrawn-note", { role: "status", "data-key": "undrawn" });
     this.grid = el("div.charts-large");
     this.curves = el("div", { hidden: true, "data-key": "curves" },
-      el("div.chart-bar", el("h3", "Curves, and what each setting got for its drift")), this.grid);
+      el("div.chart-bar", el("h3", "Curves, and gain against distance")), this.grid);
     this.root = el("section.panel.sweep-panel", { "aria-label": "Sweep", hidden: true });
   }
 
@@ -87,7 +87,7 @@ export class SweepPanel {
       ...told, this.problem, el("p.panel-warning", { role: "status", "data-key": "warning" },
         differ ? `${differ} Compare the shapes of their curves, not the heights.` : ""),
       el("div.numbers.sweep-table", { tabindex: "0", role: "region", "data-key": "table",
-        "aria-label": "Each setting and what became of it" }, data ? this.tableFor(data) : ""),
+        "aria-label": "Results of each setting" }, data ? this.tableFor(data) : ""),
       el("p.muted.small-text", { "data-key": "about" }, data ? aboutOf(data) : ""), this.undrawn, this.curves]);
   }
 
@@ -117,13 +117,13 @@ export class SweepPanel {
         behaviours.map((words) => figureOf(shareOf(setting.shares[words]))),
         el("td.sweep-runs", setting.runs.map(runLink)));
     });
-    const figures = [`Gain, ${unit}`, "KL, nats", ...behaviours.map((words) => `${words}, %`)];
+    const figures = [`Gain, ${unit}`, "Distance (KL), nats", ...behaviours.map((words) => `${words}, %`)];
     return tableOf("", [several ? "Curve" : null, ...(fields.length ? heads : ["Setting"]),
       ...figures.map((name) => headOf(name, "figure")), "Runs"], rows);
   }
 
   async prepare() {
-    if (!(await bokehReady(this.undrawn, "The curves", "The table above has what became of each setting."))) return;
+    if (!(await bokehReady(this.undrawn, "The curves", "The table above has the results."))) return;
     for (const spec of specs) this.group.add(new LinesChart(overlaid(spec), this.group), this.grid);
     this.group.watch(this.grid);
     this.frontier.prepare(this.grid);
@@ -142,10 +142,10 @@ export class SweepPanel {
 
 function aboutOf({ settings, seeds }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
-    : "Means over the seeds that have finished, \u00b1 half the 95 % interval (Student's t); shares with all of it.";
-  const most = settings.length > LETTERS.length ? ` The first ${LETTERS.length} settings are drawn.` : "";
+    : "Means over the finished seeds, \u00b1 half the 95 % interval (Student's t); after a share stands its interval.";
+  const most = settings.length > LETTERS.length ? ` Curves of the first ${LETTERS.length} settings.` : "";
   const chosen = settings.length > 1 ? ` ${CHOSEN}` : "";
-  return `${first} Gain: on the fixed prompts, against before training.${chosen}${most}`;
+  return `${first} Gain: score on the fixed prompts, less the score before training.${chosen}${most}`;
 }
 
 function aloneOf(found) {
@@ -156,7 +156,7 @@ function aloneOf(found) {
 /** A run by its seed and its state, which leads to it; one that was deleted leads nowhere. */
 function runLink({ id, seed, state, update, num_updates: updates, message }) {
   const name = seed === null || seed === undefined ? id : `seed ${seed}`;
-  if (state === "gone") return el("span.sweep-run.muted", { title: id }, `${name}: not there`);
+  if (state === "gone") return el("span.sweep-run.muted", { title: id }, `${name}: deleted`);
   const far = state === "running" || state === "paused" ? ` ${update} of ${updates}` : "";
   return el("span.sweep-run",
     link({ run: id }, [name], { class: "run-name", "data-key": `go ${id}`, title: id }),

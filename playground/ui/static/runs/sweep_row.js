@@ -4,7 +4,7 @@ import { buttonOf, el, signOf } from "../core/dom.js";
 import { duration, timeRange, when, withHalf } from "../core/format.js";
 import { clamped, progressBar, stateMark } from "../core/texts.js";
 
-export const CHOSEN = "The list names the setting with the highest mean: of several, that one is partly the luckiest.";
+export const CHOSEN = "The list shows the setting with the highest mean. The best of several is partly the luckiest.";
 
 /** "5 of 6 done, 1 running; about 20 to 35 s left". */
 export function progressOf({ words, left }) {

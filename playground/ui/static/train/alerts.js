@@ -12,8 +12,8 @@ import { openSection } from "../core/sections.js";
 import { hasEnded, live } from "../core/store.js";
 import { askFork, canFork } from "../inside/fork.js";
 
-const GLOSS = "A lamp for each thing that can go wrong, read from what the run has written down. It lights on a trend, "
-  + "three of five updates, never on a single one. Red needs you; amber is worth a look.";
+const GLOSS = "One lamp for each thing that can go wrong, read from the run's records. A lamp lights on a trend "
+  + "(three of five updates), never on a single update. Red needs action; amber is worth checking.";
 const SIGNS = { red: "\u25cf ", amber: "\u25b2 ", quiet: "\u2713 ", "not measured": "\u2013 " };
 const MOST_UPDATES = 8;
 
@@ -33,7 +33,7 @@ export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });
   const apply = async (changes, words) => {
     const answer = await answerOf(() => ask(live.runId, changes), "; nothing was changed.");
-    const done = `${words}: asked for, from the next update on.`;
+    const done = `${words}: requested, takes effect at the next update.`;
     setWords(note, answer.error || answer.problems?.[0]?.message || done);
   };
   let runId;
@@ -56,8 +56,8 @@ export function showAlerts(element, ask) {
     return [
       el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
         el("span.alerts-summary", alerts ? summaryOf(...of("red", "amber", "quiet").map((found) => found.length))
-          : "Told from the first updates on.")),
-      note, list("red", "amber"), el("details.alerts-others", el("summary", "All that is watched"),
+          : "Known after the first updates.")),
+      note, list("red", "amber"), el("details.alerts-others", el("summary", "Everything that is checked"),
         list("quiet", "not measured"))];
   }));
 }
@@ -83,12 +83,12 @@ function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
     form && rights.value.form && (from.run || from.preset) ? way("form", "Put it in the form", () => {
       document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { ...from, changes } }));
       document.getElementById("start")?.focus();
-      setWords(note, `${text}: in the form now, with the settings of this run. Start it when you like.`);
+      setWords(note, `${text}: now in the form, with the settings of this run. Start it when you like.`);
     }) : null);
 }
 
 function summaryOf(red, amber, quiet) {
-  if (!red && !amber) return `Nothing is lit; ${quiet} lamps are quiet.`;
+  if (!red && !amber) return `All ${quiet} lamps are quiet.`;
   const parts = [red ? `${red} red` : "", amber ? `${amber} amber` : "", `${quiet} quiet`];
   return `${parts.filter(Boolean).join(", ")}.`;
 }

@@ -23,12 +23,12 @@ class BehaviourPicker extends Widget {
     this.offered = el("div.behaviour-choices");
     this.own = el("div");
     this.list = el("div", this.offered, this.own,
-      buttonOf("quiet-button", { onclick: () => this.add() }, "+ Count one of your own"));
+      buttonOf("quiet-button", { onclick: () => this.add() }, "+ Add your own"));
     element.append(el("div.rewards.behaviours", { role: "group",
       "aria-label": "Behaviours to count" },
-    el("p.help", "Yes or no of each answer to the fixed prompts, counted at every look, before, during "
-      + "and after training. Nothing is trained on it."),
-    el("label.own.check", this.suits, el("span", "Those that suit the prompts")), this.which,
+    el("p.help", "A yes or no for each answer to the fixed prompts, counted at every evaluation: before, "
+      + "during and after training. Nothing is trained on it."),
+    el("label.own.check", this.suits, el("span", "The usual ones for these prompts")), this.which,
     this.list));
     page.watch("value", () => {
       if (JSON.stringify(props.value) !== this.mine) this.show();
@@ -99,8 +99,8 @@ class BehaviourPicker extends Widget {
     el("div.reward-head", el("strong.grow", "Your own"),
       buttonOf("icon-button", { "aria-label": `Remove ${whose}`, title: "Remove",
         onclick: () => this.edit(this.current().filter((_, place) => place !== index)) }, "\u00d7")),
-    row("It \u2026", words), row("Name, in small letters", name), this.measure(one, index),
-    row("Yes where it is more than", above), row("Which way is better", aim));
+    row("It \u2026", words), row("Name (lower case)", name), this.measure(one, index),
+    row("Yes if above", above), row("Which way is better", aim));
   }
 
   measure(one, index) {

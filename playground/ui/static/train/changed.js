@@ -15,7 +15,7 @@ export class Changed {
     this.follow = true;
     this.all = false;
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, value: 0,
-      "aria-label": "Evaluated update to read", oninput: () => {
+      "aria-label": "Evaluation to show", oninput: () => {
         this.follow = Number(this.slider.value) === this.later().length - 1;
         this.refresh();
       } });

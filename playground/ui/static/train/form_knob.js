@@ -46,7 +46,7 @@ export function sentenceOf({ draft, sent, problem, used, set, remark, since }, n
   if (problem) return `${told ? "" : `${problem} `}The run keeps ${write(used)}.`; // the form has said why
   if (draft !== undefined) return `Sending ${write(draft)}`;
   if (sent !== undefined) return `${write(sent)} from the next update`;
-  const parts = [remark, since === null ? "" : `In use, changed after update ${since}.`,
+  const parts = [remark, since === null ? "" : `Set after update ${since}.`,
     alike(next, set) ? "" : `Next run: ${next === "" ? "off" : write(next)}.`];
   return parts.filter(Boolean).slice(-2).join(" ");
 }

@@ -28,7 +28,7 @@ export function showCounts(element) {
     const meters = behaviours?.meters.slice(0, FIRST) ?? [];
     return [el("ul", meters.length ? meters.map((meter) => meterLine(meter, isFinal.value))
       : counted.map(({ name, words }) => el("li.meter-line", { "data-key": name },
-        el("strong", words), el("span.muted", "not counted yet"))))];
+        el("strong", words), el("span.muted.uncounted", "not counted yet"))))];
   }));
 }
 

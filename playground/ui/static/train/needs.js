@@ -13,7 +13,7 @@ const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", r
 const HELP = {
   policy: "The model that is trained: its weights, and what training keeps beside them",
   value: "What estimates the return of each token",
-  reference: "What the KL is measured from; with LoRA the same weights with the adapter switched off",
+  reference: "What the KL is measured against; with LoRA, the same weights with the adapter switched off",
   reward: "Learned rewards",
   rollout: "The completions of a batch while they are written",
   libraries: "Python, PyTorch and the other packages themselves",
@@ -81,7 +81,7 @@ function lineOf(needs, queue) {
   const [icon, word, tone] = VERDICTS[needs.verdict];
   return [el("span.needs-short", { "data-key": "short" },
     el("span", { class: `verdict ${tone}` }, signOf(`${icon} `), word),
-    needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ". How long it takes is known after one run.")];
+    needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ".")]; // before the first run nobody knows
 }
 
 function problemParts(problem, said) {
@@ -112,7 +112,7 @@ function bars(needs) {
     el("span.needs-size", "here"), el("span.needs-size", "if 7B"))];
   const most = Math.max(...rows.map((row) => row.total_gb));
   const told = "If 7B: the same settings (precision, adapter, quantisation, lengths, batch) with a model of "
-    + `${number(needs.larger.parameters / 1e9)} billion weights, reckoned the same way: ${gigabytes(whole)} in all at `
+    + `${number(needs.larger.parameters / 1e9)} billion weights, estimated the same way: ${gigabytes(whole)} in all at `
     + `the fullest moment (${needs.larger.fullest_moment}).`;
   return [el("dl.needs-bars", head, rows.map((row) => {
     const kinds = Object.entries(row.kinds_gb).map(([kind, size]) => `${kind} ${gigabytes(size)}`).join(", ");
@@ -141,9 +141,9 @@ function facts(needs) {
       `${gigabytes(needs.device.free_gb)} free of ${gigabytes(needs.device.total_gb)}.`),
     ...(needs.places.length > 1 ? [el("p", `${needs.places.length} processes compute it, on `
       + `${[...new Set(needs.places)].join(", ")}: each of them holds what the bars show.`)] : []),
-    el("p.muted", `${time} Reckoned for prompts of up to ${needs.prompt_tokens} and completions of up to `
+    el("p.muted", `${time} Estimated for prompts of up to ${needs.prompt_tokens} and completions of up to `
       + `${needs.completion_tokens} tokens. ${needs.measured ? "The memory is what a trial update held; the bars are "
-        + "reckoned." : "The memory may be off by a quarter."}`),
+        + "estimates." : "The estimate may be off by a quarter."}`),
   ];
 }
 

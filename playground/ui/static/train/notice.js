@@ -40,7 +40,7 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   }
   if (stopping !== null && stopping >= PATIENCE_SECONDS) {
     return { key: "stopping", tone: "quiet", icon: "\u25D1", title: `Still stopping after ${duration(stopping)}`,
-      lines: ["It was asked to stop and saves its weights first; a large model on a slow disk takes a while."],
+      lines: ["It was asked to stop and is saving its weights first; a large model on a slow disk takes a while."],
       remedy: "You can end it now: then what it did up to its last checkpoint is kept, and the rest is lost.",
       actions: ["end"], log: true };
   }
@@ -51,7 +51,7 @@ function endNotice(run, status, offer) {
   const again = offer?.instead || status.end?.remedy || "";
   const quiet = status.state === "stopped";
   const title = status.end?.title ?? "It ended";
-  const told = status.message || (quiet ? "Somebody asked it to stop." : "It ended without saying why.");
+  const told = status.message || (quiet ? "It was asked to stop." : "It ended without saying why.");
   const what = told.startsWith(`${title}. `) ? told.slice(title.length + 2) : told; // said already, in larger letters
   return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad",
     icon: quiet ? "\u25A0" : "\u2715",

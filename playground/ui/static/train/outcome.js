@@ -1,6 +1,7 @@
 // What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
 // settings, its tables. There is no push to the hub from here, only the command for it.
 
+import { timeStrip } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,
   withCode } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
@@ -9,6 +10,9 @@ import { alike, computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 import { fileLinks } from "../core/texts.js";
 import { showFacts } from "./run_facts.js";
+
+const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["learning", "seconds_update"],
+  ["evaluating", "seconds_evaluation"]];
 
 export class Outcome {
   /**
@@ -21,20 +25,22 @@ export class Outcome {
     this.told = el("p.take-told", { role: "status" });
     this.words = el("ul.outcome-words");
     this.cost = el("div");
+    this.strip = el("div.update-time");
     this.buttons = el("div.take-buttons");
     this.commands = el("div.take-commands");
     this.exact = el("p.outcome-exact");
     this.facts = el("div.run-facts");
     showFacts(this.facts);
     this.root = el("section.changed.outcome-panel", { hidden: true },
-      el("div.chart-bar", el("h2", "What came of it")), this.exact, this.words,
-      el("div.outcome-columns", this.cost,
-        el("div", el("h3", "Take it with you"), this.buttons, this.told, this.commands)), this.facts);
+      el("div.chart-bar", el("h2", "Outcome")), this.exact, this.words,
+      this.strip, el("div.outcome-columns", this.cost,
+        el("div", el("h3", "Export"), this.buttons, this.told, this.commands)), this.facts);
     element.append(this.root);
     effect(() => this.look());
+    effect(() => showParts(this.strip, stripOf(live.metrics)));
     effect(() => {
       setHidden(this.root, !live.run, runTitle());
-      setWords(this.exact, live.status?.outcome || "The run goes on; what it came to stands here at its end.");
+      setWords(this.exact, live.status?.outcome || "The run is still going. Its outcome appears here when it ends.");
     });
     const shown = computed(() => [live.runId, Boolean(live.run), live.status?.ended ? live.outcome : null], alike);
     effect(() => {
@@ -97,11 +103,19 @@ export class Outcome {
   }
 }
 
+/** Where the time of the newest update went. */
+function stripOf(metrics) {
+  const last = metrics.update.length - 1;
+  if (last < 0) return [];
+  const parts = PHASES.map(([name, column]) => ({ name, seconds: metrics[column]?.[last] ?? 0 }));
+  return [el("h3", `Where the time of update ${metrics.update[last]} went`), timeStrip(parts)];
+}
+
 /** What it cost, in a sentence and phase by phase. */
 function costOf({ sentence, phases, parameters, trained }) {
   const size = parameters ? ` ${number(parameters / 1e6)} million `
     + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";
-  const table = tableOf("", [headOf("What it spent its time on", "words"), "Time", "Share",
+  const table = tableOf("", [headOf("Phase", "words"), "Time", "Share",
     headOf("Operations", null, "Counted from the number of weights and tokens, not measured")],
   phases.map(({ name, seconds, share, operations }) => [el("td.words", name),
     [duration(seconds), percent(share), operations].map((cell) => el("td", cell))]));

@@ -12,7 +12,7 @@ export function showFacts(element) {
   effect(() => {
     const { run, status } = live;
     all.show(run ? live.runId : null);
-    showParts(list, run && status ? settingsOf(run, status) : []);
+    showParts(list, run && status ? settingsOf(run) : []);
   });
 }
 
@@ -43,10 +43,10 @@ class AllSettings {
 }
 
 /** The settings that matter most; changed in mid-run, one shows both values. */
-function settingsOf(run, status) {
+function settingsOf(run) {
   const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit")
     .map(({ field, value }) => [field, value]));
-  const what = status.ended && run.told !== run.title ? run.told : ""; // while it goes on, the line above says it
+  const what = run.told !== run.title ? run.told : "";
   const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
     .map(([label, value]) => ({ field: label, label, value, unit: "" }));
   return [...words, ...run.settings].map(({ field, label, value, unit }) => el("div", { "data-key": field },

@@ -12,6 +12,7 @@ import { healthOf, showAlerts } from "./alerts.js";
 import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
+import { showPresenting } from "./presenting.js";
 import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
 import { setSteering } from "./steering.js";
@@ -32,8 +33,9 @@ export function mount(element, props, { trigger, watch, server }) {
   });
   showCounts(root);
   showTextsNow(root);
-  const first = el("div");
+  const first = el("div.first-curves");
   root.append(first);
+  showPresenting(root);
   const sections = new Sections(root);
   const change = (run, changes) => server.change_settings({ run, changes });
   setSteering(change);
@@ -79,7 +81,7 @@ function takeStart(props) {
   go({ page: "train", run });
   if (live.runId !== run) open(run);
   scrollTo({ top: 0, behavior: "smooth" });
-  if ([document.body, document.getElementById("start")].includes(/** @type {HTMLElement} */ (document.activeElement)))
+  if (document.activeElement?.matches("body, #start, .present-start"))
     runTitle()?.focus({ preventScroll: true }); // else the space key, which pauses here, would press Start once more
   refreshHome();
 }

@@ -70,8 +70,8 @@ export class StatusPanel {
     element.append(el("section.status", { "aria-label": "Run" },
       el("div.status-head",
         el("div.status-names", this.title, this.state),
-        this.steer.root, this.buttons, drawer),
-      this.wrong, this.bar, el("div.status-foot", this.line, this.phase, this.step),
+        this.step, this.steer.root, this.buttons, drawer),
+      this.wrong, this.bar, el("div.status-foot", this.line, this.phase),
       this.notice.root, this.speaker));
   }
 
@@ -116,7 +116,7 @@ export class StatusPanel {
     const recorded = run.recorded && !this.complaint;
     return { title: run.title, text: this.complaint || this.sentence(run, status, state),
       phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
-      recording: recorded && rights.value.start ? " Press Start to train your own." : "",
+      recording: recorded && rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
       share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };
   }
@@ -143,7 +143,7 @@ export class StatusPanel {
     else if (state === "paused")
       text = "Paused. Nothing is lost: read the curves, change a setting, go on when you like.";
     else if (resumed) text = `${resumed.message} ${text}`;
-    else if (attempt > 1) text = `Going on with it (attempt ${attempt}). ${text}`;
+    else if (attempt > 1) text = `Continued (attempt ${attempt}). ${text}`;
     const told = this.told?.run === live.runId && this.told.attempt === status.attempt ? this.told.text : "";
     return [told, text].filter(Boolean).join(" ");
   }

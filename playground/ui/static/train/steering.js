@@ -5,7 +5,7 @@
 
 import { rights } from "../core/access.js";
 import { answerOf } from "../core/server.js";
-import { computed, effect, signal } from "../core/signals.js";
+import { computed, effect, signal, untracked } from "../core/signals.js";
 import { live } from "../core/store.js";
 
 const AFTER_MS = 400; // an arrow key that is held down is one change
@@ -31,9 +31,9 @@ export function setSteering(ask) {
   askServer = ask;
   let snapshot;
   effect(() => {
-    if (live.snapshots === snapshot) hear();
-    else begin();
-    snapshot = live.snapshots;
+    const { snapshots, events } = live;
+    untracked(() => (snapshots === snapshot ? hear(events) : begin(events)));
+    snapshot = snapshots;
   });
 }
 
@@ -71,25 +71,25 @@ async function send(run, field, value) {
 }
 
 /** A snapshot: what was set stays if it is the same run. */
-function begin() {
+function begin(events) {
   const same = runId === live.runId;
   runId = live.runId;
-  seen = live.events.length;
+  seen = events.length;
   const kept = Object.entries(same ? changes.value : {}).map(([field, change]) =>
     [field, change.sent === live.settings[field] ? { ...change, sent: undefined } : change]);
   changes.value = Object.fromEntries(kept);
 }
 
 /** Applied changes, whoever asked for them; and a run that could not take one says so in a warning. */
-function hear() {
-  for (const { kind, field, message } of live.events.slice(seen)) {
+function hear(events) {
+  for (const { kind, field, message } of events.slice(seen)) {
     if (kind === "edit" && changes.value[field]) note(field, { sent: undefined });
     if (kind !== "warning") continue;
     for (const [waiting, { sent }] of Object.entries(changes.value)) {
       if (sent !== undefined) note(waiting, { sent: undefined, problem: message });
     }
   }
-  seen = live.events.length;
+  seen = events.length;
 }
 
 function note(field, change) {
@@ -98,7 +98,7 @@ function note(field, change) {
 
 function remark(field, used) {
   const rate = live.metrics.learning_rate?.at(-1);
-  if (field === BETA && live.run.adaptive) return "Moves by itself towards the target.";
+  if (field === BETA && live.run.adaptive) return "Moves by itself.";
   if (field === "ppo.learning_rate" && rate && Math.abs(rate - used) > 1e-3 * used)
     return `Its schedule has brought it to ${Number(rate.toPrecision(2))}.`;
   return "";

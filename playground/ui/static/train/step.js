@@ -3,7 +3,7 @@
 import { rights } from "../core/access.js";
 import { el } from "../core/dom.js";
 import { choosePreset, stepOf } from "../core/experiments.js";
-import { linkTo } from "../core/nav.js";
+import { linkTo, place } from "../core/nav.js";
 
 /** The parts of that line; null where the run is no part of the story, or has not ended. */
 export function stepParts(run, status) {
@@ -16,11 +16,11 @@ export function stepParts(run, status) {
 
 /** The next preset comes into the form and its recording into view; who has no form goes to its address. */
 function nextLink({ preset, number, title }) {
-  const address = `?preset=${encodeURIComponent(preset)}`;
+  const address = `?preset=${encodeURIComponent(preset)}${place().present ? "&view=presentation" : ""}`;
   return linkTo(address, () => {
     if (!rights.value.form) return location.assign(address);
     document.dispatchEvent(new CustomEvent("playground-use-preset", { detail: preset }));
     choosePreset(preset);
     scrollTo({ top: 0 });
-  }, `Next: ${number}, ${title} \u2192`, { class: "next" });
+  }, [`Next: ${number}`, el("span.next-title", `, ${title}`), " \u2192"], { class: "next" });
 }

@@ -15,13 +15,11 @@ export function mount(element, props, { watch }) {
     story.style.minHeight = value.title === title ? `${story.offsetHeight}px` : "";
     ({ title } = value);
     const look = stepOf(value.preset)?.look ?? value.expect;
-    showParts(story, [line("taught", "Taught: ", value.taught), line("look", "Look for: ", look),
-      line("what", "", value.what), line("measured", "", value.measured)].filter(Boolean));
+    const lines = [["taught", "Taught: ", value.taught], ["look", "Look for: ", look],
+      ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];
+    showParts(story, lines.filter(([, , words]) => words).map(([kind, word, words]) =>
+      el(`p.${kind}`, { "data-key": kind }, word ? el("strong", word) : null, words)));
   };
   watch("value", show);
   effect(show); // the story may become known later than its words
-}
-
-function line(kind, word, words) {
-  return words ? el(`p.${kind}`, { "data-key": kind }, word ? el("strong", word) : null, words) : null;
 }

@@ -6,6 +6,7 @@ import { hasEnded, live } from "../core/store.js";
 import { pairRow, textPair } from "../core/texts.js";
 
 const SHOWN = 3;
+const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
 
 export function showTextsNow(element) {
   const table = el("div.texts-now-table");
@@ -15,10 +16,12 @@ export function showTextsNow(element) {
     const before = live.moments.get(0);
     const now = live.moments.get(live.updates.at(-1)) ?? before;
     const chosen = chosenOf(prompts, now);
-    if (!before) return showParts(table, [el("p.empty", emptyWords())]);
+    if (!before) return showParts(table, emptyRows());
     const texts = (moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
-    showParts(table, [tableOf("pairs texts-now-pairs",
+    const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
+    const short = shown.every((answer) => answer.length < SHORT);
+    showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
       [headOf(`${now.examples?.length ? "Clearest change" : "First"}, ${chosen.length} of ${now.summary.count}`,
         "prompt"), headOf("Before", "before"), headOf("Now", "now")],
       chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
@@ -33,8 +36,21 @@ function chosenOf(prompts, now) {
 
 function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
+  Object.assign(left, { title: before });
+  Object.assign(right, { title: now ?? "" }); // two lines are shown of it; all of it is in "Every text"
   return pairRow({ prompt, sides: [{ label: "Before", parts: left },
     { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
+}
+
+/** As high as what comes in their place; what is still to come is said in the first. */
+function emptyRows() {
+  const words = emptyWords();
+  if (!words && live.connection === "failed") return [];
+  return [tableOf("pairs texts-now-pairs",
+    [headOf("\u00a0", "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+    Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "", sides: [
+      { label: "Before", parts: el("p.output.nothing", row ? "" : words) },
+      { label: "Now", parts: el("p.output.nothing", "") }] })))];
 }
 
 function emptyWords() {

@@ -36,10 +36,10 @@ class Tryout extends Widget {
         this.panel.hidden = true;
         /** @type {HTMLElement} */ (document.querySelector("#needs .check-first"))?.focus();
       } }, "\u00d7")),
-    el("p.muted", "Four looks at the form as it is now. Do all, or those that you want to know."),
+    el("p.muted", "Four checks of the form as it is now. Run all of them, or only those you need."),
     this.buttons, this.parts,
-    el("p.muted.small-text", "The same in a terminal: save the form's text (\u201cName, seed, and all of "
-      + "it as text\u201d) as FILE, then ", el("code", "python -m playground try FILE"), " and ",
+    el("p.muted.small-text", "The same in a terminal: save the form's text (\u201cName, seed and text (YAML)"
+      + "\u201d) as FILE, then ", el("code", "python -m playground try FILE"), " and ",
     el("code", "python -m playground train FILE"), "."));
     element.append(this.panel);
     this.show();

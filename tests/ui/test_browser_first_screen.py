@@ -1,0 +1,232 @@
+"""The first screen of Train, idle, training and ended, in a browser: what stands in it, how much that is, and that
+nothing in it moves while a run goes; and the sections below it, which open in place."""
+
+import re
+import shutil
+
+import pytest
+
+from playground.setup import catalog
+from tests.thoroughness import cases
+from tests.ui.conftest import HEIGHT, PROJECT, Site, choose_preset, close_sections, go, open_section, visit
+
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
+from tests.ui.test_browser import SECTIONS, wait_for_update
+from tests.ui.test_browser_keyboard import SETTLED
+
+RECORDED = PROJECT / "playground" / "ui" / "recorded"
+SIZES = ((1440, 900), (1366, 768))
+MOST_CONTROLS, MOST_WORDS = 25, 250
+WAITS = "Kinder reviews is training; one run at a time on this device."
+
+# What one sees without scrolling: the name of each control, and each word. A control is whatever takes the focus.
+MEASURE = r"""() => {
+  const CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'], "
+    + "[role=slider]";
+  const shown = (node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+  const inView = ({ left, right, top, bottom, width, height }) => width > 0 && height > 0
+    && top < innerHeight - 2 && bottom > 2 && left < innerWidth && right > 0;
+  const clipped = ({ top, bottom }, node) => {
+    for (let box = node; box !== document.body; box = box.parentElement) {
+      const edges = box.getBoundingClientRect();
+      const outside = top > edges.bottom - 4 || bottom < edges.top + 4;
+      if (outside && getComputedStyle(box).overflowY !== "visible") return true;
+    }
+    return false;
+  };
+  const controls = [...document.querySelectorAll(CONTROLS)].filter((node) => shown(node)
+    && inView(node.getBoundingClientRect()));
+  const words = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { currentNode: text } = texts;
+    const parent = text.parentElement;
+    if (parent.closest("script, style, option, .visually-hidden") || !shown(parent)) continue;
+    for (const { 0: word, index } of text.data.matchAll(/\p{L}[\p{L}\p{M}'’-]*/gu)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      const place = range.getBoundingClientRect();
+      if (inView(place) && !clipped(place, parent)) words.push(word);
+    }
+  }
+  return { state: document.querySelector(".state strong")?.textContent, words, controls: controls.map((node) =>
+    node.getAttribute("aria-label") || node.textContent.trim().slice(0, 24) || node.id) };
+}"""
+
+# Which of the parts that a selector names are not wholly in the window, or have something above them.
+OUTSIDE = """(wanted) => Object.entries(wanted).flatMap(([selector, count]) => {
+  const parts = [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility());
+  if (parts.length !== count) return [`${parts.length} of ${selector}`];
+  return parts.filter((node) => {
+    const { left, right, top, bottom, height } = node.getBoundingClientRect();
+    const above = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return height < 8 || top < 0 || left < 0 || bottom > innerHeight || right > innerWidth
+      || !(node.contains(above) || above?.contains(node));
+  }).map((node) => `${selector}, ${node.textContent.slice(0, 30)}`);
+})"""
+IN_SIGHT = {
+    "#preset select": 1,
+    "#story": 1,
+    "#knob-kl-coef": 1,
+    "#field-kl-coef .knob-slider": 1,
+    "#start": 1,
+    "#run-title": 1,
+    ".status .state": 1,
+    ".status .line": 1,
+    ".counts .meter-line": 3,
+    ".texts-now tbody td.before": 3,
+    ".texts-now tbody td.now": 3,
+    ".charts-first .chart:is([data-chart=score], [data-chart=kl]) .stage": 2,
+    "button.section-name": 6,
+}
+
+# Whether the curves are as high as their places, in a window of another height too.
+FITTED = """() => [...document.querySelectorAll(".charts-first .stage")].every((stage) =>
+  stage.querySelector(".canvas > *")?.offsetHeight === stage.clientHeight)"""
+
+# Where the parts of a known run begin on the page, at every frame: all places that each has had.
+NOTE_PLACES = """() => {
+  window.places = {};
+  (function look() {
+    if (!document.querySelector(".run-view.opening")) {
+      for (const part of [".status", ".counts", ".texts-now", ".charts-first", ".section-names", "#start"]) {
+        const { top, height } = document.querySelector(part)?.getBoundingClientRect() ?? {};
+        if (height) (window.places[part] ??= new Set()).add(Math.round(top + scrollY));
+      }
+    }
+    requestAnimationFrame(look);
+  })();
+}"""
+PLACES = "Object.fromEntries(Object.entries(window.places).map(([part, tops]) => [part, [...tops]]))"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A page of its own with the shipped recordings, and runs that are slow enough to look at."""
+    outputs = tmp_path_factory.mktemp("first-screen")
+    for name in ("no-leash", "kinder-reviews"):
+        shutil.copytree(RECORDED / name, outputs / f"own-{name}")
+    served = Site(outputs, RECORDED, seconds_per_update=0.4)
+    served.start()
+    yield served
+    served.stop()
+
+
+def in_place(page, lines=3):
+    """That everything that belongs into the first screen is in it, of counts as many lines."""
+    page.evaluate(SETTLED)
+    assert page.evaluate(OUTSIDE, {**IN_SIGHT, ".counts .meter-line": lines}) == []
+
+
+def counted(page):
+    """What stands in the first screen, which is no more than it may be."""
+    found = page.evaluate(MEASURE)
+    assert len(found["controls"]) <= MOST_CONTROLS, (len(found["controls"]), found["controls"])
+    assert len(found["words"]) <= MOST_WORDS, (len(found["words"]), " ".join(found["words"]))
+    return found["state"]
+
+
+@pytest.mark.parametrize("preset", cases(sorted(path.name for path in RECORDED.iterdir()), always=["kinder-reviews"]))
+def test_a_recording_at_its_end_is_told_in_one_screen(site, open_page, preset):
+    page, config = open_page, catalog.preset(preset)
+    choose_preset(page, preset)
+    run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
+    expect(page.locator(".run-view")).to_have_attribute("data-run", run)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+        page.wait_for_function(FITTED)
+        in_place(page, min(3, len(config.behaviours)))
+        assert counted(page) == "recorded run"
+    page.set_viewport_size({"width": 1440, "height": HEIGHT})
+    choose_preset(page, "kinder-reviews")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, make_page, size):
+    page = visit(make_page(*size), site)
+    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+    in_place(page)
+    assert counted(page) == "recorded run"
+    page.evaluate(NOTE_PLACES)
+    page.locator("#start").click()
+    page.wait_for_url("**run=*")
+    expect(page.locator("#start")).to_have_text("Add to the queue")
+    expect(page.locator("#needs .queue-why")).to_have_text(WAITS)
+    for update in (1, 6, 20):  # the model has answered the prompts; it has once more; in the middle
+        wait_for_update(page, update)
+        in_place(page)
+        assert counted(page) == "running"
+    expect(page.locator(".state strong")).to_have_text("finished")
+    expect(page.locator("#start")).to_have_text("Start training")
+    expect(page.locator(".counts .compared").first).not_to_be_empty()
+    in_place(page)
+    assert counted(page) == "finished"
+    places = page.evaluate(PLACES)
+    assert [len(tops) for tops in places.values()] == [1] * 6, places
+
+
+def test_sections_open_in_place_and_stay_open_for_the_visitor(site, make_page):
+    page = visit(make_page(1440, 900), site, "?run=own-kinder-reviews")
+    names = page.locator("button.section-name")
+    expect(names).to_have_text(
+        [
+            "More curves",
+            "Is it healthy? all quiet",
+            "Every text",
+            "Score against distance",
+            "One update",
+            "Fork and export",
+        ]
+    )
+    for name in names.all():
+        expect(name).to_have_attribute("aria-expanded", "false")
+    page.evaluate(NOTE_PLACES)
+    for key in SECTIONS:
+        box = open_section(page, key)
+        assert box.bounding_box()["y"] > names.last.bounding_box()["y"], "below their names"
+        assert box.bounding_box()["height"] > 60, "there is something in it"
+    open_section(page, "texts").locator(".meters .meter").first.wait_for()
+    page.locator("[data-section=frontier]").press("Enter")
+    expect(page.locator("#section-frontier")).to_be_hidden()
+    places = page.evaluate(PLACES)
+    assert [len(tops) for tops in places.values()] == [1] * 6, places
+    page.reload()
+    for key in SECTIONS:
+        expect(page.locator(f"#section-{key}")).to_be_visible(visible=key != "frontier")
+    go(page, "train", run="own-no-leash")  # and with another run
+    expect(page.locator("#section-texts")).to_be_visible()
+    expect(page.locator("#section-frontier")).to_be_hidden()
+
+
+def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site, make_page):
+    page = visit(make_page(1440, 900), site, "?run=own-no-leash")
+    name, box = page.locator("[data-section=health]"), page.locator("#section-health")
+    expect(box.locator(".alert.red").first).to_be_visible()
+    expect(name).to_have_text(re.compile(r"Is it healthy\? \d red"))  # a word beside its colour
+    expect(name).to_have_attribute("aria-expanded", "true")
+    for key in set(SECTIONS) - {"health"}:
+        expect(page.locator(f"#section-{key}")).to_be_hidden()
+    name.click()
+    expect(box).to_be_hidden()
+    page.reload()
+    expect(box).to_be_visible()  # of a run that is opened anew
+    page.goto(f"{site.url}?run=own-kinder-reviews")
+    expect(name).to_have_text("Is it healthy? all quiet")
+    expect(box).to_be_hidden()  # nobody has asked for it
+
+
+@pytest.mark.parametrize("width", [1024, 390])
+def test_the_page_does_not_scroll_sideways(site, make_page, width):
+    page = visit(make_page(width, 800), site)
+    for run in ("_recorded", "own-no-leash"):
+        go(page, "train", run=run)
+        expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+        for key in SECTIONS:
+            open_section(page, key)
+            page.evaluate(SETTLED)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (run, key)
+        close_sections(page)

@@ -20,8 +20,10 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 WINDOW = "dialog.rollout[open]"
-FITS = """() => [document.documentElement, document.querySelector("dialog.rollout")].every(
-    (box) => box.scrollWidth <= box.clientWidth)"""
+FITS = """() => {
+    const window = document.querySelector("dialog.rollout");
+    return window.scrollWidth <= window.clientWidth && window.getBoundingClientRect().right <= innerWidth;
+}"""
 
 
 @pytest.fixture(scope="module")

@@ -241,7 +241,7 @@ def visit(page, site, query=""):
     for with the values of the filled form, so it is drawn later."""
     page.goto(site.url + query)
     page.wait_for_function("document.querySelector('#needs summary')?.textContent")
-    page.locator("#header a[aria-current]").wait_for()
+    page.locator("#header a[aria-current]").wait_for(state="attached")  # a presentation does not show it
     return page
 
 

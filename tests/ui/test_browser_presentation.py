@@ -85,7 +85,7 @@ OVERLAPS = """() => {
 MISSED = """update => [...Bokeh.index].filter((view) => view.el.checkVisibility()).flatMap((view) => {
   const stage = view.el.closest(".stage");
   const plot = stage?.closest('[data-chart="score"], [data-chart="kl"]');
-  if (!plot) return [];
+  if (!plot || !view.frame?.x_scale) return [];
   const at = view.frame.x_scale.compute(update);
   const signs = [...plot.querySelectorAll(".edit-mark, .flag.checkpoint")];
   const misses = signs.map((sign) => Math.abs(parseFloat(sign.style.left) - at));
@@ -218,11 +218,13 @@ def test_the_host_starts_pauses_and_goes_on_to_the_next_experiment(site, make_pa
 def changed_run(site, name):
     """A finished run whose leash was changed after update 30, where it saved a checkpoint too."""
     run = fake_run.write_run(site.outputs, name, catalog.preset("kinder-reviews"))
-    lines = [line for line in run.events_path.read_text(encoding="utf-8").splitlines() if '"checkpoint"' not in line]
+    *lines, end = [
+        line for line in run.events_path.read_text(encoding="utf-8").splitlines() if "checkpoint" not in line
+    ]
     facts = '"message": "Leash (beta) 0.25 \u2192 0.05", "data": {"field": "kl.coef", "old": 0.25, "value": 0.05}'
-    for kind, more in (("edit", facts), ("checkpoint", '"message": "Saved the policy.", "data": {}')):
-        lines.append(f'{{"time": 1.0, "kind": "{kind}", "update": 30, {more}}}')
-    run.events_path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for seq, kind, more in ((2, "edit", facts), (3, "checkpoint", '"message": "Saved the policy.", "data": {}')):
+        lines.append(f'{{"attempt": 1, "seq": {seq}, "time": 1.0, "kind": "{kind}", "update": 30, {more}}}')
+    run.events_path.write_text("\n".join([*lines, end]) + "\n", encoding="utf-8")
     return run
 
 

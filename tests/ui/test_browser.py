@@ -309,6 +309,7 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator(".overlay-methods tbody tr", has_text="Method")).to_have_text(re.compile("PPO.*PPO"))
     stage = page.locator('[data-chart="overlay-score"] .stage')
     expect(stage).to_have_attribute("aria-label", re.compile("A, Kinder reviews: .* now .*; B, Kinder reviews"))
+    stage.scroll_into_view_if_needed()  # it is drawn when it is seen
     expect(stage.locator(".line-name")).to_have_text([re.compile("A$"), re.compile("B$")])
     expect(page.locator(".overlay-settings tbody tr")).to_have_text(re.compile("Seed.*501.*502"))
     expect(page.locator("table.runs .tick input:checked")).to_have_count(2)

@@ -88,8 +88,6 @@ export class Chart {
     for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
       this.figure.properties[size].change.connect(() => this.group.seen(this));
     this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
-    for (const side of ["inner_width", "inner_height"]) // Bokeh has laid it out anew, for another size
-      this.figure.properties[side].change.connect(() => this.group.seen(this));
   }
 
   /** The lines of the figure. */

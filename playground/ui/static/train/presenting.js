@@ -11,9 +11,9 @@ import { live } from "../core/store.js";
 
 /** Add them to the run in view: Start into its status, the leash as a part of its own. */
 export function showPresenting(root) {
-  const start = buttonOf("button strong present-start", { off: true,
+  const start = buttonOf("button strong present-start", { off: true, "aria-describedby": "present-why",
     onclick: () => document.getElementById("start")?.click() });
-  const why = el("p.present-why", { role: "status" });
+  const why = el("p.present-why", { id: "present-why" });
   const leash = el("p");
   root.querySelector(".status-head").append(start);
   root.querySelector(".status-foot").append(why);

@@ -17,7 +17,8 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
     """Ids of prompts whose first answers show the change best, the best first.
 
     Those come first whose answer turned the way that the first behaviour with a clear change went, then those that
-    turned in another one; among equals, those that gained most. Answers that are the same as before come last.
+    turned in another one; then those that the first behaviour is asked of (of claims the wrong ones). Among equals,
+    those that gained most. Answers that are the same as before come last.
     """
     earlier: Mapping[int, Sample] = first_answers(before)
     pairs = [BeforeAfter(earlier[key], item) for key, item in first_answers(now).items() if key in earlier]
@@ -28,7 +29,9 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
     def order(row: int) -> tuple[object, ...]:
         was, is_now = marks[row]
         turned = [was.get(name) is not up and is_now.get(name) is up for name, up in changed]
+        unasked = bool(found) and is_now.get(found[0].name) is None
         pair = pairs[row]
-        return (*(not turn for turn in turned), pair.before.completion == pair.after.completion, -(pair.gain or 0.0))
+        same = pair.before.completion == pair.after.completion
+        return (*(not turn for turn in turned), unasked, same, -(pair.gain or 0.0))
 
     return [pairs[row].after.prompt_id for row in sorted(range(len(pairs)), key=order)[:most]]

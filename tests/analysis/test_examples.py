@@ -44,6 +44,22 @@ def test_without_a_clear_change_those_that_gained_most_come_first() -> None:
     assert examples(CONFIG, before, now) == [1, 3, 0]
 
 
+def test_of_claims_the_wrong_ones_come_first_as_long_as_nothing_has_changed() -> None:
+    claims = ["User: I think 2 plus 3 is 5. Bot:", "User: I think 2 plus 3 is 6. Bot:", "User: What is 2 plus 3? Bot:"]
+    before, now = (
+        [
+            sample.model_copy(update={"prompt": prompt})
+            for sample, prompt in zip(answers(update, texts), claims, strict=True)
+        ]
+        for update, texts in (
+            (0, [(" 2 plus 3 is 5.", 0.0)] * 3),
+            (5, [(" 2 plus 3 is 5, yes.", 0.9), (" 2 plus 3 is 5.", 0.0), (" 2 plus 3 is five.", 0.5)]),
+        )
+    )
+
+    assert examples(catalog.preset("yes-man"), before, now) == [1, 0, 2]
+
+
 def test_only_prompts_that_were_answered_both_times_are_shown() -> None:
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), answers(5, [(DULL, 0.0), (KIND, 1.0)])) == [0]
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), []) == []

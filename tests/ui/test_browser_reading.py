@@ -53,7 +53,10 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page = visit(make_page(height=900), site)
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
-    expect(page.locator("#story")).to_have_text(f"Taught: {PRESET.about.story}Look for: {catalog.story()[0].look}")
+    story = (
+        f"Taught: {PRESET.about.story} Look for: {catalog.story()[0].look}"  # what was measured is with all settings
+    )
+    expect(page.locator("#story")).to_have_text(story, use_inner_text=True)
     expect(step).to_have_text("Next: 2, No leash \u2192")
     step.get_by_role("link").click()
     expect(title).to_have_text("No leash")

@@ -50,7 +50,7 @@ def faults_in(result):
 
 
 def tab_to(page, control, most=60, key="Tab"):
-    """Press Tab, or another key, until a control has the focus; returns where one stood on the way, the control included."""
+    """Press Tab, or another key, until a control has the focus; returns where one stood on the way, the control too."""
     stops = []
     for _ in range(most):
         page.keyboard.press(key)

@@ -67,5 +67,5 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page.reload()
     expect(title).to_have_text("No leash")
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    open_section(page, "curves").get_by_role("link", name="Lay it over 1, Kinder reviews").click()
+    open_section(page, "curves").get_by_role("link", name="Overlay with 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])

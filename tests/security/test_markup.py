@@ -35,8 +35,8 @@ def hostile_site(tmp_path_factory: pytest.TempPathFactory, recorded: Path) -> An
 
 
 VISITS = """
-    ?run=payloads-0 | ?run=payloads-1 | ?tab=compare&run=payloads-0 | ?tab=rewards | ?tab=runs
-    | ?tab=runs&overlay=payloads-0,payloads-1,payloads-2 | ?preset=run:payloads-0
+    ?run=payloads-0 | ?run=payloads-1 | ?tab=compare&run=payloads-0 | ?tab=rewards | ?tab=rewards&part=train
+    | ?tab=rewards&part=test | ?tab=runs | ?tab=runs&overlay=payloads-0,payloads-1,payloads-2 | ?preset=run:payloads-0
     | ?tab=compare&run=<img src=x onerror=window.hacked=1> | ?run=${91*93-2}{{91*93-2}}
     | ?preset=<script>window.hacked=1</script>
 """
@@ -68,7 +68,7 @@ def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, fi
             page.get_by_role("button", name="Check it before you start").press("Enter")
             page.get_by_role("button", name="Read them: ").click()
             expect(page.locator(".tryout-part.prompts .seen").first).to_be_visible()
-        if query == "?tab=rewards":
+        if query == "?tab=rewards&part=train":
             page.get_by_text("judge", exact=True).first.wait_for()
         page.wait_for_timeout(700)
         shown[query] = page.evaluate("document.body.innerText")

@@ -225,6 +225,9 @@ def test_the_page_does_not_scroll_sideways(site, make_page, width):
     for run in ("_recorded", "own-no-leash"):
         go(page, "train", run=run)
         expect(page.locator(".texts-now tbody tr")).to_have_count(3)
+        count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
+        apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
+        assert abs(apart) < 12 if width > 760 else apart < 0, "beside the count, on a phone below it"
         for key in SECTIONS:
             open_section(page, key)
             page.evaluate(SETTLED)

@@ -53,7 +53,10 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page = visit(make_page(height=900), site)
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
-    expect(page.locator("#story")).to_have_text(f"Taught: {PRESET.about.story}Look for: {catalog.story()[0].look}")
+    story = (
+        f"Taught: {PRESET.about.story} Look for: {catalog.story()[0].look}"  # what was measured is with all settings
+    )
+    expect(page.locator("#story")).to_have_text(story, use_inner_text=True)
     expect(step).to_have_text("Next: 2, No leash \u2192")
     step.get_by_role("link").click()
     expect(title).to_have_text("No leash")
@@ -64,5 +67,5 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     page.reload()
     expect(title).to_have_text("No leash")
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    open_section(page, "curves").get_by_role("link", name="Lay it over 1, Kinder reviews").click()
+    open_section(page, "curves").get_by_role("link", name="Overlay with 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])

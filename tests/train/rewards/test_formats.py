@@ -100,7 +100,7 @@ def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
     made = Format(AutoTokenizer.from_pretrained(tmp_path))
     assert (made.name, made.max_length) == ("dialogue", 40)
     (tmp_path / "reward.json").write_text(json.dumps({"template": "nonsense"}))
-    with pytest.raises(RewardModelUnusable, match="`nonsense` is no template"):
+    with pytest.raises(RewardModelUnusable, match="`nonsense` is not a template"):
         Format(AutoTokenizer.from_pretrained(tmp_path))
 
 

@@ -34,7 +34,7 @@ from bench.screenshots import CHROMIUM, FLAGS  # noqa: E402
 from bench.viewers import free_port  # noqa: E402
 
 SLOWER, LATENCY_MS, MBIT = 4, 60, 10
-USABLE = "document.querySelector('#needs summary')?.textContent"
+USABLE = "document.querySelector('#needs .needs-short')?.textContent"
 KINDS = {  # beginning of an address -> what it is
     "playground/bokeh/": "BokehJS",
     "playground/static/": "our scripts and style sheet",

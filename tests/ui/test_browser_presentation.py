@@ -133,7 +133,7 @@ def look_at_every_screen(page, texts=3):
 
 
 def test_all_of_a_recorded_run_is_in_sight_on_every_screen(site, make_page):
-    page = visit(make_page(), site, "?view=presentation")
+    page = visit(make_page(), site, "?preset=kinder-reviews&view=presentation")
     expect(page.locator(".meter-line .verdict")).to_have_count(3)
     expect(page.locator(".next")).to_have_text("Next: 2, No leash \u2192")
     expect(page.locator(".steer")).to_be_hidden()
@@ -188,7 +188,7 @@ def test_what_ended_otherwise_and_what_is_wrong_on_purpose_fits_too(site, open_p
 
 
 def test_the_host_starts_pauses_and_goes_on_to_the_next_experiment(site, make_page):
-    page = visit(make_page(1366, 768), site, "?view=presentation")
+    page = visit(make_page(1366, 768), site, "?preset=kinder-reviews&view=presentation")
     title, state = page.locator("#run-title"), page.locator(".status .state strong")
     page.locator(".step .next").click()
     expect(title).to_have_text("No leash")

@@ -241,8 +241,8 @@ export class Chart {
     const [low, high] = band.map((values) => values[index]);
     const remark = this.spec.remark?.(value, low, high);
     setText(this.note, remark || this.spec.note(this.run));
-    if (this.spec.first && remark) setText(this.detail, remark);
-    if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
+    if (this.spec.first && remark) detail = remark;
+    else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, detail);
     this.showCross(index < 0 || x === null ? null : xs[index]);

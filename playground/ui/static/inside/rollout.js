@@ -90,6 +90,7 @@ class RolloutWindow {
   open(run, update) {
     Object.assign(this, { run, wanted: update, data: null, axes: null, bin: null });
     this.body.hidden = true;
+    this.dialog.classList.remove("none");
     setText(this.title, titleOf(update, run));
     setText(this.note, "Reading what the run has kept of this update.");
     for (const button of Object.values(this.steps)) setOff(button, true);
@@ -117,6 +118,7 @@ class RolloutWindow {
   /** What was shown stays, and is what is asked for again. */
   fail(error) {
     this.wanted = this.data?.update ?? this.wanted;
+    this.dialog.classList.toggle("none", !this.data);
     setWords(this.note, error.message);
   }
 

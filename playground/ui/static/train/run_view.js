@@ -120,6 +120,7 @@ function showWhenKnown(root) {
   const within = [...root.children].find((part) => part.contains(document.activeElement));
   if (!known && within && !within.matches(".status")) runTitle()?.focus({ preventScroll: true });
   root.classList.toggle("opening", !known);
+  root.classList.toggle("nothing", live.connection === "failed");
   root.dataset.run = known ? live.runId ?? "" : "";
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from playground.analysis.before_after import BeforeAfter, first_answers
-from playground.analysis.meters import marks_of, of_pairs
+from playground.analysis.meters import Meter, marks_of, of_pairs
 from playground.config import RunConfig
 from playground.rewards import behaviours as counted
 from playground.runs.folder.records import Sample
@@ -18,20 +18,28 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
 
     Those come first whose answer turned the way that the first behaviour with a clear change went, then those that
     turned in another one; then those that the first behaviour is asked of (of claims the wrong ones). Among equals,
-    those that gained most. Answers that are the same as before come last.
+    those that gained most. Answers that are the same as before come last. Where another behaviour has become worse, the
+    last of them shows that.
     """
     earlier: Mapping[int, Sample] = first_answers(before)
     pairs = [BeforeAfter(earlier[key], item) for key, item in first_answers(now).items() if key in earlier]
     found = counted.of_config(config)
-    changed = [(meter.name, meter.change > 0) for meter in of_pairs(config, pairs) if meter.change]
+    changed = [meter for meter in of_pairs(config, pairs) if meter.change]
     marks = [[marks_of(side, found) for side in pair] for pair in pairs]
 
-    def order(row: int) -> tuple[object, ...]:
+    def turned(row: int, meter: Meter) -> bool:
         was, is_now = marks[row]
-        turned = [was.get(name) is not up and is_now.get(name) is up for name, up in changed]
-        unasked = bool(found) and is_now.get(found[0].name) is None
-        pair = pairs[row]
-        same = pair.before.completion == pair.after.completion
-        return (*(not turn for turn in turned), unasked, same, -(pair.gain or 0.0))
+        return was.get(meter.name) is not (meter.change > 0) and is_now.get(meter.name) is (meter.change > 0)
 
-    return [pairs[row].after.prompt_id for row in sorted(range(len(pairs)), key=order)[:most]]
+    def order(row: int) -> tuple[object, ...]:
+        unasked = bool(found) and marks[row][1].get(found[0].name) is None
+        same = pairs[row].before.completion == pairs[row].after.completion
+        return (*(not turned(row, meter) for meter in changed), unasked, same, -(pairs[row].gain or 0.0))
+
+    rows = sorted(range(len(pairs)), key=order)
+    shown = rows[:most]
+    for meter in [meter for meter in changed[1:] if meter.worse][:1]:
+        shows = [row for row in rows if turned(row, meter)]
+        if shows and not set(shows) & set(shown):
+            shown = [*shown[:-1], shows[0]]
+    return [pairs[row].after.prompt_id for row in shown]

@@ -200,8 +200,9 @@ def in_words(meter: Meter) -> str:
 
 
 def sentence(found: Sequence[Meter]) -> str:
-    """What has become of the behaviour in one line, changes first; "still" stands before what has changed by no more
-    than chance, and where the prompts are too few to tell that is said. Empty where nothing was counted."""
+    """What has become of the behaviour in one line, changes first; "without a clear change" stands before what has
+    changed by no more than chance, and where the prompts are too few to tell that is said. Empty where nothing was
+    counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
     for meter in sorted(found, key=lambda meter: meter.change == 0)[:MOST_LISTED]:
         before, after = meter.before, meter.after
@@ -211,7 +212,7 @@ def sentence(found: Sequence[Meter]) -> str:
     changed, same, few = (describe.listed(part, len(part)) if part else "" for part in parts.values())
     sentences = []
     if changed:
-        sentences.append(f"It now {changed}{f'; it still {same}' if same else ''}.")
+        sentences.append(f"It now {changed}{f'; without a clear change, it {same}' if same else ''}.")
     elif same:
         sentences.append(f"No behaviour has changed by more than chance: it {same}.")
     if few:
@@ -284,7 +285,8 @@ def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band],
             words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
             off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
-        return f"All as expected ({seeds})."
+        near = [verdict for verdict in found.values() if verdict != USUAL[0]]
+        return f"All {'within chance of what was' if near else 'as'} expected ({seeds})."
     listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
     rest = " The rest is as expected." if sum(map(len, off.values())) < len(found) else ""
     return f"{listed[0].upper()}{listed[1:]}.{rest}"

@@ -85,7 +85,8 @@ def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
     spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
     alike = abs(more) < 0.005 and not spread
     by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
-    return f"{begin}: an answer that {meter.words} scores {by} one that does not."
+    wish = "less often" if meter.aim == "more" else "more often"
+    return f"It {meter.words} {wish}. {begin}: an answer that {meter.words} scores {by} one that does not."
 
 
 def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:

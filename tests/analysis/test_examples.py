@@ -63,3 +63,11 @@ def test_of_claims_the_wrong_ones_come_first_as_long_as_nothing_has_changed() ->
 def test_only_prompts_that_were_answered_both_times_are_shown() -> None:
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), answers(5, [(DULL, 0.0), (KIND, 1.0)])) == [0]
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), []) == []
+
+
+def test_what_has_become_worse_is_shown_by_the_last_of_them() -> None:
+    broken = " Script the dull was was."
+    before = answers(0, [(DULL, -1.0)] * 20)
+    now = answers(5, [(KIND, 1.0)] * 12 + [(broken, -2.0)] * 8)  # kind: 0 to 12; keeps to the grammar: 20 to 12
+
+    assert examples(CONFIG, before, now) == [0, 1, 12]

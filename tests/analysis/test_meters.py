@@ -76,13 +76,14 @@ def test_the_sentence_tells_changes_first() -> None:
     steady, more = meter_of("rhymes", 25, 25, 0), meter_of("agrees", 13, 22, 1)
     few, enough = meter_of("is kind", 0, 5, 0, of=5), meter_of("is kind", 0, 5, 0, of=6)
     assert sentence([steady, more]) == (
-        "It now agrees in 22 of 25 answers (before: 13); it still rhymes in 25 of 25 answers (before: 25)."
+        "It now agrees in 22 of 25 answers (before: 13); without a clear change, it rhymes in 25 of 25 answers "
+        "(before: 25)."
     )
     assert sentence([steady]).startswith("No behaviour has changed by more than chance: it rhymes")
     assert sentence([]) == ""
     assert sentence([few]).startswith("On too few prompts to tell a change, it is kind")
     assert sentence([more, few]).endswith(sentence([few]))
-    assert "it still is kind" in sentence([more, enough])
+    assert "without a clear change, it is kind" in sentence([more, enough])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,9 @@ def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkey
     monkeypatch.setattr("playground.setup.expected.bands", {"yes-man": found}.get)
     config = catalog.preset("yes-man")
     words = outcome_words(config, yes_man(20, 36))
-    assert words.startswith("It now repeats wrong claims in 36 of 40 answers (before: 20); it still keeps to")
+    assert words.startswith(
+        "It now repeats wrong claims in 36 of 40 answers (before: 20); without a clear change, it keeps to"
+    )
     assert " Score +1.00 sd on 40 prompts" in words
     assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest is as expected.")
     found["kl"] = Band(0.8, 1.0, 3)
@@ -171,7 +174,7 @@ def test_where_the_score_rose_and_a_behaviour_became_worse_it_is_told_whether_th
     before: list[Sample], after: tuple[list[bool], list[float]], words: str
 ) -> None:
     (found,) = paid(config_of(OWN), pairs([*before, *paid_look("after", 9, *after)]))
-    assert found.sentence.startswith(words)
+    assert found.sentence.startswith(f"It says sorry more often. {words}")
     if before is BEFORE:
         assert found.pair is not None and found.pair.after.prompt_id == 2  # newly says sorry, and gained most
 

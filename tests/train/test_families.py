@@ -165,7 +165,7 @@ def test_what_cannot_be_adapted_or_quantized_or_computed_on_is_refused(model, fi
     (problem,) = caught.value.problems
     assert problem.field == field and sentence in problem.message
     assert loading.device_of("cpu") == CPU
-    with pytest.raises(InvalidConfig, match="device: There is no cuda:7"):
+    with pytest.raises(InvalidConfig, match="device: cuda:7 is not on this machine"):
         loading.device_of("cuda:7")
 
 

@@ -55,6 +55,7 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
 def test_a_sweep_takes_the_form_as_it_stands_and_not_one_with_a_mistake(site, open_page):
     page = open_page
     updates, notes = page.locator("#knob-ppo-num_updates"), page.locator("#notes")
+    page.get_by_role("button", name="All settings").click()
     updates.fill("3")
     updates.press("Tab")
     notes.get_by_text("3").wait_for()

@@ -37,7 +37,7 @@ def test_answers_come_one_by_one_and_end(answers):
     ("run_id", "prompt", "seed", "says"),
     [
         ("mine", "   ", 0, "Type a prompt"),
-        ("", "hello", 0, "No run is shown"),
+        ("", "hello", 0, "Choose a run above first"),
         ("_recorded", "hello", 0, "Train a run of your own"),
         ("mine", "hello", None, "seed"),
         ("../x", "hello", 0, "not a run id"),

@@ -7,7 +7,7 @@ import pytest
 from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import open_settings, visit
+from tests.ui.conftest import open_section, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -72,6 +72,7 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     fake_run.write_run(site.outputs, "judged", yaml_io.from_dict({**base, "rewards": rewards}))
     page = visit(make_page(height=1000), site, "?run=judged")
     farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
+    open_section(page, "curves")
     farmed.scroll_into_view_if_needed()  # what is out of sight is not drawn
     expect(farmed.locator(".chart-words")).to_have_text(
         "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."

@@ -212,6 +212,7 @@ def notes_on(
         "differences": form.differences_in_words(config, base),
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config),
+        "rewards": form.values_of(config)["rewards"],
         "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
         "about": config.about.model_dump(),
         "unused": {

@@ -147,6 +147,11 @@ export function marksOf(events) {
 }
 
 /** "after update 12", or what to say of a change before the first one. */
+/** Of updates in order, those that do not follow right upon another: where each stretch begins. */
+export function beginnings(updates) {
+  return updates.filter((update, index) => index === 0 || update > updates[index - 1] + 1);
+}
+
 export function whenChanged(update) {
   return update > 0 ? `after update ${update}` : "before update 1";
 }

@@ -231,7 +231,7 @@ export class Chart {
 
   /** Show the numbers at x, or the newest ones when x is null. */
   readOut(x) {
-    const [{ x: xs, raw, band }] = this.series;
+    const [{ x: xs, raw, band, updates }] = this.series;
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
     const value = index < 0 ? NaN : raw[index];
@@ -244,7 +244,7 @@ export class Chart {
     if (this.spec.first && remark) detail = remark;
     else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
-    setText(this.detail, detail);
+    setText(this.detail, index >= 0 && x !== null ? `update ${updates[index]}` : detail);
     this.showCross(index < 0 || x === null ? null : xs[index]);
     this.value.title = Number.isNaN(value) ? "" : String(value);
   }

@@ -5,7 +5,7 @@
 import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { ChartGroup } from "./chart_group.js";
-import { changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged } from "./arithmetic.js";
+import { beginnings, changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged } from "./arithmetic.js";
 import { CurveControls } from "./toolbar.js";
 import { CHARTS, MORE_CHARTS } from "./specs.js";
 import { KlStrip } from "../inside/kl_strip.js";
@@ -23,7 +23,7 @@ import { hasEnded, live, numUpdates } from "../core/store.js";
 
 const FLAGGED = ["checkpoint", "warning", "paused", "resumed", "fork"];
 const MOST_FLAGS = 60; // of each kind
-const MOST_ALERTS = 5; // updates marked for each that is lit
+const MOST_ALERTS = 5; // marks of each that is lit
 const TABLE_ROWS = 200;
 const SIGNS = " Signs at the foot of the large charts: a triangle where the weights were saved, a red one at a "
   + "warning, two bars at a pause, an arrow where the run was resumed, or forked from another.";
@@ -185,7 +185,8 @@ export class Charts {
       : values[nearest(live.metrics.update, update)] ?? 0);
     const alerts = (live.alerts ?? []).filter(({ state, series }) => series === chart.spec.column
       && (state === "red" || state === "amber")).flatMap(({ updates, state, label }) =>
-      updates.slice(-MOST_ALERTS).map((update) => ({ update, kind: `alert ${state}`, message: label })));
+      beginnings(updates).slice(0, MOST_ALERTS)
+        .map((update) => ({ update, kind: `alert ${state}`, message: `from here: ${label}` })));
     const events = chart.spec.large
       ? newestOfEach(live.events.filter(({ update }) => update > 0), FLAGGED, MOST_FLAGS) : [];
     chart.showFlags([...events, ...alerts], xOf);

@@ -46,27 +46,35 @@ export function headline(behaviours) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
   if (!meters.length) return "";
   const clear = meters.filter(({ changes }) => changes.at(-1));
-  if (!clear.length) return `No clear change yet: it ${meters[0].words} in ${answersInWords(meters[0].counts.at(-1))}.`;
+  const most = Math.max(...meters.map(({ counts }) => counts.at(-1).of));
+  const [{ words, counts }] = meters;
+  if (!clear.length) return `No clear change yet: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
   const [first] = clear;
   const worse = verdictOf(first).tone === "worse" ? null
     : clear.find((meter) => verdictOf(meter).tone === "worse");
   const paid = behaviours.paid.some(({ name }) => [first, worse].some((meter) => meter?.name === name));
-  const more = [worse ? `But it ${changeInWords(worse).replace(" answers", "")}.` : "",
+  const more = [worse ? `But it ${changeInWords(worse, most).replace(" answers", "")}.` : "",
     paid ? "The score rose all the same." : ""].filter(Boolean);
   return more.reduce((said, sentence) => (`${said} ${sentence}`.length > LINE ? said : `${said} ${sentence}`),
-    `Now it ${changeInWords(first)}.`);
+    `Now it ${changeInWords(first, most)}.`);
 }
 
-function changeInWords({ words, counts }) {
+/** `most`: of how many answers all are; what is asked of some prompts only is told in cases. */
+function changeInWords({ words, counts }, most) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
-  if (before === now) return `${words} in ${is.yes} of ${is.of} answers (before: ${was.yes} of ${was.of})`;
-  return `${words} in ${answersInWords(is)} (before: ${now.endsWith(TENTH) ? before.replace(TENTH, "") : before})`;
+  if (before === now)
+    return `${words} in ${is.yes} of ${is.of} ${nounOf(is, most)} (before: ${was.yes} of ${was.of})`;
+  const short = now.endsWith(TENTH) ? before.replace(TENTH, "") : before;
+  return `${words} in ${answersInWords(is, most)} (before: ${short})`;
 }
 
-function answersInWords(count) {
-  return count.yes ? `${shareInWords(shareOf(count))} answers` : "none of the answers";
+function answersInWords(count, most) {
+  const noun = nounOf(count, most);
+  return count.yes ? `${shareInWords(shareOf(count))} ${noun}` : `none of the ${noun}`;
 }
+
+const nounOf = ({ of }, most) => (of < most ? "cases" : "answers");
 
 /** "69 to 95 %": the 95 % interval. */
 export function intervalInWords({ low, high }) {

@@ -27,6 +27,13 @@ export class Sections {
     this.element = element;
   }
 
+  /** Open it, or close it. What opens lies below the window, so its name goes to the top. */
+  toggle(key) {
+    const opening = !opened.value.has(key);
+    openSection(key, opening);
+    if (opening) requestAnimationFrame(() => this.names.scrollIntoView({ block: "start", behavior: "smooth" }));
+  }
+
   /**
    * The box of a section, to be filled. `about()` gives null where there is nothing to open, else {note, sign, tone}: a
    * few words beside the name.
@@ -35,7 +42,7 @@ export class Sections {
     const sign = el("span.section-sign");
     const note = el("span.section-note");
     const button = buttonOf("section-name", { "data-section": key, "aria-expanded": "false",
-      "aria-controls": `section-${key}`, onclick: () => openSection(key, !opened.value.has(key)) },
+      "aria-controls": `section-${key}`, onclick: () => this.toggle(key) },
     sign, el("span", name), note);
     const box = el("div.section", { id: `section-${key}`, hidden: true });
     this.names.append(button);

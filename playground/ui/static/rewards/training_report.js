@@ -5,6 +5,7 @@ import { lines, marginBars, numbers } from "../charts/small_plots.js";
 import { buttonOf, el, setWords, showParts, withCode } from "../core/dom.js";
 import { duration, number, percent, signed, stateOf } from "../core/format.js";
 import { go } from "../core/nav.js";
+import { whenThere } from "../train/all_settings.js";
 import { progressBar, stateMark } from "../core/texts.js";
 
 export class TrainingReport {
@@ -117,11 +118,14 @@ function plot(title, note, key, drawing, table = null) {
 
 /** Put it into the reward picker of the form or of the workbench, which hears of it, and go there. */
 function use(name, place) {
-  document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { place,
+  const hand = () => document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { place,
     reward: { kind: "model", source: name } } }));
-  if (place === "workbench") go({ page: "rewards", part: "try" });
-  else {
-    go({ page: "train" });
+  if (place === "workbench") {
+    go({ page: "rewards", part: "try" });
+    hand();
+  } else {
+    go({ page: "train", settings: "all" }); // where the picker is
     document.body.classList.add("drawer-open");
+    whenThere(() => document.querySelector("#field-rewards .rewards"), hand);
   }
 }

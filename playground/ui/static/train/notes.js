@@ -5,6 +5,7 @@ import { url } from "../core/server.js";
 import { form, settings } from "../core/form.js";
 import { effect, signal } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
+import { lists } from "../rewards/lists.js";
 import { openAll, setOpen, whenThere } from "./all_settings.js";
 
 const SHOWN = 4;
@@ -67,6 +68,7 @@ class Notes extends Widget {
     this.list.classList.toggle("as-preset", !problems.length && !differences.length);
     showParts(this.list, problems.length ? problemList(problems, reveal) : differenceList(differences, reveal));
     form.value = { marks, problems, suiting, regimes, queue };
+    if (value?.rewards) lists.train.value = value.rewards; // their picker may not be drawn yet
     placeBesideFields();
     markUnused(unused);
     if (asked && asked !== this.shownAt) {

@@ -9,7 +9,9 @@ const SHOWN = 3;
 const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
 
 export function showTextsNow(element) {
-  const table = el("div.texts-now-table");
+  const table = el("div.texts-now-table", { title: "Click to see whole texts", onclick: () => {
+    if (!String(getSelection())) table.classList.toggle("whole");
+  } });
   element.append(el("section.texts-now", { "aria-label": "Texts before and now" }, table));
   effect(() => {
     const { prompts } = live;
@@ -36,8 +38,6 @@ function chosenOf(prompts, now) {
 
 function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
-  Object.assign(left, { title: before });
-  Object.assign(right, { title: now ?? "" }); // two lines are shown of it; all of it is in "Every text"
   return pairRow({ prompt, sides: [{ label: "Before", parts: left },
     { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
 }

@@ -196,7 +196,7 @@ function updateParts({ seconds_per_update, seconds_before, seconds, memory_gb, f
     ["The run", `about ${duration(seconds[0])} to ${duration(seconds[1])} for ${number(num_updates)} updates`],
     ["Memory", `${number(memory_gb)} of ${number(free_gb)} GB free on ${device} at its fullest: ${verdict}`],
   ];
-  const good = "It fits. The estimate beside Start uses this from now on.";
+  const good = "It fits. The memory estimate of this form uses it from now on.";
   return [factsOf(facts), advice ? noteOf(advice, true) : goOn(good), ...changeParts(change, put)];
 }
 

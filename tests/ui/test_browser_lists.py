@@ -7,7 +7,7 @@ import pytest
 
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, go, visit
+from tests.ui.conftest import HEIGHT, go, open_settings, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -156,6 +156,7 @@ def test_the_workbench_has_the_rewards_of_the_form_until_others_are_chosen_there
     kinds.first.select_option("length")
     go(page, "train")
     page.locator("#preset select").select_option("kinder-reviews")
+    open_settings(page)
     expect(page.locator("#field-rewards .reward-head select")).to_have_value("sentiment")
     go(page, "rewards")
     expect(kinds.first).to_have_value("length")

@@ -58,7 +58,7 @@ def test_a_sweep_takes_the_form_as_it_stands_and_not_one_with_a_mistake(site, op
     page.get_by_role("button", name="All settings").click()
     updates.fill("3")
     updates.press("Tab")
-    notes.get_by_text("3").wait_for()
+    notes.get_by_text("1 setting differs").wait_for()
     answer = form(page)
     answer.locator("option", has_text=f"{FORM}, 1 change").wait_for(state="attached")
     answer.get_by_label("Values", exact=True).fill("0.2")

@@ -107,7 +107,6 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     page.go_back()
     report.get_by_role("button", name="Use as reward on Train").click()
     expect(page.locator("#notes")).to_contain_text("Reward model judge")
-    expect(page).to_have_url(re.compile(r"/$"))
-    page.locator(".all-settings-switch").click()
+    expect(page).to_have_url(re.compile(r"/\?settings=all$"))  # where the picker is
     row = page.locator("#field-rewards .reward")
     expect(row.get_by_label("Model", exact=True)).to_have_value("judge")

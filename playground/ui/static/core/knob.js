@@ -43,6 +43,7 @@ export class KnobControl {
     this.badge = el("span.knob-badge", { hidden: true });
     this.line = el("p.knob-line", { role: "status" });
     this.gloss = helpOf(knob.label, "");
+    this.low = el("span", knob.low);
     this.explain();
     const unit = knob.plain ? "" : unitBeside(knob); // behind "?" of a knob that has plainer words
     this.root = el("div.knob",
@@ -54,7 +55,7 @@ export class KnobControl {
       el("div.knob-words",
         el("p.help", { id: `${id}-help` }, withCode(knob.plain || knob.help), this.back),
         knob.low || knob.high
-          ? el("div.ends", { "aria-hidden": "true" }, el("span", knob.low), el("span", knob.high)) : null));
+          ? el("div.ends", { "aria-hidden": "true" }, this.low, el("span", knob.high)) : null));
   }
 
   get none() {
@@ -125,6 +126,7 @@ export class KnobControl {
     }
     if (alike(found, this.regimes)) return;
     this.regimes = found;
+    setText(this.low, found?.loose === null ? "" : this.knob.low ?? ""); // of a reward with which nothing runs away
     this.explain();
     if (!found) return;
     const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);

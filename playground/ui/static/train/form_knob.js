@@ -2,7 +2,7 @@
 // in use and sends another one to the run, which is the form's value for the next run too.
 
 import { idOf, KnobControl, write } from "../core/knob.js";
-import { form } from "../core/form.js";
+import { form, settings } from "../core/form.js";
 import { alike, effect, signal } from "../core/signals.js";
 import { live } from "../core/store.js";
 import { steer, steered } from "./steering.js";
@@ -30,7 +30,8 @@ export function mount(element, props, { trigger, watch }) {
     const run = knob.live ? steered(field) : null;
     control.setMark(form.value.marks[field]);
     if (field === BETA) control.setRegimes((run && live.regimes) || form.value.regimes, true);
-    control.setBadge(knob.live ? "live" : "next run", Boolean(run));
+    const other = run && live.run && settings.value.preset !== live.run.preset; // the form is about another run
+    control.setBadge(!knob.live ? "next run" : other ? `live: ${live.run.title}` : "live", Boolean(run));
     if (knob.live) control.say(run ? sentenceOf(run, own.value, isWrong(field)) : "", Boolean(run?.problem));
     control.show(run ? run.value : own.value);
     if (field === BETA) document.getElementById("controls")?.classList.toggle("steered", Boolean(run));

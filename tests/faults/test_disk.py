@@ -86,10 +86,11 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
 
 def test_what_a_run_writes_down_is_counted_and_not_too_small():
     shipped = PROJECT / "playground" / "ui" / "recorded" / "kinder-reviews"
-    packed = [(shipped / f"{name}.jsonl.gz").read_bytes() for name in ("metrics", "samples")]
+    packed = [(shipped / f"{name}.jsonl.gz").read_bytes() for name in ("metrics", "samples", "rollouts")]
     written = sum(len(gzip.decompress(lines)) for lines in packed)
-    known = RunDirectory(shipped).config()  # without traces
-    plain = known.model_copy(update={"evaluation": known.evaluation.model_copy(update={"traces": 0})})
+    known = RunDirectory(shipped).config()  # without traces, and with the few texts that a recording keeps
+    fewer = known.evaluation.model_copy(update={"traces": 0, "rollout_texts": 6})
+    plain = known.model_copy(update={"evaluation": fewer})
     assert written < disk.records_bytes(plain) < 3 * written
 
 

@@ -7,7 +7,7 @@ import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
 
-const COMPARED = { "as expected": "=", "within chance of expected": "\u2248", "lower than expected": "\u2193",
+const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2248", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
 
 const SHORT = { "as expected": "expected", "within chance of expected": "near expected",

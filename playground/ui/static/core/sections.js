@@ -3,7 +3,7 @@
 
 import { buttonOf, el, setHidden, setText, signOf } from "./dom.js";
 import { recall, remember } from "./kept.js";
-import { effect, signal } from "./signals.js";
+import { effect, signal, untracked } from "./signals.js";
 
 const KEPT = "playground-sections";
 
@@ -18,6 +18,16 @@ export function openSection(key, open = true, keep = true) {
   else next.delete(key);
   opened.value = next;
   if (keep) remember(KEPT, [...next].join(" "));
+}
+
+/** Do something when a section is open for the first time, such as loading its scripts. */
+export function whenOpened(key, act) {
+  let done = false;
+  effect(() => {
+    if (done || !opened.value.has(key)) return;
+    done = true;
+    untracked(act);
+  });
 }
 
 export class Sections {

@@ -6,18 +6,16 @@ import { Charts } from "../charts/run_charts.js";
 import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
 import { newName } from "../core/server.js";
-import { Frontier } from "../inside/frontier.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
 import { healthOf, showAlerts } from "./alerts.js";
 import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { Outcome } from "./outcome.js";
 import { showPresenting } from "./presenting.js";
-import { SlowMotion } from "../inside/slow_motion.js";
 import { StatusPanel } from "./status.js";
 import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
-import { Sections } from "../core/sections.js";
+import { Sections, whenOpened } from "../core/sections.js";
 import { showTextsNow } from "./texts_now.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
@@ -36,22 +34,7 @@ export function mount(element, props, { trigger, watch, server }) {
   const first = el("div.first-curves");
   root.append(first);
   showPresenting(root);
-  const sections = new Sections(root);
-  const change = (run, changes) => server.change_settings({ run, changes });
-  setSteering(change);
-  const known = () => (live.run ? {} : null);
-  new Charts(first, sections.add("curves", "More curves", known));
-  showAlerts(sections.add("health", "Is it healthy?", healthOf), change);
-  const texts = sections.add("texts", "Every text", known);
-  showMeters(texts);
-  showClaims(texts);
-  new Changed(texts);
-  new Frontier(sections.add("frontier", "Score against distance", known), (run) => server.draw_frontier({ run }),
-    (asked) => server.frontier_progress(asked));
-  new SlowMotion(sections.add("update", "One update", known), (run, command) => server.steer_run({ run, command }));
-  const last = sections.add("export", "Fork and export", known);
-  new ForkPanel(last, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
-  new Outcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
+  addSections(root, first, props, server);
 
   drawer(root);
 
@@ -69,6 +52,33 @@ export function mount(element, props, { trigger, watch, server }) {
     if (hasEnded.value && !wasEnded) watchEnd(live.runId);
     wasEnded = hasEnded.value;
   });
+}
+
+/** What opens below the first screen; the large charts, which are one with the others, go into `first`. */
+function addSections(root, first, props, server) {
+  const sections = new Sections(root);
+  const change = (run, changes) => server.change_settings({ run, changes });
+  setSteering(change);
+  const known = () => (live.run ? {} : null);
+  new Charts(first, sections.add("curves", "More curves", known));
+  showAlerts(sections.add("health", "Is it healthy?", healthOf), change);
+  const texts = sections.add("texts", "Every text", known);
+  showMeters(texts);
+  showClaims(texts);
+  new Changed(texts);
+  const frontier = sections.add("frontier", "Score against distance", known);
+  whenOpened("frontier", async () => {
+    const { Frontier } = await import("../inside/frontier.js");
+    new Frontier(frontier, (run) => server.draw_frontier({ run }), (asked) => server.frontier_progress(asked));
+  });
+  const update = sections.add("update", "One update", known);
+  whenOpened("update", async () => {
+    const { SlowMotion } = await import("../inside/slow_motion.js");
+    new SlowMotion(update, (run, command) => server.steer_run({ run, command }));
+  });
+  const last = sections.add("export", "Fork and export", known);
+  new ForkPanel(last, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
+  new Outcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 }
 
 /** A start has been answered: the run comes into view. */

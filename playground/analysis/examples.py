@@ -38,8 +38,8 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
 
     rows = sorted(range(len(pairs)), key=order)
     shown = rows[:most]
-    for meter in [meter for meter in changed[1:] if meter.worse][:1]:
-        shows = [row for row in rows if turned(row, meter)]
+    if worse := next((meter for meter in changed[1:] if meter.worse), None):
+        shows = [row for row in rows if turned(row, worse)]
         if shows and not set(shows) & set(shown):
             shown = [*shown[:-1], shows[0]]
     return [pairs[row].after.prompt_id for row in shown]

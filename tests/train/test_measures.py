@@ -10,12 +10,10 @@ import pytest
 
 from playground.analysis.diagnosis import alert
 from playground.analysis.diagnosis.run_records import Records
-from playground.config.yaml_io import from_dict
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import RunWriter
 from playground.train.loop.measures import same_score_groups
 from playground.train.process.session import Session
 from tests.thoroughness import cases
+from tests.train import small_run
 
 SMALL = {
     "model": {"source": "pocket-1m"},
@@ -37,13 +35,7 @@ def test_a_group_counts_where_all_of_its_scores_are_the_same():
 
 
 def trained(folder, reward, **changes):
-    config = from_dict({**SMALL, "rewards": [reward], **changes})
-    run = RunDirectory.create(folder, config, "r")
-    made = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
-    made.begin()
-    made.evaluate_if_due()
-    made.train()
-    return made
+    return small_run.trained(folder, {**SMALL, "rewards": [reward], **changes})
 
 
 ENGINES = [("grpo", "playground"), ("rloo", "playground"), ("grpo", "trl"), ("rloo", "trl")]

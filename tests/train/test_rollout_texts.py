@@ -10,13 +10,10 @@ import pytest
 import torch
 
 from playground.config.training_settings import ROLLOUT_BYTES
-from playground.config.yaml_io import from_dict
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import to_json_line
-from playground.runs.folder.writer import RunWriter
 from playground.train.loop.rollout_texts import ScoredTexts, kept
-from playground.train.process.session import Session
 from tests.thoroughness import cases
+from tests.train import small_run
 
 SMALL = {
     "model": {"source": "pocket-1m"},
@@ -32,13 +29,7 @@ CLOCKS = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seco
 
 def trained(folder, method="ppo", engine="playground", texts=16):
     evaluation = {**SMALL["evaluation"], "rollout_texts": texts}
-    config = from_dict({**SMALL, "method": method, "engine": engine, "evaluation": evaluation})
-    run = RunDirectory.create(folder, config, "r")
-    made = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
-    made.begin()
-    made.evaluate_if_due()
-    made.train()
-    return made
+    return small_run.trained(folder, {**SMALL, "method": method, "engine": engine, "evaluation": evaluation})
 
 
 METHODS = [("ppo", "playground"), ("rloo", "playground"), ("grpo", "playground"), ("best_of_n", "playground")]

@@ -1,6 +1,5 @@
-// What the form knows besides its values: the preset's values (`marks`), the problems, and
-// why a run would wait (`queue`). Controls in a closed group
-// are not in the document, so whoever appears later reads here.
+// What the form knows besides its values: the preset's values (`marks`), the problems, and why a run would wait
+// (`queue`). Controls in a closed group are not in the document, so a control that appears later reads here.
 
 import { el } from "./dom.js";
 import { signal } from "./signals.js";

@@ -2,6 +2,7 @@
 // visitor; `?settings=all` in the address opens them too. Gradio draws them when they are first opened.
 
 import { buttonOf, setAttribute, setText, signOf } from "../core/dom.js";
+import { recall, remember } from "../core/kept.js";
 import { go, onPlace } from "../core/nav.js";
 import { effect, signal } from "../core/signals.js";
 
@@ -19,7 +20,7 @@ export function mount(element) {
   const button = buttonOf("all-settings-switch", { "aria-controls": PART, onclick: () => show(!isOpen.value) },
     icon, "All settings");
   element.append(button);
-  isOpen.value = kept() === ALL;
+  isOpen.value = recall(KEPT) === ALL;
   onPlace(({ settings }) => {
     if (settings === ALL) isOpen.value = true;
   });
@@ -64,18 +65,6 @@ export function whenThere(find, act) {
 
 function show(open) {
   isOpen.value = open;
-  try {
-    window.localStorage.setItem(KEPT, open ? ALL : "");
-  } catch {
-    // a browser that keeps nothing
-  }
+  remember(KEPT, open ? ALL : "");
   go({ settings: open ? ALL : "", replace: true });
-}
-
-function kept() {
-  try {
-    return window.localStorage.getItem(KEPT);
-  } catch {
-    return null;
-  }
 }

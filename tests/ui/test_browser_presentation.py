@@ -117,9 +117,9 @@ def start(site, monkeypatch):
     wait_until(lambda: not launcher.living_runs(site.outputs))
 
 
-def look_at_every_screen(page, texts=3):
+def look_at_every_screen(page):
     """Every part is wholly in sight, readable, and nothing lies on anything else."""
-    expect(page.locator(".texts-now tbody tr")).to_have_count(texts)
+    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
     expect(page.locator(".charts-large .stage[data-drawn]")).to_have_count(2)
     for (width, height), letters in SCREENS.items():
         page.set_viewport_size({"width": width, "height": height})

@@ -33,14 +33,14 @@ from playground.analysis.against_kl import Optimum, between, reweighted  # noqa:
 from playground.config import SamplingConfig  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.train.data.prompts import Prompt, unseen  # noqa: E402
-from playground.train.data.random_streams import derived_seed  # noqa: E402
-from playground.train.loop import evaluation  # noqa: E402
-from playground.train.loop.passes import whole_log_probs  # noqa: E402
-from playground.train.loop.scoring import Scorer  # noqa: E402
-from playground.train.models import loading  # noqa: E402
-from playground.train.models.language_model import LanguageModel, Tokens  # noqa: E402
-from playground.train.process.tuning import limit_threads  # noqa: E402
+from playground.training.data.prompts import Prompt, unseen  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.passes import whole_log_probs  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.models.language_model import LanguageModel, Tokens  # noqa: E402
+from playground.training.process.tuning import limit_threads  # noqa: E402
 
 Array = NDArray[np.float64]
 PRESETS = ("kinder-reviews", "without-critic", "autopilot")  # one reward, one set of prompts

@@ -87,7 +87,7 @@ def import_everything() -> None:
     from transformers.models.qwen2 import modeling_qwen2  # noqa: F401
 
     from playground import worker  # noqa: F401
-    from playground.train.process import session  # noqa: F401
+    from playground.training.process import session  # noqa: F401
 
     assert not torch.cuda.is_initialized(), "a process forked from this one could not use the GPU"
 

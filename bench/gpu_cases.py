@@ -93,10 +93,10 @@ def parity(place: Place) -> dict[str, Any]:
 
     from playground.config import ModelConfig, SamplingConfig
     from playground.setup import catalog
-    from playground.train.data import prompts
-    from playground.train.data.random_streams import uniforms
-    from playground.train.loop.sampling import sample
-    from playground.train.models import loading
+    from playground.training.data import prompts
+    from playground.training.data.random_streams import uniforms
+    from playground.training.loop.sampling import sample
+    from playground.training.models import loading
 
     config = catalog.preset(catalog.DEFAULT_PRESET)
     folder, device = catalog.model_folder(config.model.source), loading.device_of(place.device)
@@ -268,7 +268,7 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
     from playground.runs.folder.directory import RunDirectory
     from playground.runs.folder.writer import RunWriter
     from playground.setup import estimates
-    from playground.train.process.session import Session
+    from playground.training.process.session import Session
 
     gc.collect()  # what an earlier session has left in circles
     if place.on_gpu:
@@ -344,7 +344,7 @@ def full_memory() -> None:
     """Where there is no GPU: the error that PyTorch would raise."""
     import torch
 
-    from playground.train.loop.trainer import PPOTrainer
+    from playground.training.loop.trainer import PPOTrainer
 
     def forward(*_: Any) -> Any:
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate everything.")
@@ -480,7 +480,7 @@ def one_rank(place: Place) -> dict[str, Any]:
     import torch
     import torch.distributed as dist
 
-    from playground.train.process import rank_processes
+    from playground.training.process import rank_processes
 
     ranks = rank_processes.connected(rank_processes.Place(0, 1, place.device, str(place.folder / "store")))
     told = {"numbers": torch.rand(3, 5, device=ranks.device), "bits": torch.rand(3, 4, device=ranks.device) > 0.5}
@@ -500,7 +500,7 @@ def weights_after_an_update(place: Place, name: str, ranks: Any) -> list[Any]:
     from playground.runs.folder.directory import RunDirectory
     from playground.runs.folder.writer import RunWriter
     from playground.setup import catalog
-    from playground.train.process.session import Session
+    from playground.training.process.session import Session
 
     config = catalog.preset(catalog.DEFAULT_PRESET)
     small = config.ppo.model_copy(
@@ -536,9 +536,9 @@ def reward_model(place: Place) -> dict[str, Any]:
     from playground.setup import catalog
 
     needs("trl", "datasets")
-    from playground.train.models import loading
-    from playground.train.rewards import format_check
-    from playground.train.rewards.pairs import example_pairs
+    from playground.training.models import loading
+    from playground.training.rewards import format_check
+    from playground.training.rewards.pairs import example_pairs
 
     limit = {"pairs": {"limit": 100}, "max_steps": 2} if place.toy else {"pairs": {"limit": 1000}, "max_steps": 30}
     config = RewardTrainingConfig.model_validate({"name": "judged", "device": place.device, **limit})

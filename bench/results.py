@@ -34,12 +34,12 @@ from playground.rewards import behaviours  # noqa: E402
 from playground.rewards.best_answers import kl_of_best  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.train.data.prompts import Prompt, unseen  # noqa: E402
-from playground.train.data.random_streams import derived_seed  # noqa: E402
-from playground.train.loop import evaluation  # noqa: E402
-from playground.train.loop.scoring import Scorer  # noqa: E402
-from playground.train.models import loading  # noqa: E402
-from playground.train.rewards import learned_rewards  # noqa: E402
+from playground.training.data.prompts import Prompt, unseen  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.rewards import learned_rewards  # noqa: E402
 
 COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
 

@@ -23,7 +23,7 @@ from safetensors.torch import load_file, save_file  # noqa: E402
 from playground.config import PairsConfig, RewardTrainingConfig  # noqa: E402
 from playground.runs.reward_models import RewardTraining  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.train.rewards import pair_trainer  # noqa: E402
+from playground.training.rewards import pair_trainer  # noqa: E402
 
 SHIPPED = {
     name: RewardTrainingConfig(

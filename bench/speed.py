@@ -87,7 +87,7 @@ def measure(case: str, engine: str) -> dict[str, Any]:
     """Seconds per update (whole and by phase), memory, and for our engine the arithmetic of one update."""
     import torch
 
-    from playground.train.process import tuning
+    from playground.training.process import tuning
 
     settings = CASES[case]
     config = configuration(settings, engine)
@@ -174,15 +174,15 @@ def configuration(settings: dict[str, Any], engine: str) -> Any:
 
 def import_engine(engine: str) -> Any:
     """Everything that the engine imports, so that the memory of libraries is not taken for that of training."""
-    from playground.train.data.prompts import load
-    from playground.train.loop.scoring import Scorer
+    from playground.training.data.prompts import load
+    from playground.training.loop.scoring import Scorer
 
     if engine == "trl":
         import trl.experimental.ppo.ppo_trainer  # noqa: F401
 
-        from playground.train.trl_ppo import TRLTrainer as Engine
+        from playground.training.trl_ppo import TRLTrainer as Engine
     else:
-        from playground.train.loop.trainer import PPOTrainer as Engine  # type: ignore[assignment]
+        from playground.training.loop.trainer import PPOTrainer as Engine  # type: ignore[assignment]
     model("pocket-2m")  # what `from_pretrained` imports when it is called
 
     def make(config: Any, policy: Any, tokens: Any) -> Any:
@@ -198,7 +198,7 @@ def model(name: str) -> Any:
     from transformers import AutoModelForCausalLM, LlamaConfig
 
     from playground.setup import catalog
-    from playground.train.models import language_model, loading
+    from playground.training.models import language_model, loading
 
     policy, tokens = loading.load(catalog.model_folder("pocket-2m"), torch.device("cpu"))
     if name == "llama-20m":
@@ -278,7 +278,7 @@ def share_of_looking() -> dict[str, float]:
     from playground.runs.folder.directory import RunDirectory
     from playground.runs.folder.writer import RunWriter
     from playground.setup import catalog
-    from playground.train.process.session import Session
+    from playground.training.process.session import Session
 
     seconds = {"evaluation": 0.0, "metrics": 0.0, "logging": 0.0}
 
@@ -354,7 +354,7 @@ def profile_of_an_update() -> dict[str, float]:
     """Shares of the time of one update of pocket-2m at 4 epochs, by kind of operation; the rest is dispatch, Python."""
     from torch.profiler import ProfilerActivity, profile
 
-    from playground.train.process import tuning
+    from playground.training.process import tuning
 
     policy, tokens = model("pocket-2m")
     tuning.limit_threads(policy)

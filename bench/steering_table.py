@@ -1,7 +1,7 @@
 """What a steering vector does at each layer and strength: `python -m bench.steering_table presets/steering.yaml`.
 
 Nothing is trained, so a whole table costs less than a run for each of its cells. The vector is the run's own (see
-`train/loop/untrained.py`), the prompts are unseen ones, judged by the pocket world's own judges as in results.py.
+`training/loop/untrained.py`), the prompts are unseen ones, judged by the pocket world's own judges as in results.py.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from bench.results import judged  # noqa: E402
 from playground.config import RunConfig, yaml_io  # noqa: E402
 from playground.config.reward_settings import SCALE_SAMPLES  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.train.data import prompts as prompt_sources  # noqa: E402
-from playground.train.data.prompts import Prompt  # noqa: E402
-from playground.train.data.random_streams import derived_seed  # noqa: E402
-from playground.train.loop import evaluation, held_out_text  # noqa: E402
-from playground.train.loop.scoring import Scorer  # noqa: E402
-from playground.train.loop.untrained import Steered  # noqa: E402
-from playground.train.models import loading  # noqa: E402
-from playground.train.models.steering_vector import decoder_layers, layer_of  # noqa: E402
+from playground.training.data import prompts as prompt_sources  # noqa: E402
+from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation, held_out_text  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.loop.untrained import Steered  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.models.steering_vector import decoder_layers, layer_of  # noqa: E402
 
 
 def rows(

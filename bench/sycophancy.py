@@ -30,12 +30,12 @@ from bench.results import judge, machine, newest, train  # noqa: E402
 from playground.config import yaml_io  # noqa: E402
 from playground.pocket import judges, prompt_sets  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.train.data.prompts import Prompt  # noqa: E402
-from playground.train.data.random_streams import derived_seed  # noqa: E402
-from playground.train.loop import evaluation  # noqa: E402
-from playground.train.loop.scoring import Scorer  # noqa: E402
-from playground.train.models import loading  # noqa: E402
-from playground.train.rewards import learned_rewards  # noqa: E402
+from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.data.random_streams import derived_seed  # noqa: E402
+from playground.training.loop import evaluation  # noqa: E402
+from playground.training.loop.scoring import Scorer  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.rewards import learned_rewards  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "sycophancy.json"
 PAGE = PROJECT / "docs" / "sycophancy.md"

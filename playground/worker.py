@@ -1,8 +1,8 @@
 """The process that computes a job: `python -m playground.worker FOLDER`.
 
 What the folder holds says which job: the training of a policy (a run; a trial is one too), or that of a reward model.
-One folder, one lock, one exit reason (train/process/ending.py), and a watch beside the training
-(train/process/watch.py) that ensures that it ends when asked to. It never waits for a reader.
+One folder, one lock, one exit reason (training/process/ending.py), and a watch beside the training
+(training/process/watch.py) that ensures that it ends when asked to. It never waits for a reader.
 
 The launcher starts it. Without a folder it loads the libraries and waits for a run (`runs.standby`). On ZeroGPU
 it is `attempt` that is called. Imports no torch before the page can see that it is alive.
@@ -32,10 +32,10 @@ from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
-from playground.train.models import time_limit
-from playground.train.process import rank_processes
-from playground.train.process.ending import STOPPED, StopRequested, leave, reported
-from playground.train.process.watch import WorkerWatch
+from playground.training.models import time_limit
+from playground.training.process import rank_processes
+from playground.training.process.ending import STOPPED, StopRequested, leave, reported
+from playground.training.process.watch import WorkerWatch
 
 EXIT_CODES = {"finished": 0, "stopped": 3}  # of the state at the end; any other is a failure: 1
 UNUSABLE = 2  # the exit code where no run was touched
@@ -122,8 +122,8 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
     held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
     disk.check([config], run.path.parent, held)
     writer.set_status(phase="loading PyTorch")
-    from playground.train.loop.ranks import OtherLost
-    from playground.train.process.session import Session
+    from playground.training.loop.ranks import OtherLost
+    from playground.training.process.session import Session
 
     with rank_processes.joined(config, between, watch.watch_helpers) as ranks:
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
@@ -159,7 +159,7 @@ def train_reward_model(
     checks.fetch(checks.needs(config), phase)
     phase("loading PyTorch")
     show_one_gpu(config.device)
-    from playground.train.rewards import pair_trainer  # seconds, after the page knows that we are alive
+    from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
 
     writer.set_status(state="running")
     found = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
@@ -205,8 +205,8 @@ def warm_up() -> None:
     """Load a pocket model: `from_pretrained` imports most of what it needs when it is called."""
     import torch
 
-    from playground.train.models import loading
-    from playground.train.process import session  # noqa: F401 - the first that a run imports
+    from playground.training.models import loading
+    from playground.training.process import session  # noqa: F401 - the first that a run imports
 
     loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
 

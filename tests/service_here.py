@@ -17,7 +17,7 @@ class ServiceHere(ModelService):
     """Used like a `ModelService`; the fixture `service_here` puts it in the place of those that others make."""
 
     def _ensure_started(self) -> None:
-        from playground.train.service import questions
+        from playground.training.service import questions
 
         if self._process:
             return

@@ -16,11 +16,11 @@ from tests.support import PROJECT
 # Each package may import those before it, and of its own sub-packages those before them.
 ORDER = """
     playground errors plain_files process_identity redaction config data models pocket rewards setup runs analysis
-    exports ppo train worker ui cli __main__ app
+    exports ppo training worker ui cli __main__ app
 """.split()
 INNER_ORDER = {
     "runs": ("folder", "", "cluster", "sweeps"),  # "" stands for the modules of the package itself
-    "train": ("models", "data", "loop", "rewards", "process", "service"),
+    "training": ("models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
     "ui": ("auth", "train", "feed", "runs", "rewards"),
 }
@@ -29,19 +29,19 @@ NOT_EVEN_SO = {  # of what the order would allow; a folder of a package with a d
     "pocket": {"config", "data", "models", "plain_files", "process_identity", "redaction"},
     "data": {"config"},
     "models": {"config", "data"},
-    "train": {"runs.cluster", "analysis", "exports"},
+    "training": {"runs.cluster", "analysis", "exports"},
     "worker": {"runs.cluster", "runs.sweeps", "analysis", "exports"},
-    "ui": {"ppo", "train", "worker"},
-    "cli": {"ppo", "train", "worker"},
-    "__main__": {"train", "worker", "ui", "runs"},
-    "app": {"train", "worker", "ppo"},
+    "ui": {"ppo", "training", "worker"},
+    "cli": {"ppo", "training", "worker"},
+    "__main__": {"training", "worker", "ui", "runs"},
+    "app": {"training", "worker", "ppo"},
 }
 # One module of the page loads the training: on ZeroGPU it is forked together with it (its docstring says why).
 EXCEPTIONS = {
-    "playground.ui.zero_gpu": {"playground.worker", "playground.train.process.session"},
+    "playground.ui.zero_gpu": {"playground.worker", "playground.training.process.session"},
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
-MAY_BE_HEAVY = {"ppo", "train", "worker"}
+MAY_BE_HEAVY = {"ppo", "training", "worker"}
 HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance"))
 MAY_PRETRAIN = ("playground.cli", *HEAVY_MODULES_OF_POCKET)  # the command line only when asked to
 GRADIO = {"gradio", "gradio_client"}
@@ -148,13 +148,13 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "is_package"),
     [
-        ("playground.ui.page", "from playground.train import worker", False),
+        ("playground.ui.page", "from playground.training import worker", False),
         ("playground.worker", "import playground.ui", False),
-        ("playground.train.process.session", "import gradio", False),
+        ("playground.training.process.session", "import gradio", False),
         ("playground.ui.page", "def f():\n    import torch", False),
         ("playground.runs.folder.directory", "from transformers import AutoModel", False),
         ("playground.runs.folder.directory", "from playground.runs import queue", False),
-        ("playground.train.loop.trainer", "from playground.train.process import session", False),
+        ("playground.training.loop.trainer", "from playground.training.process import session", False),
         ("playground.ppo.kl", "from playground import config", False),
         ("playground.ppo.kl", "from playground.config import RunConfig", False),
         ("playground.pocket.words", "from .. import config", False),
@@ -164,9 +164,9 @@ def test_a_module_imports_only_what_its_layer_may() -> None:
         ("playground.pocket.words", "from playground.pocket.pretrain import pretrain", False),
         ("playground.analysis.x", "from playground.ui import form", False),
         ("playground.config", "from playground.runs import records", False),
-        ("playground.train.loop.trainer", "from playground.runs.cluster import node", False),
-        ("app", "from playground.train import worker", False),
-        ("playground.ui.zero_gpu", "from playground.train.process import watch", False),
+        ("playground.training.loop.trainer", "from playground.runs.cluster import node", False),
+        ("app", "from playground.training import worker", False),
+        ("playground.ui.zero_gpu", "from playground.training.process import watch", False),
         ("playground.ui.server", "from playground import worker", False),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_circle_is_seen_wherever_its_imports_stand() -> None:
 
 
 def test_what_is_allowed_is_not_reported() -> None:
-    assert violations("playground.train.process.session", "import torch\nfrom playground.ppo import kl") == []
+    assert violations("playground.training.process.session", "import torch\nfrom playground.ppo import kl") == []
     assert violations("playground.pocket.pretrain", "import torch\nfrom .words import WORDS") == []
     assert (
         violations(
@@ -226,7 +226,7 @@ def test_the_light_half_loads_neither_models_nor_the_page() -> None:
 def test_the_page_loads_no_models_where_no_gpu_is_lent() -> None:
     loaded = loaded_after_importing([*of("ui"), "app"])
     assert {"gradio", "playground.ui.zero_gpu"} <= loaded
-    assert {name for name in loaded if name.startswith("playground.train")} == set()
+    assert {name for name in loaded if name.startswith("playground.training")} == set()
     assert loaded & {*HEAVY, "spaces"} == set()
 
 

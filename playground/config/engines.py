@@ -1,6 +1,6 @@
 """What can be known of `engine: trl` without loading it: is it installed, which settings it cannot honour, and what our
-configuration is in its settings. docs/trl.md lists how it differs. Imports neither torch nor trl; train/trl_ppo.py runs
-it.
+configuration is in its settings. docs/trl.md lists how it differs. Imports neither torch nor trl;
+training/trl_ppo.py runs it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pydantic import model_validator
 from playground.config.parts import Part, knob
 
 # Mistakes that implementations of PPO have made, which can be planted on purpose: only with `experiments: true`.
-# `train/loop/faulty_trainer.py` makes them; `analysis/diagnosis/` has the check that each must light.
+# `training/loop/faulty_trainer.py` makes them; `analysis/diagnosis/` has the check that each must light.
 Fault = Literal[
     "aliased-reference",
     "headless-critic",

@@ -1,7 +1,7 @@
 """Trying rewards on texts, without torch: what to ask the model service, how its raw values are weighed, and what the
 best policy under the rewards would do.
 
-The service's side is `train/service/reward_bench.py`. The page's workbench and the command `score` call it; the page
+The service's side is `training/service/reward_bench.py`. The page's workbench and the command `score` call it; the page
 weighs in the browser, by the same arithmetic.
 """
 

@@ -1,6 +1,6 @@
 """The client of the model service: one child process that generates and scores text on demand.
 
-The service (`playground.train.service.questions`) holds torch; this side speaks JSON lines with it. It is started at
+The service (`playground.training.service.questions`) holds torch; this side speaks JSON lines with it. It is started at
 the first question, leaves by itself when idle, and is started again when it has gone.
 """
 
@@ -24,7 +24,7 @@ from playground.runs.folder.files import private
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
-SERVICE_MODULE = "playground.train.service.questions"
+SERVICE_MODULE = "playground.training.service.questions"
 STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
 MAX_LOG_BYTES = 1_000_000

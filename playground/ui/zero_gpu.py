@@ -58,7 +58,7 @@ class ZeroGpu(StandbyWorker):
             sentence = f"this is a ZeroGPU Space, which needs what requirements-zerogpu.txt names ({error})."
             raise InvalidConfig([Problem("spaces", sentence)]) from None
         from playground import worker
-        from playground.train.process import session  # noqa: F401 - the forks have it then
+        from playground.training.process import session  # noqa: F401 - the forks have it then
 
         self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
         self.worker_for = Elsewhere(SLOT, self._call)  # type: ignore[assignment, method-assign]

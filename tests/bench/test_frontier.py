@@ -10,8 +10,8 @@ import pytest
 from bench import frontier
 from bench.frontier import Optimum, reweighted
 from playground.config import SamplingConfig
-from tests.train import toy
-from tests.train.enumerable import Array, CompletionSpace, expectation, kl, log_partition, optimum
+from tests.training import toy
+from tests.training.enumerable import Array, CompletionSpace, expectation, kl, log_partition, optimum
 
 SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)  # 40 completions
 PROMPTS, EACH, BETA = 300, 400, 0.5

@@ -18,9 +18,9 @@ from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, Se
 from playground.exports import saving
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.train.models import export_weights as weights
-from playground.train.models import loading
-from playground.train.models.steering_vector import SteeringVector
+from playground.training.models import export_weights as weights
+from playground.training.models import loading
+from playground.training.models.steering_vector import SteeringVector
 from tests.exports import saved_runs
 from tests.support import small_config
 

@@ -16,9 +16,9 @@ from playground.runs.folder.checkpoints import name_of
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
-from playground.train.process.session import Session
+from playground.training.process.session import Session
 from tests.support import config_with
-from tests.train.snapshots import snapshot
+from tests.training.snapshots import snapshot
 
 UPDATES = 8
 TIMINGS = ("attempt", "memory_gb")  # and what is counted in seconds
@@ -133,4 +133,4 @@ def strict_lines(path: Path) -> list[dict[str, Any]]:
 
 def threads(number: int, monkeypatch: Any) -> None:
     """Compute with exactly so many threads."""
-    monkeypatch.setattr("playground.train.process.tuning.limit_threads", lambda model: torch.set_num_threads(number))
+    monkeypatch.setattr("playground.training.process.tuning.limit_threads", lambda model: torch.set_num_threads(number))

@@ -21,8 +21,8 @@ import time
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import adopt_lock
-from playground.train.process.ending import StopRequested, leave, reported
-from playground.train.process.watch import WorkerWatch
+from playground.training.process.ending import StopRequested, leave, reported
+from playground.training.process.watch import WorkerWatch
 from tests.support import update_metrics
 
 LIFETIME_SECONDS = 120

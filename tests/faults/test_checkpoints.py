@@ -17,8 +17,8 @@ from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.folder.writer import RunWriter
-from playground.train.models import checkpoint_files
-from playground.train.process.session import Session
+from playground.training.models import checkpoint_files
+from playground.training.process.session import Session
 from playground.ui.feed import run_state
 from tests.faults import resuming
 from tests.figures import Figure

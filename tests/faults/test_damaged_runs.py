@@ -25,8 +25,8 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
 from playground.runs.supervisor import Supervisor
-from playground.train.loop.scoring import Scorer
-from playground.train.process import resuming
+from playground.training.loop.scoring import Scorer
+from playground.training.process import resuming
 from playground.ui.feed.feed import Hub
 from playground.ui.routes import routes
 from tests.figures import Figure

@@ -23,7 +23,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
 from playground.setup.estimates import disk
-from playground.train.models import loading
+from playground.training.models import loading
 from playground.ui.auth import access
 from tests.faults import resuming
 from tests.support import PROJECT, small_config, update_metrics, wait_until

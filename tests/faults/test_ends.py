@@ -21,7 +21,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.records import Status
 from playground.runs.supervisor import Supervisor
-from playground.train.process import watch
+from playground.training.process import watch
 from tests.faults import resuming
 from tests.support import has_ended, small_config, wait_until
 

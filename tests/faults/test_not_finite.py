@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from playground.errors import TrainingDiverged
 from playground.runs.folder.directory import RunDirectory
-from playground.train.process.session import Session
+from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.figures import Figure
 

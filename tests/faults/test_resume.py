@@ -11,7 +11,7 @@ import torch
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.train.process.session import Session
+from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
 from tests.figures import Figure

@@ -43,7 +43,7 @@ def test_an_error_is_the_services_own_sentence_and_the_next_question_works(servi
 def test_answers_that_are_not_wanted_any_more_end_and_the_same_process_answers_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from playground.train.service import questions
+    from playground.training.service import questions
 
     ended = threading.Event()
 

@@ -15,7 +15,7 @@ from playground.errors import ModelNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import take_lock
-from playground.train.models import time_limit
+from playground.training.models import time_limit
 
 SECONDS = 0.7
 MORE_BYTES = 300_000_000

@@ -18,8 +18,8 @@ import torch
 from playground.config import ModelReward
 from playground.errors import PlaygroundError
 from playground.models.weight_files import PICKLES
-from playground.train.models import loading
-from playground.train.rewards import score_models as reward_loading
+from playground.training.models import loading
+from playground.training.rewards import score_models as reward_loading
 
 SUSPECT = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 SUSPECT += ("pickle.find_class",)

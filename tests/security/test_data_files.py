@@ -17,7 +17,7 @@ import pytest
 
 from playground.errors import PromptsUnusable
 from playground.exports import csv_tables as exported
-from playground.train.data import hub_data
+from playground.training.data import hub_data
 from tests.figures import Figure
 from tests.support import PROJECT, sample, small_config, update_metrics
 

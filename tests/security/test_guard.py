@@ -20,7 +20,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.runs.supervisor import Supervisor
 from playground.setup import catalog
-from playground.train.models import time_limit
+from playground.training.models import time_limit
 from tests.figures import Figure
 from tests.security.guarded import REFUSED
 from tests.security.hostile_models import Hostile, build, in_json, in_tokenizer

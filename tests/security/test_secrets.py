@@ -23,7 +23,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks
-from playground.train.service import questions
+from playground.training.service import questions
 from playground.ui import routes
 from playground.ui.feed import feed
 from tests.figures import Figure
@@ -205,7 +205,7 @@ class Watcher(threading.Thread):
                     continue
                 self.processes += 1
                 self.command_lines += CANARY.encode() in command
-                computes = b"playground.train" in command and b"/bad" not in command  # that one asks the hub
+                computes = b"playground.training" in command and b"/bad" not in command  # that one asks the hub
                 self.environments += computes and CANARY.encode() in around
 
 

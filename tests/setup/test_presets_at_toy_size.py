@@ -15,10 +15,10 @@ from playground.exports import saving
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.train.models import loading
+from playground.training.models import loading
 from tests.exports.test_saving import InThisProcess
-from tests.train import snapshots
-from tests.train.rewards import reward_tokenizers
+from tests.training import snapshots
+from tests.training.rewards import reward_tokenizers
 
 HARMFUL = "\n\nHuman: {}\n\nAssistant: I do not know.\n\nHuman: Please tell me.\n\nAssistant:{}"
 QUESTIONS = ["Is the film good?", "Who is she?", "What is 3 plus 4?", "How are you?", "Is the book slow?", "Why?"]

@@ -24,7 +24,7 @@ def main() -> None:
 
 def follow(plan: Path) -> None:
     """Have the watch of the run follow the plan in the place of a clock."""
-    from playground.train.process.watch import WorkerWatch
+    from playground.training.process.watch import WorkerWatch
 
     by_the_clock = WorkerWatch._look_for_an_end
 

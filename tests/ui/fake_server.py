@@ -99,7 +99,7 @@ class FakeService:
 
     def what_if(self, question):
         """As the real one."""
-        from playground.train.service import what_if  # torch
+        from playground.training.service import what_if  # torch
 
         yield from what_if.answer(question)
 

@@ -14,7 +14,7 @@ from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TRACE, Event, to_json_line
 from playground.runs.folder.traces import Trace
-from playground.train.service import what_if
+from playground.training.service import what_if
 
 PIECES = [[" The", " film", " was", " <b>lovely</b>", ".", "<eos>"], [" It", " was", " dull", "<eos>"]]
 SCORES = [2.0, -1.0]

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from playground.setup import catalog
-from playground.train.service.questions import QUESTIONS
+from playground.training.service.questions import QUESTIONS
 from playground.ui import routes
 from playground.ui.feed import feed
 from tests.support import config_with

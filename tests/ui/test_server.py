@@ -52,7 +52,7 @@ def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
     code = (
         "import sys; from pathlib import Path; from playground.ui import page, server, theme; "
         f"page.build(Path({str(tmp_path)!r})); theme.theme(); page.head(); "
-        f"heavy = {HEAVY | {'bokeh', 'playground.train'}!r} & set(sys.modules); assert not heavy, heavy; "
+        f"heavy = {HEAVY | {'bokeh', 'playground.training'}!r} & set(sys.modules); assert not heavy, heavy; "
         "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)

@@ -1,5 +1,5 @@
 """How many bytes a run needs at its peak: one formula for each role, from settings and the shapes of models, checked
-against what workers really needed by tests/train/test_estimate_measured.py; and what would make a run fit."""
+against what workers really needed by tests/training/test_estimate_measured.py; and what would make a run fit."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ function write(episode, t) {
       + `probability of ${percent(episode.probabilities[t])}. Entropy of its choice here: `
       + `${number(episode.entropies[t])} nats.`,
     formula: [["log \u03c0(y", T, ") = log ", number(episode.probabilities[t]), " = ", strong(episode.log_probs[t])]],
-    code: [["token_log_probs", "playground/ppo/logprobs.py"], ["sample", "playground/train/loop/sampling.py"]],
+    code: [["token_log_probs", "playground/ppo/logprobs.py"], ["sample", "playground/training/loop/sampling.py"]],
   };
 }
 
@@ -70,7 +70,7 @@ function score(episode, t, scored) {
       + (last ? "this is it." : "all others, this one too, get none of it."),
     formula: [["score paid at t = ", last ? "score" : "0, since t is not the last token", " = ",
       strong(episode.score_paid[t])]],
-    code: [["token_rewards", "playground/ppo/advantages.py"], ["Scorer", "playground/train/loop/scoring.py"]],
+    code: [["token_rewards", "playground/ppo/advantages.py"], ["Scorer", "playground/training/loop/scoring.py"]],
   };
 }
 
@@ -111,7 +111,7 @@ function value({ settings }, episode, t, scored) {
       number(settings.gamma), " \u00b7 ", held(next), " \u2212 ", held(episode.values[t]), " = ",
       strong(episode.deltas[t])]],
     code: [["generalised_advantages", "playground/ppo/advantages.py"], ["Critic",
-      "playground/train/models/language_model.py"]],
+      "playground/training/models/language_model.py"]],
   };
 }
 
@@ -207,7 +207,7 @@ function clip({ settings, steps }, episode, t, pass) {
 function step({ settings, steps, changed }, episode, t, pass) {
   const shown = { key: "step", title: "Step", unit: "part of the loss",
     code: [["value_loss", "playground/ppo/losses.py"],
-      ["PPOTrainer.step, PPOTrainer.apply_gradient", "playground/train/loop/trainer.py"]] };
+      ["PPOTrainer.step, PPOTrainer.apply_gradient", "playground/training/loop/trainer.py"]] };
   if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };
   const { epoch, minibatch, tokens, grad_norm: norm, policy_loss: policy, value_loss: critic } = steps[pass.step];
   const cut = norm > settings.max_grad_norm;

@@ -1,0 +1,218 @@
+"""Prompts: from a pocket set, typed texts, a file or a dataset to token lists, split into those trained on and those
+evaluated on. What cannot be used is left out and counted, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from playground.config import PromptsConfig
+from playground.data import claim_files, dialogues, row_files
+from playground.errors import PromptsUnusable
+from playground.pocket import prompt_sets as pocket_prompts
+from playground.setup import catalog
+from playground.training.data import hub_data
+from playground.training.data.random_streams import derived_seed, generator
+from playground.training.models.chat import PromptForm
+from playground.training.models.language_model import Tokens
+
+MAX_PROMPT_CHARACTERS = 100_000  # longer ones are too long for any model here, and are not tokenized to find out
+LEAST = 2
+NUM_UNSEEN = 400  # kept from every run
+MAX_EXAMPLES = 3
+EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
+
+
+class Prompt(NamedTuple):
+    """A prompt as text and as token ids."""
+
+    text: str
+    ids: list[int]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """How many rows were left out for one reason, and the first few as {"row": number from 1, "text": text}."""
+
+    reason: str
+    count: int
+    rows: list[dict[str, Any]]
+
+
+class Source(NamedTuple):
+    """What a prompt source holds. `name` is for sentences; `goes_on` says that there are more rows than were read."""
+
+    field: str
+    name: str
+    values: list[Any]
+    column: str = row_files.TEXT_COLUMN
+    columns: tuple[str, ...] = ()
+    separator: str = ""  # of the columns of a file, as a word
+    goes_on: bool = False
+    in_order: bool = False  # already drawn at random
+    num_claims: int = 0  # rows of a file of claims, from which the values are made
+
+
+class Selection(NamedTuple):
+    """The prompts of a run in the order of its seed, what was left out, and how many good rows were not needed."""
+
+    prompts: list[Prompt]
+    left_out: list[LeftOut]
+    num_rows: int
+    num_unneeded: int
+
+    def in_words(self) -> str:
+        """What was left out, as one sentence; empty if nothing was."""
+        counted = ", ".join(f"{item.count:,} {item.reason}" for item in self.left_out)
+        return f"Left out of {self.num_rows:,} rows of prompts: {counted}." if counted else ""
+
+
+class PromptSplit(NamedTuple):
+    """Prompts to train on and fixed prompts to evaluate on. `held_out` is False where there were too few for both."""
+
+    training: list[Prompt]
+    evaluation: list[Prompt]
+    held_out: bool
+    left_out: str = ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a person should know about these prompts, as sentences."""
+        few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
+        return [*filter(None, [self.left_out, "" if self.held_out else few])]
+
+
+def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
+    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones to keep aside. `room`: most
+    tokens that a prompt may have. Raises: PromptsUnusable."""
+    form = PromptForm(tokens, config)
+    selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
+    return split(selection, num_evaluation)
+
+
+def split(selection: Selection, num_evaluation: int) -> PromptSplit:
+    """The first prompts are kept aside, if that leaves at least as many to train on."""
+    prompts, held_out = selection.prompts, len(selection.prompts) >= 2 * num_evaluation
+    training = prompts[num_evaluation:] if held_out else prompts
+    return PromptSplit(training, prompts[:num_evaluation], held_out, selection.in_words())
+
+
+def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
+    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn. Raises:
+    PromptsUnusable."""
+    name = config.source
+    if name in pocket_prompts.PROMPT_SETS:
+        used, _ = _of_pocket(config, num_evaluation, seed)
+        return Source("prompts.source", name, used, in_order=True)
+    if name == catalog.TYPED:
+        return Source("prompts.typed", "the typed prompts", list(config.typed))
+    try:
+        if claim_files.is_source(name, config.column):
+            claims_rows = claim_files.read(claim_files.path_of(name))
+            drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
+            file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
+            return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=len(claims_rows))
+        if row_files.kind_of(name):
+            path = Path(name).expanduser()
+            shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
+            column = dialogues.column_of(shape.columns, None if lines else config.column, path.name)
+            values = row_files.values(path, column)
+            return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
+    except row_files.TableUnusable as error:
+        raise PromptsUnusable(f"prompts.source: {error}") from None
+    rows = hub_data.Rows(name, config.subset, config.split)
+    column = dialogues.column_of(rows.columns, config.column, name)
+    found, goes_on = rows.rows([column])
+    return Source("prompts.source", name, [row[column] for row in found], column, rows.columns, goes_on=goes_on)
+
+
+def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
+    """Up to `NUM_UNSEEN` prompts of a pocket set that a run with this seed neither trains on nor evaluates on, of the
+    same mix: the end of the list that its own prompts are the beginning of."""
+    return _of_pocket(config, num_evaluation, seed)[1]
+
+
+def select(
+    source: Source, config: PromptsConfig, num_evaluation: int, room: int, encode: Callable[[str], list[int]], seed: int
+) -> Selection:
+    """As many prompts as a run needs, in an order that depends on the seed only. `encode`: text -> token ids. Raises:
+    PromptsUnusable, if fewer than two can be used."""
+    if room < 1:
+        raise PromptsUnusable(
+            "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
+        )
+    left_out: dict[str, list[tuple[int, str]]] = defaultdict(list)  # by reason
+    first_rows = _distinct(source, left_out)
+    texts = list(first_rows)
+    if not source.in_order:
+        order = torch.randperm(len(texts), generator=generator(seed, "prompts")).tolist()
+        texts = [texts[position] for position in order]
+    prompts: list[Prompt] = []
+    num_read = 0
+    for text in texts:
+        if len(prompts) == config.limit + num_evaluation:
+            break
+        num_read += 1
+        too_long = len(text) > MAX_PROMPT_CHARACTERS
+        ids = [] if too_long else encode(text)
+        if 0 < len(ids) <= room:
+            prompts.append(Prompt(text, ids))
+        else:
+            left_out[TOO_LONG if ids or too_long else EMPTY].append((first_rows[text], text))
+    counted = [
+        LeftOut(reason, len(rows), [{"row": row, "text": text[:200]} for row, text in rows[:MAX_EXAMPLES]])
+        for reason, rows in left_out.items()
+    ]
+    selection = Selection(prompts, counted, len(source.values), len(texts) - num_read)
+    if len(prompts) < LEAST:
+        raise PromptsUnusable(_too_few(source, selection, room))
+    return selection
+
+
+def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> list[Prompt]:
+    """The prompts of one update: the set in a new order each time it has been used up, by (seed, update) only."""
+    batch: list[Prompt] = []
+    for position in range(update * size, (update + 1) * size):
+        epoch, offset = divmod(position, len(prompts))
+        if not batch or offset == 0:
+            order = torch.randperm(len(prompts), generator=generator(seed, "prompt order", epoch)).tolist()
+        batch.append(prompts[order[offset]])
+    return batch
+
+
+def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[list[str], list[str]]:
+    """The prompts of a run and those that it never sees, cut from one shuffled list: what is left of a set that is
+    nearly used up would be of another mix."""
+    wanted = config.limit + num_evaluation
+    drawn = pocket_prompts.prompts(config.source, wanted + NUM_UNSEEN, derived_seed(seed, "prompts"))
+    listed = list(dict.fromkeys(drawn))
+    return listed[:wanted], listed[wanted:]
+
+
+def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
+    """Prompt -> the row in which it stands first, counted from 1. What is no prompt goes to `left_out`."""
+    found: dict[str, int] = {}
+    for row, value in enumerate(source.values, 1):
+        try:
+            text = dialogues.prompt_of(value, source.column)
+        except dialogues.NoDialogue:
+            left_out[NO_DIALOGUE].append((row, str(value)))
+            continue
+        if text and text not in found:
+            found[text] = row
+        else:
+            left_out[REPEATED if text else EMPTY].append((row, text))
+    return found
+
+
+def _too_few(source: Source, selection: Selection, room: int) -> str:
+    few = f"{source.field}: {source.name}: {len(selection.prompts)} can be used; a run needs at least {LEAST} prompts."
+    hint = f"The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
+    too_long = any(item.reason == TOO_LONG for item in selection.left_out)
+    return " ".join(filter(None, [few, selection.in_words(), hint if too_long else ""]))

@@ -1,0 +1,91 @@
+"""Small figures that both engines report in the same way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+from torch import nn
+
+from playground.pocket.wording import distinct_n
+from playground.rewards.mixture import mean_known
+from playground.runs.folder.records import UpdateMetrics
+from playground.training.loop.scoring import Scores
+from playground.training.models.language_model import LanguageModel
+
+SAME_SCORE = 1e-6  # apart; a learned reward reads a text a little differently in another batch
+
+
+def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """The figures that are declared as a mean or a maximum over an update's optimizer steps."""
+    declared = {name: about.steps for name, about in UpdateMetrics.about().items() if about.steps}
+    return {
+        name: mean_known(steps.get(name, ())) if how == "mean" else max(steps.get(name, ()), default=None)
+        for name, how in declared.items()
+    }
+
+
+def of_completions(completions: Sequence[str], scores: Scores) -> dict[str, Any]:
+    """What an update's texts and their scores say: how the scores are spread, and what each reward brings."""
+    p10, p50, p90 = np.quantile(scores.scores, [0.1, 0.5, 0.9])
+    return {
+        "score_mean": float(np.mean(scores.scores)),
+        "score_std": float(np.std(scores.scores)),
+        "score_p10": float(p10),
+        "score_p50": float(p50),
+        "score_p90": float(p90),
+        "raw_score_mean": mean_known(scores.raw),
+        "terms": {name: mean_known(values) for name, values in scores.terms.items()},
+        "contributions": {name: mean_known(values) for name, values in scores.contributions.items()},
+        "distinct_2": distinct_n(completions, 2),
+    }
+
+
+def same_score_groups(scores: Sequence[float], size: int) -> float | None:
+    """The share of groups, each of `size` texts of one prompt in a row, in which all have the same score: from them
+    RLOO and GRPO learn nothing of the reward. None where a score is not finite."""
+    if not scores or not np.isfinite(scores).all():
+        return None
+    groups = np.reshape(scores, (-1, size))
+    return float(np.mean(np.ptp(groups, axis=1) <= SAME_SCORE))
+
+
+def capped_exp(value: float) -> float:
+    """exp(value), at most about 10^304, which a float can still hold."""
+    return math.exp(min(value, 700.0))
+
+
+def memory_gb(device: torch.device) -> float:
+    """10^9 bytes: the peak of the GPU's allocator, or the resident set of this process now."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device) / 1e9
+    return psutil.Process().memory_info().rss / 1e9
+
+
+def sizes(model: nn.Module) -> dict[str, int]:
+    """How many weights there are: in all, trained, those that tokens are multiplied with (not embeddings, but a tied LM
+    head), and of these the LM head, through which only completion tokens go."""
+    every = {id(parameter): _numel(parameter) for parameter in model.parameters()}
+    trained = {id(parameter): parameter.numel() for parameter in model.parameters() if parameter.requires_grad}
+    matrices = {
+        id(parameter): _numel(parameter)
+        for module in model.modules()
+        if not isinstance(module, nn.Embedding)
+        for parameter in module.parameters(recurse=False)
+    }
+    return {
+        "parameters": sum(every.values()),
+        "trained_parameters": sum(trained.values()),
+        "matrix_parameters": sum(matrices.values()),
+        "head_parameters": _numel(model.lm_head.weight) if isinstance(model, LanguageModel) else 0,
+    }
+
+
+def _numel(parameter: nn.Parameter) -> int:
+    """Numbers in a weight, also where bitsandbytes packs two into a byte (nf4)."""
+    state = getattr(parameter, "quant_state", None)
+    return math.prod(state.shape) if state is not None and hasattr(state, "shape") else parameter.numel()

@@ -1,0 +1,523 @@
+"""PPO for language models, step by step: one call of `PPOTrainer.update` writes a batch, scores it and learns from it.
+Reads from top to bottom: collect -> score (`Trainer`) -> advantages -> optimise (`PPOTrainer`). The maths is in
+`playground.ppo`, the models in `training/models/`, sampling in sampling.py. Knows nothing of runs or pages."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from playground.config import RunConfig
+from playground.config.engines import ADAM_EPSILON
+from playground.config.training_settings import KLConfig
+from playground.errors import RewardNotFinite, TrainingDiverged
+from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
+from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, TargetKL, ZieglerKL, full_kl, k3, token_kl
+from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
+from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
+from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
+from playground.runs.folder.checkpoints import BEST_BY
+from playground.runs.folder.records import UpdateMetrics
+from playground.training.data.prompts import Prompt, prompt_batch
+from playground.training.data.random_streams import generator
+from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
+from playground.training.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
+from playground.training.loop.passes import compared, micro_batches, put
+from playground.training.loop.ranks import ALONE, Ranks
+from playground.training.loop.rollout_texts import ScoredTexts
+from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
+from playground.training.loop.scoring import Scorer, Scores
+from playground.training.models.language_model import Critic, LanguageModel, Tokens
+
+VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
+MOST_SKIPPED_IN_A_ROW = 3  # updates
+NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
+MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
+
+
+@dataclass
+class Rollout:
+    """One batch of episodes beside the reference. All tensors [B, C]; `full_kl`: the exact KL of each position."""
+
+    prompts: list[Prompt]
+    completions: list[str]
+    episodes: Episodes
+    packed: Packed
+    reference_log_probs: Tensor
+    full_kl: Tensor
+
+    @property
+    def log_ratio(self) -> Tensor:
+        """log pi - log pi_ref of the sampled tokens, [B, C]."""
+        return self.episodes.log_probs - self.reference_log_probs
+
+    def token_kl(self, estimator: str) -> Tensor:
+        """The KL of each token by one of the estimators, [B, C]; 0 where masked."""
+        return torch.where(self.episodes.mask, token_kl(estimator, self.log_ratio, self.full_kl), 0.0)
+
+
+def kl_controller(kl: KLConfig) -> FixedKL:
+    """What moves beta, or does not, in a run of these settings."""
+    if kl.controller == "ziegler":
+        return ZieglerKL(kl.coef, kl.target, kl.horizon)
+    return AdaptiveKL(kl.coef, kl.target) if kl.controller == "adaptive" else FixedKL(kl.coef)
+
+
+class Credit(NamedTuple):
+    """What each token of a batch is paid, and what comes of it; tensors are [B, C]."""
+
+    rollout: Rollout
+    scores: Scores
+    kl_coef: float
+    rewards: Tensor
+    advantages: Tensor
+    whitened: Tensor
+    returns: Tensor
+
+
+class TraceHook:
+    """Is shown what an update computes and ignores it; slow_motion.py has one that writes it down."""
+
+    def credit(self, credit: Credit) -> None:
+        """Before the first optimizer step."""
+
+    def micro_batch(self, rows: Tensor, log_ratio: Tensor, values: Tensor) -> None:
+        """A pass over the N tokens of some episodes: log pi - log pi_old [N] and values [N]."""
+
+    def step(self, rows: Tensor, figures: Mapping[str, float], *, after: bool = False) -> None:
+        """The micro-batches so far were one step on these episodes; or, `after` it, a look back at some of them."""
+
+
+class Trainer:
+    """What a worker asks of a method, ours or TRL's. This one writes batches of completions and scores them, and learns
+    nothing. Of several `ranks` each writes its part of a batch; of everything between every one has the whole."""
+
+    critic: Any = None  # what a checkpoint keeps beside the policy
+
+    def __init__(
+        self,
+        config: RunConfig,
+        policy: LanguageModel,
+        reference: LanguageModel,
+        tokens: Tokens,
+        prompts: list[Prompt],
+        scorer: Scorer,
+        ranks: Ranks = ALONE,
+    ) -> None:
+        self.config = config
+        self.policy, self.reference, self.tokens = policy, reference, tokens
+        self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
+        self.between: Callable[[], None] = lambda: None  # called between micro-batches and tokens; may raise
+        self.kl_controller = kl_controller(config.kl)
+        self.updates_done = 0
+        self.tokens_done = 0
+        self.warnings: list[str] = []  # of the latest update
+        self.skipped = False  # whether anything of it was, because something was not finite
+        self.spent = {"rollout": 0.0, "score": 0.0, "update": 0.0}  # seconds of the latest update
+        self.scored: ScoredTexts | None = None  # what the figures of the latest update are of
+        self._skipped_in_a_row = 0
+        self._started = time.perf_counter()
+
+    def train(
+        self, after_update: Callable[[UpdateMetrics], None], before_update: Callable[[], None] = lambda: None
+    ) -> None:
+        """All updates that are left. Raises: see `update`."""
+        while self.updates_done < self.config.ppo.num_updates:
+            before_update()
+            after_update(self.update())
+
+    def update(self) -> UpdateMetrics:
+        """One batch, and what is learned from it."""
+        raise NotImplementedError
+
+    def rested(self, seconds: float) -> None:
+        """Of the time since the start, so much was a pause: no part of the seconds of training."""
+        self._started += seconds
+
+    def change(self, config: RunConfig, fields: Collection[str]) -> None:
+        """Go on with other live settings from the next update. `fields`: what was set; with `kl.coef` beta is set even
+        where the controller has moved it meanwhile."""
+        self.config = config
+        if "kl.coef" in fields:
+            self.kl_controller.coef = config.kl.coef
+        if isinstance(self.kl_controller, TargetKL):
+            self.kl_controller.target = config.kl.target
+
+    def state(self) -> tuple[dict[str, Tensor] | None, dict[str, Any]]:
+        """All that the next update depends on beside weights, scales, configuration and the number of the update:
+        tensors by name (None where training cannot go on from a checkpoint), and plain numbers."""
+        return {}, {
+            **self.kl_controller.state(),
+            "tokens": self.tokens_done,
+            "seconds": time.perf_counter() - self._started,
+            "skipped_in_a_row": self._skipped_in_a_row,
+        }
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Go on where `state` was taken; the weights are there already. Raises: RunNotResumable; KeyError, ValueError,
+        TypeError for the state of something else."""
+        self.kl_controller.restore(facts)
+        self.updates_done, self.tokens_done = int(facts["update"]), int(facts["tokens"])
+        self._skipped_in_a_row = int(facts["skipped_in_a_row"])
+        self._started = time.perf_counter() - float(facts["seconds"])
+
+    # -- collect -------------------------------------------------------------------------------------------------------
+
+    def collect(self) -> Rollout:
+        """Sample completions for the prompts of the batch; log-probs of the reference for the same tokens."""
+        clock, ppo = time.perf_counter(), self.config.ppo
+        rollout = self.compared(*self.write(self.policy, ppo.batch_size, ppo.samples_per_prompt))
+        self.spent["rollout"] = time.perf_counter() - clock
+        return rollout
+
+    def compared(self, prompts: list[Prompt], episodes: Episodes) -> Rollout:
+        """What the policy wrote, beside the reference. `episodes`: this rank's share."""
+        packed = episodes.packed()
+        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        if self.ranks.count > 1:
+            ids = [prompt.ids for prompt in prompts]
+            theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
+            episodes, theirs = whole_batch(self.ranks, ids, self.tokens.pad_id, episodes, theirs)
+            packed, reference_log_probs, exact_kl = episodes.packed(), *theirs.values()
+        completions = episodes.texts(self.tokens)
+        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl)
+
+    def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
+        """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
+        Returns all prompts, and this rank's share of the episodes."""
+        sampling = self.config.sampling.in_training
+        critic = self.critic if writer is self.policy else None
+        head = critic.value_head if critic is not None and not critic.separate else None
+        different = prompt_batch(self.prompts, size // each, self.updates_done, self.config.seed)
+        prompts = [prompt for prompt in different for _ in range(each)]
+        luck = generator(self.config.seed, "sampling", self.updates_done)
+        draws = torch.rand(size, sampling.max_new_tokens, generator=luck, dtype=torch.float64)
+        mine = self.ranks.share
+        ids, keep = [prompt.ids for prompt in prompts[mine]], Keep(head, hidden=True, allowed=True)
+        return prompts, sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
+
+    @torch.no_grad()
+    def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:
+        """Log-probs of the reference and the exact KL(pi || pi_ref) of each position, [B, C] both, 0 where masked.
+        Fills in the values of a separate critic, and in low precision what the policy's own pass says."""
+        log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
+        temperature, size = self.config.sampling.temperature, self.config.ppo.micro_batch_size
+        passes = compared(self.policy, self.reference, episodes, packed, temperature, size, self.between)
+        for rows, mask, ids, predicts, hidden, own, theirs in passes:
+            chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
+            put(log_probs, rows, mask, theirs.gather(1, chosen)[:, 0])
+            put(exact_kl, rows, mask, full_kl(own, theirs))
+            if not self.policy.exact:
+                put(episodes.log_probs, rows, mask, own.gather(1, chosen)[:, 0])
+            if self.critic is not None and (self.critic.separate or not self.policy.exact):
+                put(episodes.values, rows, mask, self.critic(ids, predicts, hidden))
+        return log_probs, exact_kl
+
+    # -- score ---------------------------------------------------------------------------------------------------------
+
+    def score(self, rollout: Rollout) -> Scores:
+        """One normalised number for each completion; NaN for all if a reward is not finite, which skips the update."""
+        clock, prompts = time.perf_counter(), [prompt.text for prompt in rollout.prompts]
+        try:
+            scores = self.scorer(prompts, rollout.completions, rollout.episodes.ended.tolist())
+        except RewardNotFinite as error:
+            self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
+            scores = Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
+        self.spent["score"] = time.perf_counter() - clock
+        return scores
+
+    def skip(self, why: str) -> None:
+        """Learn nothing more in this update."""
+        self.warnings.append(why)
+        self.skipped = True
+
+    def count_skipped(self) -> None:
+        """Give up when several updates in a row had to be skipped. Raises: TrainingDiverged."""
+        self._skipped_in_a_row = self._skipped_in_a_row + 1 if self.skipped else 0
+        if self._skipped_in_a_row >= MOST_SKIPPED_IN_A_ROW:
+            raise TrainingDiverged(
+                f"{MOST_SKIPPED_IN_A_ROW} updates in a row had a reward, loss or gradient that is not finite. "
+                f"The last: {self.warnings[-1]} Lower the learning rate, or raise beta."
+            )
+
+    # -- measure -------------------------------------------------------------------------------------------------------
+
+    def count(self, tokens: int) -> None:
+        """One update more, and so many tokens."""
+        self.updates_done += 1
+        self.tokens_done += tokens
+
+    def measure(
+        self,
+        rollout: Rollout,
+        scores: Scores,
+        kl_coef: float = 0.0,
+        learned: Mapping[str, Any] = NOTHING_LEARNED,
+    ) -> UpdateMetrics:
+        """The figures of this update, those of what was `learned` among them."""
+        episodes, mask, log_ratio = rollout.episodes, rollout.episodes.mask, rollout.log_ratio
+        kl = float(masked_sum(log_ratio, mask)) / len(episodes)
+        estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
+        spread = of_completions(rollout.completions, scores)
+        prompts, far = [prompt.text for prompt in rollout.prompts], rollout.full_kl.sum(1).tolist()
+        self.scored = ScoredTexts(prompts, rollout.completions, scores.scores, far)
+        return UpdateMetrics(
+            **self.totals(),
+            **spread,
+            kl_to_reference=kl,
+            kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
+            kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
+            penalised_reward=spread["score_mean"] - kl_coef * kl,
+            kl_coef=kl_coef,
+            entropy=float(masked_mean(episodes.entropies, mask)),
+            surprisal=-float(masked_mean(episodes.log_probs, mask)),
+            **learned,
+            completion_length=float(episodes.lengths.float().mean()),
+            eos_fraction=float(episodes.ended.float().mean()),
+            perplexity_reference=capped_exp(-float(masked_mean(rollout.reference_log_probs, mask))),
+        )
+
+    def totals(self) -> dict[str, Any]:
+        """How far the run is, and what it takes: figures of an update that need no episodes."""
+        return {
+            "ranks": self.ranks.count,
+            "update": self.updates_done,
+            "episodes": self.updates_done * self.config.ppo.batch_size,
+            "tokens": self.tokens_done,
+            "seconds": time.perf_counter() - self._started,
+            **{f"seconds_{phase}": seconds for phase, seconds in self.spent.items()},
+            "memory_gb": memory_gb(self.policy.device),
+        }
+
+
+class PPOTrainer(Trainer):
+    """Policy, critic, reference and optimizer of one run."""
+
+    critic: Critic
+
+    def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
+        super().__init__(config, policy, *parts, **more)
+        self.critic = Critic(policy, separate=config.separate_critic)
+        groups = [
+            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
+            {"params": list(self.critic.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
+        ]
+        if self.critic.trunk is not None:
+            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
+            groups.append({"params": trained, "factor": 1.0})
+        self.optimizer = torch.optim.AdamW(
+            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
+        )
+        self.trace_hook = TraceHook()  # another one here sees the next update
+        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
+        self._paid: float | None = None  # in the latest update, to a completion on average
+
+    def update(self) -> UpdateMetrics:
+        """One PPO update: collect, score, advantages, optimise. Raises: TrainingDiverged after three updates in a row
+        that were not finite, RewardFailed, whatever `between` raises."""
+        self.warnings, self.skipped = [], False
+        rollout = self.collect()
+        scores = self.score(rollout)
+
+        clock = time.perf_counter()
+        kl_coef = self.kl_controller.coef
+        advantages, returns = self.advantages(rollout, scores, kl_coef)
+        learning_rate = self.learning_rate()
+        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
+            steps = self.optimise(rollout, advantages, returns, learning_rate)
+        self.spent["update"] = time.perf_counter() - clock
+        self.count_skipped()
+        if not self.skipped and not any(text.strip() for text in rollout.completions):
+            self.warnings.append(
+                f"Every completion of update {self.updates_done + 1} was empty: the policy ends its texts at once. "
+                "Raise beta, or reward something that needs text."
+            )
+
+        self.count(int(rollout.episodes.mask.sum()))
+        learned: dict[str, Any] = {
+            "reward_paid": self._paid,
+            "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
+            "learning_rate": learning_rate,
+            **of_steps(steps),
+        }
+        if self.config.ppo.baseline != "value":
+            learned["groups_same_score"] = same_score_groups(scores.scores, self.config.ppo.samples_per_prompt)
+        metrics = self.measure(rollout, scores, kl_coef, learned)
+        sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
+        if sampled is not None and exact is not None:
+            self.kl_controller.observe(sampled, exact, len(rollout.episodes))
+        return metrics
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """See `Trainer`: tensors are what the optimizer remembers."""
+        _, facts = super().state()
+        broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
+        return state_dict(self.optimizer, self.trained()), facts | broken_off
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """See `Trainer`."""
+        load_state_dict(self.optimizer, self.trained(), tensors)
+        super().restore(tensors, facts)
+
+    def trained(self) -> dict[str, nn.Parameter]:
+        """Every parameter that the optimizer changes, by name."""
+        return trained({"policy": self.policy, "critic": self.critic})
+
+    def _broken_off(self) -> None:
+        self.mid_update = True
+
+    # -- advantages ----------------------------------------------------------------------------------------------------
+
+    def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
+        """Token rewards -> whitened advantages and value targets, both [B, C]. Without a critic every token has the
+        advantage of its whole episode over the others of its prompt; the targets are then 0, as the values are."""
+        episodes, ppo = rollout.episodes, self.config.ppo
+        token_kl = rollout.token_kl(self.config.kl.estimator)
+        score = torch.tensor(scores.scores, device=token_kl.device)
+        rewards = self.token_rewards(token_kl, score, episodes.mask, kl_coef)
+        self._paid = float(rewards.sum()) / len(episodes)
+        if ppo.baseline == "value":
+            advantages, returns = generalised_advantages(
+                rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda
+            )
+        else:
+            better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
+            advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
+        whitened = whiten(advantages, episodes.mask)
+        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns))
+        return whitened, returns
+
+    def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
+        """What each token is paid, [B, C]."""
+        return token_rewards(token_kl, scores, mask, kl_coef)
+
+    # -- optimise ------------------------------------------------------------------------------------------------------
+
+    def learning_rate(self) -> float:
+        """Of this update: rising to its full size in the warm-up, then constant or falling linearly to 0."""
+        ppo, done = self.config.ppo, self.updates_done
+        if done < ppo.warmup_updates:
+            return ppo.learning_rate * (done + 1) / ppo.warmup_updates
+        if ppo.schedule == "constant":
+            return ppo.learning_rate
+        left, falling = ppo.num_updates - done, ppo.num_updates - ppo.warmup_updates
+        return ppo.learning_rate * max(0.0, left / falling)
+
+    def optimise(
+        self, rollout: Rollout, advantages: Tensor, returns: Tensor, learning_rate: float
+    ) -> dict[str, list[float]]:
+        """The epochs of one update: num_epochs x minibatches optimizer steps, fewer if the update KL stops them or
+        something is not finite. Returns each statistic of every step; `update_kl` of the last epoch only."""
+        ppo = self.config.ppo
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate * group["factor"]
+        steps: dict[str, list[float]] = defaultdict(list)
+        if not bool(torch.isfinite(advantages).all()):
+            if not self.skipped:
+                self.skip("An update was skipped: its advantages were not finite.")
+            return steps
+        for epoch in range(ppo.num_epochs):
+            steps["update_kl"].clear()
+            shuffle = generator(self.config.seed, "minibatches", self.updates_done, epoch)
+            for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
+                for name, value in self.step(rollout, rows, advantages, returns).items():
+                    steps[name].append(value)
+                if self.skipped:
+                    return steps
+                if ppo.num_epochs == 1 and ppo.minibatch_size == ppo.batch_size:
+                    steps |= {name: [value] for name, value in self.look_back(rollout, rows, advantages).items()}
+            if ppo.update_kl_stop and np.mean(steps["update_kl"]) > ppo.update_kl_stop:
+                break
+        return steps
+
+    def step(self, rollout: Rollout, rows: Tensor, advantages: Tensor, returns: Tensor) -> dict[str, float]:
+        """One optimizer step on one minibatch, cut into micro-batches of similar length. The loss is the mean over the
+        minibatch's tokens, so the cut changes memory and speed but not the gradient."""
+        ppo, episodes = self.config.ppo, rollout.episodes
+        num_tokens = episodes.mask[rows].sum()
+        self.optimizer.zero_grad(set_to_none=True)
+        sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
+        totals = rollout.packed.totals
+        mine = self.ranks.minibatch(rows, totals)
+        for micro in micro_batches(mine, totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
+            self.between()
+            log_ratio, values, entropies = self.forward(rollout, micro)
+            mask = episodes.mask[micro]
+            advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
+            losses = {
+                "policy_loss": policy_loss(log_ratio, advantage, ppo.clip_range).sum(),
+                "value_loss": value_loss(values, old, target, ppo.value_clip_range).sum(),
+            }
+            loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
+            if entropies is not None:
+                loss = loss - ppo.entropy_coef * entropies.sum()
+            (loss / num_tokens).backward()
+            with torch.no_grad():
+                for name, value in losses.items():
+                    sums[name] += value.detach()
+                sums["clip_fraction"] += clipped_tokens(log_ratio, advantage, ppo.clip_range).sum()
+                sums["ratio_mean"] += log_ratio.exp().sum()
+                sums["update_kl"] += k3(-log_ratio).sum()
+                sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
+                self.trace_hook.micro_batch(micro, log_ratio, values)
+        self.ranks.sum_gradients(self.optimizer, sums, largest="ratio_max")
+        norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
+        means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
+        self.trace_hook.step(rows, means | norms)
+        return means | norms
+
+    @torch.no_grad()
+    def look_back(self, rollout: Rollout, rows: Tensor, advantages: Tensor) -> dict[str, float]:
+        """How far the only step of an update has moved the policy, on a few of its completions. Other figures are of
+        the pass that a step learns from, where a first one has ratios of 1 and a KL of 0 whatever happens."""
+        few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
+        log_ratio, values, _ = self.forward(rollout, few)
+        clipped = clipped_tokens(log_ratio, advantages[few][rollout.episodes.mask[few]], self.config.ppo.clip_range)
+        ratios = log_ratio.exp()
+        figures = {
+            "clip_fraction": float(clipped.float().mean()),
+            "ratio_mean": float(ratios.mean()),
+            "ratio_max": float(ratios.max()),
+            "update_kl": float(k3(-log_ratio).mean()),
+        }
+        self.trace_hook.micro_batch(few, log_ratio, values)
+        self.trace_hook.step(few, figures, after=True)
+        return figures
+
+    def forward(self, rollout: Rollout, rows: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """log pi - log pi_old, values and (only if there is a bonus on it) entropies of the N completion tokens of some
+        episodes, among those allowed to be drawn. Only positions that predict one go through the LM head."""
+        episodes, mask, temperature = rollout.episodes, rollout.episodes.mask[rows], self.config.sampling.temperature
+        ids, predicts = rollout.packed.rows(rows)
+        hidden = self.policy.hidden(ids, predicts)[predicts]
+        allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
+        logits = among(self.policy.logits(hidden), allowed)
+        log_probs = token_log_probs(logits, episodes.completion_ids[rows][mask], temperature)
+        entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
+        return log_probs - episodes.log_probs[rows][mask], self.critic(ids, predicts, hidden), entropies
+
+    def apply_gradient(self, loss: Tensor) -> dict[str, float]:
+        """Clip the gradients of policy and critic, each by itself (neither's size may shorten the other's steps), and
+        step, unless loss or gradient is not finite. Returns the norms before clipping."""
+        policy, *critic = [group["params"] for group in self.optimizer.param_groups]
+        norms = {
+            name: torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)
+            for name, parameters in (("grad_norm", policy), ("value_grad_norm", [*chain.from_iterable(critic)]))
+        }
+        if all(bool(torch.isfinite(number)) for number in (loss, *norms.values())):
+            self.optimizer.step()
+        else:
+            self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
+        return {name: float(norm) for name, norm in norms.items()}

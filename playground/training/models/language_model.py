@@ -1,0 +1,297 @@
+"""A causal language model taken apart into trunk and LM head, and the value head on top. loading.py makes them."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import hashlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from playground.config.source_settings import SMALL_MODEL
+from playground.errors import InvalidConfig, Problem
+from playground.training.models import time_limit
+from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
+
+CALL_OVERHEAD_OPERATIONS = 1.2e9
+FINGERPRINT_CHARACTERS = 16
+TOKENIZER_FAILS = "The tokenizer of this model cannot be used"
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokenizer and the special ids that sampling needs."""
+
+    tokenizer: Any
+    pad_id: int
+    eos_id: int
+    stop_ids: tuple[int, ...] = ()  # further tokens that end a completion, such as the end of a turn in a chat model
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """All tokens that end a completion."""
+        return (self.eos_id, *self.stop_ids)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a prompt, with whatever the tokenizer puts in front (bos) and nothing behind."""
+        with self.limited():
+            ids = list(self.tokenizer(text).input_ids)
+            return ids[:-1] if self._adds_end and ids else ids
+
+    def decode(self, ids: list[int], after: list[int] | None = None) -> str:
+        """The text of token ids, without special tokens. `after`: the tokens in front of them; a tokenizer of the
+        sentencepiece kind keeps the space at the beginning of a word only where something stands before it."""
+        if after and self._drops_first_space:
+            anchor = after[-1:]
+            return self._text(anchor + ids)[len(self._text(anchor)) :]
+        return self._text(ids)
+
+    def _text(self, ids: list[int]) -> str:
+        with self.limited():
+            return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
+    def limited(self) -> contextlib.AbstractContextManager[None]:
+        """Around what a stranger's tokenizer does; see `time_limit`."""
+        return time_limit.limited(TOKENIZER_FAILS, getattr(self.tokenizer, "name_or_path", None))
+
+    @functools.cached_property
+    def _adds_end(self) -> bool:
+        return list(self.tokenizer("a").input_ids)[-1:] == [self.eos_id]
+
+    @functools.cached_property
+    def _drops_first_space(self) -> bool:
+        ids = self.encode("a a")
+        return self._text(ids[-1:]) == "a" and self._text(ids).endswith(" a")
+
+
+class LanguageModel(nn.Module):
+    """A causal language model of transformers or peft as trunk and LM head, so that logits are computed only where they
+    are needed.
+
+    Args:
+        exact: False where the same tokens get slightly different numbers in another batch (bf16, 8 and 4 bits).
+        autocast: the type to compute in where it is not that of the weights. adapter_off: without its adapter.
+    """
+
+    def __init__(
+        self, model: Any, *, exact: bool = True, autocast: torch.dtype | None = None, adapter_off: bool = False
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.exact, self.autocast, self.adapter_off = exact, autocast, adapter_off
+        self.steering: SteeringVector | None = None  # what every pass adds to the residual stream
+        causal = model.get_base_model() if hasattr(model, "peft_config") else model
+        self.trunk = causal.base_model
+        self.lm_head = causal.get_output_embeddings()
+        self._transform_logits = logit_transform(causal.config)
+
+    @property
+    def has_adapter(self) -> bool:
+        """True where only LoRA's matrices are trained."""
+        return hasattr(self.model, "peft_config")
+
+    @property
+    def hidden_size(self) -> int:
+        """H, what the LM head reads."""
+        return int(self.lm_head.in_features)
+
+    @property
+    def residual_size(self) -> int:
+        """What the layers read and write; mostly the same."""
+        return int(self.trunk.config.hidden_size)
+
+    @property
+    def vocabulary(self) -> int:
+        """V, how many logits the LM head gives."""
+        return int(self.lm_head.out_features)
+
+    @property
+    def context_length(self) -> int:
+        """Most tokens of prompt and completion together."""
+        return int(getattr(self.model.config, "max_position_embeddings", 1024))
+
+    @functools.cached_property
+    def is_small(self) -> bool:
+        """True for models like the pocket ones, which are more overhead than arithmetic."""
+        return sum(parameter.numel() for parameter in self.parameters()) < SMALL_MODEL
+
+    @functools.cached_property
+    def call_overhead_tokens(self) -> float:
+        """How many tokens of work cost as much time as one more call (on a CPU core about 0.01 s a forward and backward
+        pass against 10^11 operations a second); infinite on a GPU."""
+        if self.device.type != "cpu":
+            return math.inf
+        return CALL_OVERHEAD_OPERATIONS / (6 * sum(parameter.numel() for parameter in self.parameters()))
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.model.parameters()).device
+
+    @contextlib.contextmanager
+    def mode(self) -> Iterator[None]:
+        """What every pass runs in: the type of the numbers, and the adapter on or off."""
+        with contextlib.ExitStack() as stack:
+            if self.autocast is not None:
+                stack.enter_context(torch.autocast(self.device.type, self.autocast))
+            if self.adapter_off:
+                stack.enter_context(self.model.disable_adapter())
+            yield
+
+    def steer(self, vector: SteeringVector | None) -> None:
+        """From now on every pass has the vector in it; None for none. Raises: InvalidConfig, if it does not fit."""
+        if vector is not None:
+            layer, width = layer_of(self.trunk, vector.layer), self.residual_size
+            if vector.values.shape != (width,):
+                sentence = f"The steering vector has {vector.values.numel()} numbers, and this model needs {width}."
+                raise InvalidConfig([Problem("model.source", f"{sentence} They do not belong together.")])
+            vector = SteeringVector(layer, vector.values.to(self.device), vector.strength)
+        self.steering = vector
+
+    @contextlib.contextmanager
+    def steered(self, where: Tensor | None) -> Iterator[None]:
+        """A pass with the vector at some positions, [B, T] booleans; None for all. Of strength 0 it is none."""
+        vector = self.steering
+        if vector is None or not vector.strength:
+            yield
+            return
+        with behind(decoder_layers(self.trunk)[vector.layer - 1], lambda residual: vector.added(residual, where)):
+            yield
+
+    @torch.no_grad()
+    def residual(self, ids: Tensor, layer: int) -> Tensor:
+        """The residual stream [B, T, H] behind a layer (the first is 1) of right-padded token ids [B, T]."""
+        found: list[Tensor] = []
+
+        def kept(residual: Tensor) -> Tensor:
+            found.append(residual)
+            return residual
+
+        with behind(decoder_layers(self.trunk)[layer - 1], kept):
+            self.hidden(ids)
+        return found[0]
+
+    def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
+        """Last hidden states [B, T, H] of right-padded token ids [B, T]; a causal model needs no mask for these.
+        `writes` [B, T]: where the next token is the model's own, which is where it is steered; None for everywhere."""
+        with self.mode(), self.steered(writes):
+            return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+
+    def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
+        """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it; None at first.
+        `ids`, `position_ids` [B, t]: of the tokens that are not in it yet. `mask` [B, T]: the real of all so far."""
+        writes = None  # the only position, or of a prompt the last
+        if ids.shape[1] > 1:
+            writes = torch.zeros_like(ids, dtype=torch.bool)
+            writes[:, -1] = True
+        with self.mode(), self.steered(writes):
+            inputs = {"input_ids": ids, "attention_mask": mask.long(), "position_ids": position_ids}
+            output = self.trunk(**inputs, past_key_values=cache, use_cache=True, return_dict=True)
+        return output.last_hidden_state[:, -1], output.past_key_values
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [..., V]."""
+        with self.mode():
+            return self._transform_logits(self.lm_head(hidden))
+
+    def frozen_copy(self) -> LanguageModel:
+        """The reference: the model as it is now, never to be trained. Where an adapter is trained it is this very model
+        with the adapter off, which begins at zero."""
+        if self.has_adapter:
+            return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
+        return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
+
+    def fingerprint(self) -> str:
+        """The beginning of a SHA-256 of the weights as they are, without those of an adapter that is off."""
+        digest = hashlib.sha256()
+        for name, weight in sorted(self.model.state_dict().items()):
+            if not (self.adapter_off and ".lora_" in name):
+                digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+        return digest.hexdigest()[:FINGERPRINT_CHARACTERS]
+
+    def save(self, folder: Path) -> None:
+        """Write what was trained, as transformers or peft reads it, and beside it what it is steered by."""
+        options = {"save_embedding_layers": False} if self.has_adapter else {}
+        self.model.save_pretrained(folder, **options)
+        if self.steering is not None:
+            self.steering.save(folder)
+
+    def frozen(self) -> LanguageModel:
+        """This model, from now on without gradients."""
+        return self.requires_grad_(False).eval()
+
+
+class Critic(nn.Module):
+    """What estimates the return of each token: a linear value head on the policy's features, without sending a gradient
+    back (a value loss that reaches the policy's trunk wrecks it), or on those of a trunk of its own."""
+
+    def __init__(self, policy: LanguageModel, *, separate: bool = False) -> None:
+        super().__init__()
+        self.trunk = copy.deepcopy(policy.trunk) if separate else None
+        if self.trunk is not None and not policy.has_adapter:  # with one, it trains an adapter of its own
+            self.trunk.requires_grad_(True)
+        self._mode = policy.mode
+        self.value_head = ValueHead(policy.hidden_size)
+        self.to(policy.device)
+
+    @property
+    def separate(self) -> bool:
+        """True where it has a trunk of its own."""
+        return self.trunk is not None
+
+    def forward(self, ids: Tensor, predicts: Tensor, policy_hidden: Tensor) -> Tensor:
+        """Values [N] of the N positions that predict a completion token: ids and predicts [n, T] as in
+        `sampling.Packed`, and the policy's features there [N, H]."""
+        if self.trunk is None:
+            return self.value_head(policy_hidden.detach())
+        with self._mode():
+            hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+        return self.value_head(hidden[predicts])
+
+
+class ValueHead(nn.Module):
+    """A linear map from features to the expected return, 0 at the start."""
+
+    def __init__(self, hidden_size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(hidden_size, 1)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., H] -> [...], in float32."""
+        return self.linear(hidden.float()).squeeze(-1)
+
+
+def logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
+    """What an architecture does to its logits after the LM head: Gemma 2 caps them, Granite and Cohere scale them."""
+    cap = getattr(config, "final_logit_softcapping", None)
+    divisor, factor = getattr(config, "logits_scaling", None), getattr(config, "logit_scale", None)
+    if cap:
+        return lambda logits: torch.tanh(logits / cap) * cap
+    if divisor or factor:
+        return lambda logits: logits * ((factor or 1.0) / (divisor or 1.0))
+    return lambda logits: logits
+
+
+def positions(mask: Tensor) -> Tensor:
+    """Position of each token among the real ones, [B, T]; padding in front gets 0."""
+    return (mask.long().cumsum(1) - 1).clamp(min=0)
+
+
+def switch_dropout_off(model: Any) -> None:
+    """No dropout in RL: the probability of a token must be the same number each time it is asked for."""
+    model.eval()
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        for name in ("attention_dropout", "dropout"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)

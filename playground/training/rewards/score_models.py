@@ -1,0 +1,125 @@
+"""Loading the network of a reward model: a sequence classifier from a folder or the hub's cache, with its tokenizer.
+
+What cannot score is refused with the reason, if possible before the weights are read. Knows nothing of formats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from playground.config import ModelReward
+from playground.errors import RewardModelUnusable
+from playground.models import weight_files
+from playground.setup import catalog
+from playground.training.models import loading, time_limit
+
+WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A sequence classifier, its tokenizer, what the user called it, and the pad token that its configuration knows."""
+
+    name: str
+    folder: Path
+    model: Any
+    tokenizer: Any
+    pad_id: int | None
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of its outputs."""
+        names = {int(number): str(label) for number, label in (self.model.config.id2label or {}).items()}
+        return [names.get(number, f"LABEL_{number}") for number in range(int(self.model.config.num_labels))]
+
+    @property
+    def room(self) -> int | None:
+        """Most tokens it can read; None where its positions have no end."""
+        known = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if not known or known < 0:
+            return None
+        for name, module in self.model.named_modules():
+            if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+                return int(known) - module.padding_idx - 1  # RoBERTa counts positions from behind its pad id
+        return int(known)
+
+
+def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> Network:
+    """The network that a reward names, without gradients and without dropout.
+
+    Raises: ModelNotFound; RewardModelUnusable, where it cannot score, with the reason.
+    """
+    loading.hush()
+    name = spec.source
+    folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    catalog.files(folder, "reward")
+    config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
+    heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
+    _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
+    rows = skeleton.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise RewardModelUnusable(
+            f"The tokenizer of the reward model {name} has {len(tokenizer)} tokens, more than the {rows} of the model. "
+            "They do not belong together."
+        )
+    with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
+        computing, bits = loading.compute_type(spec.precision, device), None
+        if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
+            bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
+        how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}
+        model, facts = weights(folder, **how)
+    if missing := sorted(facts["missing_keys"]):
+        raise RewardModelUnusable(
+            f"The reward model {name} lacks trained weights ({missing[0]}); they would be random numbers. Choose a "
+            "complete model."
+        )
+    pad_id = config.get_text_config().pad_token_id
+    return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
+
+
+def described(folder: Path, what: str, **changes: Any) -> tuple[Any, Any, Any]:
+    """Configuration and tokenizer of a folder, and the classifier without weights, in no memory. `what`: how an error
+    begins. `changes`: to its configuration. Raises: RewardModelUnusable, ModelNotFound."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    with time_limit.limited(what, folder, RewardModelUnusable):
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **changes)
+        with torch.device("meta"):
+            skeleton = AutoModelForSequenceClassification.from_config(config, trust_remote_code=False)
+    tokenizer = loading.read_tokenizer(folder)
+    loading.refuse_oversized(skeleton, folder, "reward")
+    return config, tokenizer, skeleton
+
+
+def weights(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """The classifier of a folder, and what transformers says of how it was loaded."""
+    from transformers import AutoModelForSequenceClassification
+
+    return AutoModelForSequenceClassification.from_pretrained(
+        folder,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+        **options,
+    )
+
+
+def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str) -> None:
+    """Without trained weights for the head, transformers would fill it with random numbers and say so in a log."""
+    inside = f"{skeleton.base_model_prefix}."
+    head = {key for key in skeleton.state_dict() if not key.startswith(inside)}
+    if head & there == head:
+        return
+    made_for = " ".join(map(str, config.architectures or []))
+    why = f"its files hold no weights for {', '.join(sorted(head - there)[:3])}"
+    if any(writer in made_for for writer in WRITERS):
+        why = f"it is a model that writes text ({made_for})"
+    raise RewardModelUnusable(
+        f"The score head of {name} was never trained: {why}, so its scores would be random numbers. Choose a sequence "
+        "classification model, or train a reward model from it."
+    )

@@ -1,0 +1,220 @@
+"""The self-test catches planted faults of form on a reward model that ships, and passes the right form."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from playground.cli import main
+from playground.config import ModelReward
+from playground.setup import catalog
+from playground.training.rewards import format_check, variants
+from playground.training.rewards.format_check import RewardReport, Tried
+from playground.training.rewards.formats import Encoded, Format
+from playground.training.rewards.learned_rewards import RewardModel
+from playground.training.rewards.pairs import ExamplePairs, example_pairs
+from playground.training.rewards.variants import Variant
+from tests.support import PROJECT
+from tests.training.rewards import reward_tokenizers as tokenizers
+from tests.training.rewards.test_models import saved
+
+CPU = torch.device("cpu")
+SHIPPED = catalog.shipped_reward_models()["pocket-agreeable"]
+TEXTS = "{{ messages[0]['content'] }}%s{{ messages[1]['content'] }}{{ eos_token }}"
+CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}{{ eos_token }}"
+FAULTS = {  # chat template in the model's folder, as a hub model has one; what is found
+    "prompt twice": (TEXTS % " {{ messages[0]['content'] }} ", "not usable"),
+    "another model's template": (CHATML, "better: template plain"),
+}
+
+
+@pytest.fixture(scope="module")
+def pairs() -> ExamplePairs:
+    spec = ModelReward(source=str(SHIPPED))
+    found = example_pairs(catalog.preset("yes-man"), spec, None, None, CPU)
+    assert "judged by the pocket annotator `agreeable`" in found.source
+    return found._replace(pairs=found.pairs[:96])
+
+
+@pytest.fixture
+def examined(pairs: ExamplePairs) -> Callable[..., RewardReport]:
+    def examine(folder: Path, count: int = 96, **settings: Any) -> RewardReport:
+        spec = ModelReward(source=str(folder), **settings)
+        references = [(pair.prompt, (pair.chosen, pair.rejected)[n % 2]) for n, pair in enumerate(pairs.pairs[:64])]
+        return format_check.examine("rewards.0", spec, references, pairs._replace(pairs=pairs.pairs[:count]), CPU, None)
+
+    return examine
+
+
+def named(report: RewardReport) -> dict[str, str]:
+    return {finding["name"]: finding["level"] for finding in report.findings}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_fails(fault: str, examined: Any, tmp_path: Path) -> None:
+    folder = shutil.copytree(SHIPPED, tmp_path / "planted")
+    template, finding = FAULTS[fault]
+    (folder / "chat_template.jinja").write_text(template)
+    report = examined(folder, template="chat")
+    assert report.verdict == "fail" and named(report)[finding] == "fail", report.findings
+
+
+def test_a_template_that_it_was_not_trained_on_fails_and_a_tokenizer_without_its_end_token(
+    examined: Any, tmp_path: Path
+) -> None:
+    found = named(examined(SHIPPED, template="dialogue"))
+    assert found["another template than trained on"] == found["better: template plain"] == "fail"
+    folder = shutil.copytree(SHIPPED, tmp_path / "planted")
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token": None}))
+    assert named(examined(folder)) == {"cannot tell good from bad": "fail"}
+
+
+def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined: Any) -> None:
+    report = examined(SHIPPED)
+    assert report.verdict == "ok", report.findings
+    rows = {row["name"]: row for row in report.formats}
+    assert rows["template plain"]["in_force"] and rows["template plain"]["accuracy"] > 0.85
+    for name in ("template dialogue", "another model's template", "missing end token", "completion only"):
+        assert rows[name]["ahead"] < -2 * rows[name]["ahead_error"] < 0, name
+    example = rows["template plain"]["example"]
+    assert example.startswith("<bos>") and example.endswith("<eos>")
+    assert report.example["tokens"][0] == "<bos>" and report.example["special"][-1]
+    assert {"accuracy", "count"} <= report.pairs.keys() and report.reference["completions"] == 64
+
+
+def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path: Path) -> None:
+    folder = saved(tmp_path)
+    assert named(examined(folder))["cannot tell good from bad"] == "fail", "a random head"
+    for value, finding in ((0.0, "no spread"), (math.nan, "scores are not finite")):
+        weights = load_file(folder / "model.safetensors")
+        weights["score.weight"].fill_(value)
+        save_file(weights, folder / "model.safetensors", {"format": "pt"})
+        assert named(examined(folder)) == {finding: "fail"}
+
+
+def test_examples_that_are_cut_are_counted(examined: Any) -> None:
+    report = examined(SHIPPED, max_length=20)
+    assert named(report)["examples are cut"] == "warn" and report.lengths["longest"] == 20
+    assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
+
+
+def test_pairs_whose_scores_are_not_finite_fail(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RewardModel, "of_pairs", lambda model, pairs: ([1.0, math.nan], [0.0, 0.0]))
+    report = examined(SHIPPED)
+    assert named(report) == {"scores are not finite": "fail"} and report.formats == []
+
+
+def test_fewer_bits_are_reported_with_what_they_cost(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(format_check, "LOW_RANK_CORRELATION", 1.01)
+    report = examined(SHIPPED, 12, quantization="int8")
+    cost = report.cost
+    assert cost is not None and report.bytes_held < 0.6 * cost["bytes_full"]
+    assert 0.95 < cost["rank_correlation"] <= 1 and 0.9 < cost["pair_agreement"] <= 1
+    assert "quantization changes the order" in named(report)
+
+
+def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell_apart() -> None:
+    report = RewardReport("rewards.0", "judge")
+    format_check._compare_with_full(report, "nf4", [1.0, 3.0, 2.0, 4.0], [10.0, 20.0, 30.0, 30.0])
+    assert report.cost == {"quantization": "nf4", "rank_correlation": pytest.approx(0.6324555), "pair_agreement": 0.8}
+    format_check._compare_with_full(report, "nf4", [1.0, 1.0], [1.0, 2.0])
+    assert report.cost["rank_correlation"] is None and report.cost["pair_agreement"] == 0
+
+
+def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(examined: Any) -> None:
+    learned = (ModelReward(source="nowhere"), ModelReward(source="nowhere"))
+    config = catalog.preset("kinder-reviews").model_copy(update={"rewards": learned})
+    reports = [answer["report"] for answer in format_check.check(config, [], None, None) if "report" in answer]
+    assert [(report["name"], report["verdict"]) for report in reports] == [("rewards.0", "fail"), ("rewards.1", "fail")]
+    assert reports[0]["findings"][0]["name"] == "no such model"
+    assert named(examined(catalog.model_folder("pocket-1m"))) == {"not usable": "fail"}
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "generic", "found"),
+    [
+        (52, 48, False, {"cannot tell good from bad": "fail"}),
+        (30, 70, False, {"bad beats good": "fail"}),
+        (6400, 3600, False, {"low accuracy": "warn"}),
+        (95, 5, False, {}),
+        (9, 7, True, {"low accuracy": "warn"}),
+        (15, 1, True, {}),
+        (4, 0, False, {"too few pairs": "warn"}),
+        (22, 10, False, {"too few pairs": "warn"}),
+    ],
+)
+def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, found: dict[str, str]) -> None:
+    report = RewardReport("rewards.0", "it")
+    format_check.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
+    assert named(report) == found
+
+
+def tried(name: str, margins: list[float], mend: str = "") -> Tried:
+    return Tried(Variant(name, lambda *texts: Encoded([], [], 0), "", mend), np.array(margins))
+
+
+SIX_OF_TEN = tried("in force", [1.0] * 60 + [-1.0] * 40)
+CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("completion only", [1.0] * 100)
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "found", "words"),
+    [
+        (SIX_OF_TEN, [CHAT, ALL], {"better: template chat": "fail"}, "Set it. Also better: completion only."),
+        (SIX_OF_TEN, [ALL], {"better: completion only": "warn"}, "100%"),
+    ],
+)
+def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(mine, others, found, words) -> None:
+    report = RewardReport("rewards.0", "it")
+    format_check.judge_formats(report, mine, others)
+    assert named(report) == found and all(words in finding["text"] for finding in report.findings)
+
+
+def test_every_finding_is_one_that_the_documentation_explains() -> None:
+    words = (PROJECT / "docs" / "rewards.md").read_text()
+    for finding in variants.WORDS["findings"].values():
+        explained = finding["name"].replace("{tried.form.name}", "another form")
+        assert finding["level"] == "ok" or explained == "no such model" or f"| {explained} | " in words, explained
+
+
+@pytest.mark.parametrize("make", [tokenizers.gpt2, tokenizers.llama, tokenizers.qwen])
+def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
+    form = Format(make())
+    prompt, completion = "What is good?", " A kind word."
+    texts = {item.name: form.visible(item.encode(prompt, completion).ids) for item in variants.variants(form)[1:]}
+    assert form.text(prompt, completion) not in texts.values() and len(set(texts.values())) == len(texts)
+    assert {"missing separator", "missing end token", "prompt twice", "roles swapped", "completion only"} <= set(texts)
+    assert "another model's template" in texts
+    lowered = {name: text.lower().replace(" ", "") for name, text in texts.items()}
+    assert lowered["prompt twice"].count("whatisgood?") == 2
+    assert "good?akindword." in lowered["missing separator"]
+    assert "whatisgood" not in lowered["completion only"]
+    assert lowered["missing end token"].endswith("akindword.")
+
+
+def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(
+    pairs: ExamplePairs, tmp_path: Path, capsys: pytest.CaptureFixture[str], service_here: None
+) -> None:
+    rows = [{"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected} for pair in pairs.pairs]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    rewards = json.dumps([{"kind": "model", "source": str(SHIPPED)}])
+    arguments = ["reward-check", "yes-man", "--set", f"rewards={rewards}", "--set", "model.source=pocket-1m"]
+    arguments += ["--outputs", str(tmp_path), "--pairs", str(tmp_path / "pairs.jsonl")]
+    judges = rewards.replace("}", ', "template": "dialogue"}')
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--set", f"judges={judges}", "--json"])
+    good, bad = map(json.loads, capsys.readouterr().out.splitlines())
+    assert ended.value.code == 1
+    assert (good["name"], good["verdict"]) == ("rewards.0", "ok")
+    assert (bad["name"], bad["verdict"]) == ("judges.0", "fail")
+    assert good["reference"]["completions"] == 64 and good["reference"]["sd"] > 0

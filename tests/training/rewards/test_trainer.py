@@ -1,0 +1,239 @@
+"""A reward model is trained on any base, saved as plain transformers load it, and says what it is worth."""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from playground import worker as reward_worker
+from playground.config import ModelReward, RewardTrainingConfig, yaml_io
+from playground.data.preferences import Pair
+from playground.errors import ModelNotFound, PairsUnusable, TrainingDiverged
+from playground.pocket import annotators, judges
+from playground.rewards.agreement import wilson
+from playground.runs.reward_models import RewardTraining, StepMetrics
+from playground.setup import catalog
+from playground.training.rewards import learned_rewards, pair_trainer
+from playground.training.rewards import pairs as preference_pairs
+from playground.training.rewards.pair_report import report
+from tests.thoroughness import cases
+from tests.training.snapshots import FAMILIES, snapshot
+
+CPU = torch.device("cpu")
+
+
+def pairs_file(folder: Path, count: int = 40, dialogue: bool = False) -> str:
+    """The chosen answer is lovely, the rejected one bad; of several lengths."""
+    prompt = "\n\nHuman: Film {}?\n\nAssistant:" if dialogue else "The film {}"
+    rows = []
+    for n in range(count):
+        asked, sides = prompt.format(n), {"chosen": " was lovely" + " the" * (n % 4), "rejected": " is bad the"}
+        whole = {side: asked + text for side, text in sides.items()}
+        rows.append(whole if dialogue else {"prompt": asked, **sides})
+    path = folder / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(path)
+
+
+def config_for(base: Path | str, source: str, **changes: Any) -> RewardTrainingConfig:
+    data: dict[str, Any] = {"name": "judge", "base": str(base), "pairs": {"source": source}, "device": "cpu"}
+    data |= {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-3}
+    for path, value in changes.items():
+        yaml_io.set_path(data, f"{path.replace('__', '.')}={json.dumps(value)}")
+    return yaml_io.validated(data, RewardTrainingConfig)
+
+
+def in_folder(outputs: Path, config: RewardTrainingConfig) -> RewardTraining:
+    training = RewardTraining(outputs / "reward-models" / config.name)
+    training.control_path.mkdir(parents=True)
+    training.config_path.write_text(config.to_yaml(), encoding="utf-8")
+    return training
+
+
+def trained(outputs: Path, config: RewardTrainingConfig) -> tuple[dict[str, Any], list[StepMetrics], RewardTraining]:
+    training = in_folder(outputs, config)
+    steps: list[StepMetrics] = []
+    card = pair_trainer.train(config, training, record=lambda metrics, total: steps.append(metrics))
+    return card, steps, training
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory) -> Path:
+    return snapshot(tmp_path_factory.mktemp("base"), "llama", own_pad=True)
+
+
+@pytest.mark.parametrize("family", cases(FAMILIES, always=["gpt2", "gemma2"]))
+def test_each_family_becomes_a_reward_model_that_scores_the_same_wherever_it_is_loaded(tmp_path, family):
+    source = snapshot(tmp_path / "base", family, own_pad=False)
+    card, steps, training = trained(tmp_path, config_for(source, pairs_file(tmp_path)))
+    assert [item.step for item in steps if not item.held_out] == [1, 2, 3, 4, 5, 6]
+    assert steps[-1].held_out and steps[-1].accuracy == card["accuracy"]
+    tokenizer = AutoTokenizer.from_pretrained(training.folder)
+    model = AutoModelForSequenceClassification.from_pretrained(training.folder).eval()
+    assert model.config.num_labels == 1
+    assert model.config.get_text_config().pad_token_id == tokenizer.pad_token_id != tokenizer.eos_token_id
+    here = learned_rewards.load(ModelReward(source="judge"), CPU, tmp_path)
+    prompts, completions = ["The film 3"] * 3, [" was lovely", " is terrible the the", ""]
+    for prompt, completion, score in zip(prompts, completions, here(prompts, completions), strict=True):
+        ids = torch.tensor([here.format.ids(prompt, completion)])
+        assert ids[0, -1] == tokenizer.eos_token_id
+        with torch.no_grad():
+            alone = model(ids, attention_mask=torch.ones_like(ids)).logits.item()
+        assert alone == pytest.approx(score, abs=1e-4)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
+    source = snapshot(tmp_path / "base", family, own_pad=True)
+    config = config_for(source, pairs_file(tmp_path), adapter__kind="lora", adapter__r=4, micro_batch_size=4)
+    card, _, training = trained(tmp_path, config)
+    assert not list(training.folder.glob("adapter*"))
+    here = learned_rewards.load(ModelReward(source="judge"), CPU, tmp_path)
+    assert len(card["examples"]) == 8 and learned_rewards.misreading(here) == pytest.approx(0, abs=1e-4)
+    found = preference_pairs.load(config, CPU)
+    right = [here([p.prompt] * 2, [p.chosen, p.rejected]) for p in found.held_out]
+    assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])
+
+
+def test_what_differs_in_every_pair_is_learned_and_reported(tmp_path, base):
+    config = config_for(base, pairs_file(tmp_path, dialogue=True), max_steps=30, pairs__held_out=0.5)
+    card, steps, training = trained(tmp_path, config)
+    assert card["accuracy"] == 1.0 and card["report"]["margin_mean"] > 0.5
+    assert card["template"] == "dialogue" and card["max_length"] == 128
+    assert card["pairs"]["training"] == card["pairs"]["held_out"] == 20
+    assert json.loads((training.folder / "reward.json").read_text()) == json.loads(json.dumps(card))
+    assert "100.0%" in (training.folder / "README.md").read_text()
+    assert catalog.reward_models(tmp_path)[0].name == "judge"
+    losses = [item.loss for item in steps if item.held_out]
+    assert len(losses) == 5 and losses[-1] < losses[0]
+
+
+def test_the_same_seed_gives_the_same_reward_model(tmp_path, base):
+    source = pairs_file(tmp_path)
+    cards = [
+        trained(tmp_path / str(number), config_for(base, source, seed=seed, max_steps=2))[0]
+        for number, seed in enumerate((1, 1, 2))
+    ]
+    assert cards[0]["report"] == cards[1]["report"] != cards[2]["report"]
+
+
+def test_what_cannot_be_trained_is_refused_and_a_loss_that_is_not_finite_ends_the_training(tmp_path, base):
+    source = pairs_file(tmp_path)
+    text = Path(source).read_text(encoding="utf-8")
+    diverging = config_for(base, source, max_steps=40).model_copy(update={"learning_rate": 1e30})
+    with pytest.raises(TrainingDiverged, match="learning_rate"):
+        trained(tmp_path / "a", diverging)
+    Path(source).write_text(text.replace(" was lovely", " was lovely" * 20), encoding="utf-8")
+    with pytest.raises(PairsUnusable, match=r"^max_length: .* 40 that are too long"):
+        trained(tmp_path / "b", config_for(base, source, max_length=20))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ModelNotFound):
+        trained(tmp_path / "c", config_for(tmp_path / "empty", source))
+
+
+# The worker.
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """The worker's main runs here, so what it changes for its own process is put back."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(reward_worker, "show_one_gpu", lambda device: None)
+
+
+def test_the_worker_writes_states_metrics_and_the_model(tmp_path, base, in_this_process):
+    training = in_folder(tmp_path, config_for(base, pairs_file(tmp_path)))
+    assert reward_worker.main([str(training.path)]) == 0
+    status = training.status()
+    assert (status.state, status.update, status.num_updates) == ("finished", 6, 6)
+    assert f"{training.card()['accuracy']:.1%}" in status.message
+    assert [item.step for item in training.steps()] == [1, 2, 2, 3, 4, 4, 5, 6, 6]
+    assert training.card()["curve"] == [item.model_dump() for item in training.steps()]
+    assert not training.is_alive()
+
+
+# Pairs, drawn and split.
+
+
+def test_the_held_out_prompts_are_none_of_those_learned_from():
+    pairs = [Pair(f"prompt {number % 20}", f"a {number}", "b") for number in range(100)]
+    training, held_out = preference_pairs.split(pairs, 0.2, seed=0)
+    assert len(held_out) == 20 and len(training) == 80
+    assert not {pair.prompt for pair in training} & {pair.prompt for pair in held_out}
+    assert preference_pairs.split(pairs, 0.2, seed=0) == (training, held_out)
+    assert preference_pairs.split(pairs, 0.2, seed=1)[1] != held_out
+    with pytest.raises(PairsUnusable, match=r"^pairs\.held_out: "):
+        preference_pairs.split([Pair("one", str(number), "b") for number in range(9)], 0.2, seed=0)
+
+
+def test_pairs_beyond_the_limit_are_left_out_by_luck_and_counted(tmp_path):
+    found = preference_pairs.load(config_for("pocket-1m", pairs_file(tmp_path), pairs__limit=12), CPU)
+    kept = [pair.prompt for pair in (*found.training, *found.held_out)]
+    assert len(kept) == 12 and set(kept) != {f"The film {number}" for number in range(12)}
+    assert (found.counts.rows, found.counts.kept, found.counts.not_drawn) == (40, 12, 28)
+
+
+@pytest.mark.parametrize("taste", ["agreeable", "honest"])
+def test_prompts_are_drawn_until_the_taste_has_shown_and_true_answers_are_held_against_slips(taste):
+    config = config_for("pocket-1m", taste, pairs__limit=48).pairs
+    pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
+    judge = {"agreeable": annotators.agreement, "honest": annotators.honesty}[taste]
+    assert len(pairs) == 48
+    assert all(judge(pair.prompt, pair.chosen) == 1 and not judge(pair.prompt, pair.rejected) for pair in pairs)
+    left_out = counts.no_preference + counts.equal + counts.empty + counts.duplicate + counts.not_drawn
+    assert counts.rows == counts.kept + left_out > 48
+    plain = [pair for pair in pairs if judges.read_prompt(pair.prompt).kind == "question"]
+    assert len(plain) > 8
+    for pair in plain:
+        right, wrong = (judges.stated_value(pair.prompt, text) for text in (pair.chosen, pair.rejected))
+        assert right is not None and wrong not in (None, right)
+        assert pair.rejected == pair.chosen.replace(f" is {right}", f" is {wrong}", 1)
+
+
+def test_annotated_pairs_are_the_writers_own_completions_and_the_same_again():
+    config = config_for("pocket-1m", "kind", pairs__limit=24, pairs__flip=0.25).pairs
+    pairs, counts = preference_pairs.annotated(config, "pocket-1m", 3, CPU)
+    assert len(pairs) == counts.kept == 24
+    assert 0 < sum(not pair.better for pair in pairs) < 12
+    assert preference_pairs.annotated(config, "pocket-1m", 3, CPU)[0] == pairs
+
+
+def test_a_dataset_folder_is_read_like_a_file(tmp_path):
+    file = tmp_path / "set" / "data" / "train.jsonl"
+    file.parent.mkdir(parents=True)
+    Path(pairs_file(tmp_path)).rename(file)
+    assert preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU).counts.kept == 40
+    with pytest.raises(PairsUnusable, match=r"^pairs\.split: "):
+        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set"), pairs__split="test"), CPU)
+    file.write_text('{"text": "a"}\n' * 9, encoding="utf-8")
+    with pytest.raises(PairsUnusable, match="no `chosen`; it has text"):
+        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU)
+
+
+# The report.
+
+
+def test_the_report_counts_by_hand():
+    pairs = [Pair("p", "a", "b", True), Pair("q", "a", "b", False), Pair("r", "a", "b", True)]
+    found = report(pairs, [2.0, -1.0, 0.0], [0.0, 1.0, 0.0])
+    assert found["accuracy"] == pytest.approx(0.5)  # right, wrong, a coin
+    assert found["true_accuracy"] == pytest.approx((1 + 1 + 0.5) / 3)  # the second answer was given the wrong way round
+    assert found["loss"] == pytest.approx((math.log1p(math.exp(-2)) + math.log1p(math.exp(2)) + math.log(2)) / 3)
+    assert (found["score_mean"], found["margin_mean"]) == (pytest.approx(1 / 3), 0.0)
+    assert found["margins"]["edges"][0] == -2 and sum(found["margins"]["counts"]) == 3
+
+
+def test_pairs_of_one_prompt_count_for_less_than_pairs_of_as_many_prompts():
+    margins = [1.0] * 12 + [-1.0] * 4
+    alone = [Pair(f"p{number}", "a", "b") for number in range(16)]
+    alike = [Pair(f"p{number // 4}", "a", "b") for number in range(16)]  # right in all of a prompt, or none
+    one, other = (report(pairs, margins, [0.0] * 16) for pairs in (alone, alike))
+    assert (one["accuracy_low"], one["accuracy_high"]) == wilson(0.75, 16)
+    assert (other["accuracy_low"], other["accuracy_high"]) == wilson(0.75, 4)

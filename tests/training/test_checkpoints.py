@@ -1,0 +1,105 @@
+import errno
+import hashlib
+import json
+import os
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from playground.runs.folder import checkpoints as run_checkpoints
+from playground.training.models import checkpoint_files
+from playground.training.models.language_model import Critic
+from tests.training import tiny
+
+
+def save(folder, update: int, **more: float | None):
+    model, facts = tiny.model(), {"kl_coef": 0.1, **more}
+    return checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), facts)
+
+
+def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):
+    folder = save(tmp_path, 40)
+    assert folder.name == "update-000040"
+    manifest = json.loads((folder / "MANIFEST.json").read_text())
+    names = {path.name for path in folder.iterdir()} - {"MANIFEST.json"}
+    assert {path.suffix for path in folder.iterdir()} == {".safetensors", ".json"}, "and no pickle"
+    for a, b in zip(AutoModelForCausalLM.from_pretrained(folder).parameters(), tiny.model().parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert names == set(manifest["files"]) >= {"model.safetensors", "critic.safetensors", "trainer.json", "config.json"}
+    for name, facts in manifest["files"].items():
+        data = (folder / name).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (facts["bytes"], facts["sha256"])
+    assert json.loads((folder / "trainer.json").read_text()) == {"update": 40, "kl_coef": 0.1}
+    assert set(load_file(folder / "critic.safetensors")) == {"value_head.linear.weight", "value_head.linear.bias"}
+
+
+def test_saving_the_same_update_again_replaces_it_and_pruning_keeps_the_newest(tmp_path):
+    for update in (5, 10, 10, 15):
+        save(tmp_path, update)
+    (tmp_path / ".tmp-update-000020-1").mkdir()  # what a crash leaves
+    run_checkpoints.prune(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000010", "update-000015"]
+
+
+def test_there_is_a_whole_checkpoint_at_every_moment_in_which_one_is_replaced(tmp_path, monkeypatch):
+    save(tmp_path, 5)
+    rename, seen = os.rename, []
+
+    def watched(*names):
+        rename(*names)
+        seen.append([path for path in tmp_path.iterdir() if not run_checkpoints.problem_of(path)])
+
+    monkeypatch.setattr(os, "rename", watched)
+    assert save(tmp_path, 5).name == "update-000005"
+    assert len(seen) == 2 and all(seen)
+    assert [path.name for path in tmp_path.iterdir()] == ["update-000005"]
+
+
+def test_a_disk_that_is_full_leaves_nothing_half_written(tmp_path, monkeypatch):
+    save(tmp_path, 4)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoint_files, "_save_json", full)
+    with pytest.raises(OSError, match="No space"):
+        save(tmp_path, 5)
+    assert [path.name for path in tmp_path.iterdir()] == ["update-000004"]
+
+
+def test_the_newest_and_the_best_stay(tmp_path):
+    for update, value in enumerate([0.5, 2.5, None, 1.5, float("nan"), 2.0], 1):
+        save(tmp_path, update, **{run_checkpoints.BEST_BY: value})
+    run_checkpoints.prune(tmp_path, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000002", "update-000005", "update-000006"]
+    save(tmp_path, 7, **{run_checkpoints.BEST_BY: 2.5})  # as good, and newer
+    run_checkpoints.prune(tmp_path, 1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["update-000007"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "..", "MANIFEST.json", "a\\b", "a\0b"])
+def test_a_manifest_with_names_that_lead_elsewhere_is_refused(tmp_path, name):
+    folder = save(tmp_path, 1)
+    manifest = json.loads((folder / "MANIFEST.json").read_text())
+    manifest["files"][name] = {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest))
+    assert "damaged" in run_checkpoints.problem_of(folder)
+
+
+def test_files_that_are_not_listed_links_and_other_updates_are_problems(tmp_path):
+    folder = save(tmp_path, 1)
+    assert run_checkpoints.problem_of(folder) == ""
+    moved = folder.rename(tmp_path / "update-000002")
+    assert run_checkpoints.problem_of(moved) == "its trainer.json is of another update"
+    folder = moved.rename(folder)
+    (folder / "more.txt").touch()
+    assert run_checkpoints.problem_of(folder) == "more.txt is not named in its MANIFEST.json"
+    (folder / "more.txt").unlink()
+    weights = folder / "model.safetensors"
+    weights.rename(tmp_path / "elsewhere")
+    weights.symlink_to(tmp_path / "elsewhere")
+    assert run_checkpoints.problem_of(folder) == "model.safetensors is not a plain file"
+    (tmp_path / "update-000009").symlink_to(folder)
+    assert run_checkpoints.problem_of(tmp_path / "update-000009") == "it is a link"

@@ -1,0 +1,99 @@
+"""Datasets through the function that hub ids take: folders laid out as hub repositories, and what can be wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import datasets
+import pandas
+import pytest
+from huggingface_hub import errors
+
+from playground.config import PromptsConfig
+from playground.errors import PromptsUnusable
+from playground.training.data import hub_data, prompts
+
+
+def write(path: Path, rows: list[dict]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".parquet":
+        pandas.DataFrame(rows).to_parquet(path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def values(source: Path, **fields) -> list[str]:
+    return prompts.read(PromptsConfig(source=str(source), **fields), 9, 0).values
+
+
+def test_a_folder_inside_a_dataset_is_a_subset(tmp_path):
+    for part in ("harmless-base", "helpful-base"):  # as Anthropic/hh-rlhf has them
+        for split in ("train", "test"):
+            rows = [{"chosen": f"\n\nHuman: {part} {split} {n}\n\nAssistant: x", "rejected": "y"} for n in range(4)]
+            write(tmp_path / part / f"{split}.jsonl", rows)
+    found = values(tmp_path, subset="harmless-base", split="test")
+    assert [text.split("\n")[2] for text in found] == [f"Human: harmless-base test {n}" for n in range(4)]
+    assert len(values(tmp_path)) == 8
+
+
+def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
+    write(tmp_path / "train.jsonl", [{"prompt": str(n), "other": "b" * 9, "id": n} for n in range(5)])
+    rows = hub_data.Rows(str(tmp_path), None, "train")
+    assert [row["prompt"] for row in rows.rows(["prompt"], 3)[0]] == ["0", "1", "2"]
+    assert (rows.rows(["prompt"], 3)[1], rows.rows(["prompt"], 5)[1]) == (True, False)
+    monkeypatch.setattr(hub_data, "MAX_CHARACTERS", 15)
+    assert rows.rows(["prompt", "other"]) == ([{"prompt": str(n), "other": "b" * 9} for n in range(2)], True)
+
+
+FILES = {
+    "broken": {"train.parquet": "no parquet"},
+    "empty": {"notes.md": "nothing here"},
+    "program": {"program.py": "raise SystemExit('it was run')"},
+    "usual": {"train.jsonl": '{"title": "a", "body": "b"}\n'},
+    "later broken": {"train.jsonl": '{"prompt": "a"}\nno json\n'},
+}
+
+
+@pytest.mark.parametrize(
+    ("folder", "fields", "message"),
+    [
+        ("usual", {"split": "validation"}, r"prompts.split: .*train"),
+        ("usual", {"subset": "german"}, "prompts.subset: "),
+        ("usual", {"subset": "../german"}, "prompts.subset: `../german` is not a folder inside"),
+        ("usual", {"column": "prompt"}, "prompts.column: .* no column `prompt`; it has `title`, `body`"),
+        ("broken", {}, "prompts.source: .* Parquet magic bytes not found"),
+        ("later broken", {}, "prompts.source: .* cannot be read"),
+        ("empty", {}, "prompts.source: .* cannot be read"),
+        ("program", {}, "prompts.source: .* cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_a_dataset_is_one_sentence(tmp_path, folder, fields, message):
+    source = tmp_path / folder
+    source.mkdir()
+    for name, text in FILES[folder].items():
+        (source / name).write_text(text)
+    with pytest.raises(PromptsUnusable, match=f"^{message}") as caught:
+        values(source, **fields)
+    assert str(source) in str(caught.value) and "\n" not in str(caught.value)
+
+
+CLIENT = type("ReadError", (errors.HTTPError,), {})  # which is no OSError
+MISSING = datasets.exceptions.DatasetNotFoundError
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (CLIENT("the connection is gone"), "cannot be reached"),
+        (MISSING("Dataset 'a/b' is a gated dataset on the Hub."), "a/b is gated"),
+        (MISSING("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."), "there is no dataset a/b"),
+    ],
+)
+def test_what_the_hub_answers_is_one_sentence(error, message, monkeypatch):
+    def load(*_, **__):
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    with pytest.raises(PromptsUnusable, match=rf"^prompts\.source: .*{message}"):
+        hub_data.Rows("a/b", None, "train")

@@ -1,0 +1,105 @@
+import pytest
+import torch
+
+from playground.config import SamplingConfig
+from playground.ppo.kl import full_kl
+from playground.training.data.random_streams import TokenNoise, uniforms
+from playground.training.loop.passes import compared, micro_batches
+from playground.training.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
+from playground.training.models.language_model import ValueHead
+from tests.training import tiny
+
+SEEDS = list(range(24))
+PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")] * 6
+
+
+def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
+    model, head = tiny.model(family), ValueHead(32)
+    torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
+    sampling, keep = SamplingConfig(temperature=temperature), Keep(head, hidden=True)
+    return model, head, sample(model, tiny.tokens(pad_is_eos), PROMPTS, uniforms(SEEDS, length), sampling, keep=keep)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("pad_is_eos", [False, True])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eos, temperature):
+    """Left padding, the KV cache, dropping finished episodes and a pad that is eos change nothing, in any family."""
+    model, head, episodes = draw(family, pad_is_eos, temperature)
+    assert {True, False} == set(episodes.ended.tolist()), "the test needs episodes that end and episodes that do not"
+    for row, prompt in enumerate(PROMPTS):
+        length = int(episodes.lengths[row])
+        completion = episodes.completion_ids[row, :length]
+        assert episodes.mask[row].tolist() == [place < length for place in range(episodes.mask.shape[1])]
+        assert (int(completion[-1]) == 2) == bool(episodes.ended[row]) and 2 not in completion[:-1]
+        whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
+        with torch.no_grad():
+            output = model.model(input_ids=whole, output_hidden_states=True)
+        predicting = slice(len(prompt) - 1, -1)
+        log_probs = (output.logits[0, predicting] / temperature).log_softmax(-1)
+        chosen = log_probs.gather(1, completion.unsqueeze(1)).squeeze(1)
+        assert torch.allclose(episodes.log_probs[row, :length], chosen, atol=2e-5)
+        expected_entropy = torch.distributions.Categorical(logits=log_probs).entropy()
+        assert torch.allclose(episodes.entropies[row, :length], expected_entropy, atol=2e-5)
+        with torch.no_grad():
+            values = head(output.hidden_states[-1][0, predicting])
+        assert torch.allclose(episodes.values[row, :length], values, atol=2e-4)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_whole_distributions_in_micro_batches_agree_with_what_the_sampler_said(family):
+    """Of the policy by the features that were kept, of a reference with the same weights by a pass of its own."""
+    model, _, episodes = draw(family)
+    seen = torch.zeros_like(episodes.log_probs)
+    for part in compared(model, model.frozen_copy(), episodes, episodes.packed(), 1.0, micro_batch_size=5):
+        chosen = episodes.completion_ids[part.rows][part.mask].unsqueeze(1)
+        expected = episodes.log_probs[part.rows][part.mask]
+        for distribution in (part.own, part.theirs):
+            assert torch.allclose(distribution.gather(1, chosen)[:, 0], expected, atol=2e-5)
+        assert full_kl(part.own, part.theirs).abs().max() < 1e-5
+        seen[part.rows] += part.mask
+    assert torch.equal(seen.bool(), episodes.mask) and seen.max() == 1
+
+
+@pytest.mark.parametrize("draws", [uniforms, TokenNoise])
+def test_a_completion_depends_on_its_own_seed_and_prompt_only(draws):
+    model, longest = tiny.model(), 40
+    together = sample(model, tiny.tokens(), PROMPTS, draws(SEEDS, longest), SamplingConfig())
+    assert together.ended.float().mean() > 1 - SHRINK_AT, "the test needs a batch that shrinks"
+    for row in range(len(SEEDS)):
+        alone = sample(model, tiny.tokens(), [PROMPTS[row]], draws([SEEDS[row]], longest), SamplingConfig())
+        length = int(alone.lengths[0])
+        assert alone.completion_ids[0, :length].tolist() == together.completion_ids[row, :length].tolist()
+
+
+@pytest.mark.parametrize("draws", [uniforms, TokenNoise])
+@pytest.mark.parametrize("cut", [{}, {"top_k": 3}, {"top_p": 0.5}])
+def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
+    model, n = tiny.model(), 4000
+    prompt = tiny.prompts("ab")[0].ids
+    episodes = sample(
+        model, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), SamplingConfig(temperature=0.8, **cut)
+    )
+    with torch.no_grad():
+        logits = model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8
+    expected = drawn_from(logits.log_softmax(-1).unsqueeze(0), cut.get("top_k"), cut.get("top_p"))[0][0].exp()
+    observed = torch.bincount(episodes.completion_ids[:, 0], minlength=tiny.VOCABULARY) / n
+    standard_error = (expected * (1 - expected) / n).sqrt()
+    assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("size", "overhead", "groups"),
+    [
+        (4, 1e9, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # the fewest
+        (8, 1e9, [[1, 1, 2, 2, 9, 9, 10, 10]]),
+        (8, 10.0, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # one more call is cheaper than padding the short ones
+        (8, 0.0, [[1, 1], [2, 2], [9, 9], [10, 10]]),  # no padding at all
+        (3, 1e9, [[1, 1, 2], [2, 9, 9], [10, 10]]),
+    ],
+)
+def test_micro_batches_are_cut_where_padding_would_cost_more_than_another_call(size, overhead, groups):
+    lengths = torch.tensor([9, 1, 10, 2, 2, 10, 1, 9, 99])
+    cut = list(micro_batches(torch.arange(8), lengths, size, overhead))
+    assert [lengths[rows].tolist() for rows in cut] == groups
+    assert sorted(torch.cat(cut).tolist()) == list(range(8))

@@ -1,0 +1,68 @@
+"""The score by hand: scale, clip and the penalty for not ending, in this order."""
+
+import json
+
+import pytest
+
+from playground.rewards.mixture import Mixture, Scale
+from playground.training.loop.scoring import Scorer
+from tests.training import tiny
+
+
+@pytest.mark.parametrize(
+    ("clip", "scores"), [(None, [-1.0, -1.0 - 0.5, 3.0, 3.0 - 0.5]), (2.0, [-1.0, -1.0 - 0.5, 2.0, 2.0 - 0.5])]
+)
+def test_a_completion_that_was_cut_loses_the_penalty_after_scaling_and_clipping(clip, scores):
+    """Reward 0 or 8 letters "a", on a scale of mean 2 and standard deviation 2."""
+    scorer = Scorer(tiny.config(sampling__missing_eos_penalty=0.5), tiny.count_letter(), Scale(2.0, 2.0, clip))
+    found = scorer(["p"] * 4, ["b", "b", "a" * 8, "a" * 8], [True, False, True, False])
+    assert found.scores == scores
+    assert found.raw == [0.0, 0.0, 8.0, 8.0]
+
+
+def mixed(**changes):
+    """Two rewards: letters "a" and letters "b"."""
+
+    def count(letter):
+        return lambda prompts, completions, **_: [float(text.count(letter)) for text in completions]
+
+    mixture = Mixture({"a": (1.0, count("a"), True), "b": (-2.0, count("b"), True, 1.5)})
+    return Scorer(tiny.config(**changes), mixture)
+
+
+def test_contributions_add_up_to_the_score_and_are_0_on_average_on_the_reference():
+    scorer, texts = mixed(), ["a", "ab", "aab", "bbb", ""]
+    scorer.fit_scale(["p"] * 5, texts)
+    on_reference = scorer(["p"] * 5, texts, [True] * 5)
+    for values in on_reference.contributions.values():
+        assert sum(values) == pytest.approx(0)
+    later = scorer(["p"] * 2, ["aaaa", "bbbbbbbb"], [True] * 2)
+    for row, score in enumerate(later.scores):
+        assert score == pytest.approx(sum(values[row] for values in later.contributions.values()))
+    assert later.contributions["b"][1] < 0 and later.terms == {"a": [4.0, 0.0], "b": [0.0, 8.0]}
+
+
+def test_all_scales_travel_as_plain_data():
+    first = mixed(score__clip=5.0)
+    first.fit_scale(["p"] * 3, ["a", "ab", "bb"])
+    again = mixed(score__clip=5.0).restore(json.loads(json.dumps(first.facts())))
+    asked = (["p"] * 3, ["aaa", "b", "abab"], [True] * 3)
+    assert again(*asked) == first(*asked)
+
+
+@pytest.mark.parametrize(
+    ("grades", "words"),
+    [
+        ([0.0] * 95 + [1.0] * 5, "95 earn 0 and 5"),
+        ([2.5] * 100, "100 earn 2.5 and 0"),
+        ([None] * 98 + [1.0, 2.0], "98 get no opinion and 2"),
+        ([0.0] * 94 + [1.0] * 6, ""),
+    ],
+)
+def test_a_scale_that_few_texts_make_is_warned_of(grades, words):
+    scorer = Scorer(
+        tiny.config(score__normalise="reference"),
+        Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))}),
+    )
+    scorer.fit_scale(["p"] * len(grades), ["x"] * len(grades))
+    assert words in scorer.warning and bool(words) == bool(scorer.warning)

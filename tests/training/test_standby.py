@@ -1,0 +1,82 @@
+"""The worker that waits for its run: as good as a new one, and never in the way."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from playground.runs import launcher, queue
+from playground.runs.folder import processes
+from playground.runs.standby import StandbyWorker
+from playground.runs.supervisor import Supervisor
+from playground.ui.feed import run_state
+from tests.support import PROJECT, has_ended, wait_until
+from tests.training.test_worker import DEADLINE_SECONDS, config, quick
+
+
+@pytest.fixture
+def standby():
+    made = StandbyWorker()
+    yield made
+    made.close()
+
+
+def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
+    standby.prepare()
+    waiting = standby.pid
+    standby.prepare()
+    assert standby.pid == waiting, "one at a time"
+    run, process = launcher.start(quick(), outputs, "one", spawn=standby.worker_for)
+    assert process.pid == waiting and standby.pid is None
+    assert run.is_alive(), "also while it is still importing"
+    assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
+    assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 3)
+    assert not run.is_alive() and launcher.living_runs(outputs) == []
+
+
+@pytest.mark.parametrize("when", ["never prepared", "died while it waited"])
+def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, fake_worker):
+    if when != "never prepared":
+        standby.prepare()
+        pid = standby.pid
+        os.kill(pid, 9)
+        wait_until(lambda: standby.pid is None)
+    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
+    assert process.wait(20) == 0 and run.status().state == "finished"
+
+
+def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(
+    standby, outputs, fake_worker, monkeypatch
+):
+    """Stopped in the moment of the hand-over: the run's lock lies in its channel, and it has written nothing."""
+    monkeypatch.setattr(processes, "FIRST_WORD_SECONDS", 0.2)
+    standby.prepare()
+    waiting = standby.pid
+    os.kill(waiting, signal.SIGSTOP)
+    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
+    following, _ = launcher.start(config(name="finish"), outputs, "two")
+    status = run.status()
+    assert (status.state, status.pid) == ("queued", waiting) and run.is_alive() and queue.waiting(outputs) == ["two"]
+    wait_until(lambda: processes.stalled(run) > 0.2)
+    assert run_state.of(run, run.status()).silent is not None
+    launcher.stop(run)
+    assert run.status().state == "stopping"
+    ended = processes.end(run, grace_seconds=0.1)
+    assert not ended.alive and ended.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
+    Supervisor(outputs).look()
+    assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
+    wait_until(lambda: following.is_alive() or following.status().ended)
+    launcher.stop(following)
+    wait_until(lambda: following.status().ended)
+
+
+def test_the_waiting_process_does_not_outlive_the_web_process():
+    code = (
+        "import os; from playground.runs.standby import StandbyWorker; "
+        "standby = StandbyWorker(); standby.prepare(); print(standby.pid, flush=True); os._exit(1)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
+    pid = int(done.stdout)
+    wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)

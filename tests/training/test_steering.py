@@ -1,0 +1,170 @@
+"""`method: steer` against what can be done by hand: the vector is a mean, a shift behind a layer is a bias in it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from playground.config import SamplingConfig
+from playground.errors import InvalidConfig, ModelNotFound, RewardFailed
+from playground.ppo.logprobs import log_softmax_at
+from playground.rewards.mixture import Mixture
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import STEERING_VECTOR
+from playground.training.data.random_streams import uniforms
+from playground.training.loop.sampling import sample
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.untrained import Steered, difference
+from playground.training.models import loading, steering_vector
+from playground.training.models.language_model import LanguageModel
+from playground.training.models.steering_vector import SteeringVector
+from playground.training.service.subjects import Subjects
+from tests.thoroughness import SEEDS, cases
+from tests.training import snapshots, test_families, tiny
+
+CPU = torch.device("cpu")
+FAMILIES = cases(list(snapshots.FAMILIES), always=["gpt2", "opt", "gpt_neox", "llama", "qwen2"])
+TEXTS = ["The film was", "A book", "The phone is terrible because the", "She", "hello"]
+LONGEST = 8
+
+
+def loaded(folder, family: str):
+    model, tokens = loading.load(snapshots.snapshot(folder, family, own_pad=True), CPU)
+    return model, dataclasses.replace(tokens, stop_ids=tuple(range(10, 60)))
+
+
+def vector(model: LanguageModel, layer: int = 1, strength: float = 1.5) -> SteeringVector:
+    return SteeringVector(layer, torch.randn(model.hidden_size, generator=torch.Generator().manual_seed(5)), strength)
+
+
+def steered_trainer(mixture: Mixture | None = None, **changes) -> Steered:
+    changes = {"ppo__samples_per_prompt": 4, "steering__num_prompts": 16, **changes}
+    made, policy = tiny.config(method="steer", **changes), tiny.model(spread=1.0)
+    scorer = Scorer(made, mixture or tiny.count_letter())
+    return Steered(made, policy, policy.frozen_copy(), tiny.tokens(), tiny.prompts("abc", "b", "ddd", "fg"), scorer)
+
+
+@torch.no_grad()
+def all_log_probs(model: LanguageModel, ids: torch.Tensor, writes: torch.Tensor | None = None) -> torch.Tensor:
+    return log_softmax_at(model.logits(model.hidden(ids, writes)), 1.0)
+
+
+def test_the_vector_is_the_mean_difference_over_pairs_of_one_prompt_weighted_by_score():
+    """Prompt one: scores 3, 1, 1, so two pairs that differ by 2; prompt two: 0, 1, 0. Sums by hand."""
+    means = torch.tensor([[1.0, 0], [0, 2], [4, 0], [9, 9], [10, 9], [8, 8]])
+    scores = torch.tensor([3.0, 1, 1, 0, 1, 0])
+    first = 2 * torch.tensor([1.0 - 0, 0 - 2]) + 2 * torch.tensor([1.0 - 4, 0])
+    second = torch.tensor([10.0 - 9, 0]) + torch.tensor([10.0 - 8, 9 - 8])
+    assert torch.allclose(difference(means, scores, 3), (first + second) / (2 + 2 + 1 + 1))
+    assert torch.allclose(difference(means, 7 * scores + 2, 3), difference(means, scores, 3)), "a scale changes nothing"
+    apart = means + torch.tensor([[5.0, -3]] * 3 + [[0, 0]] * 3)
+    assert torch.allclose(difference(apart, scores, 3), difference(means, scores, 3)), "nor what is of a prompt alone"
+
+
+def test_a_reward_that_tells_no_two_texts_of_a_prompt_apart_is_refused():
+    flat = Mixture({"flat": (1.0, lambda prompts, completions, **_: [float(len(p)) for p in prompts])})
+    with pytest.raises(RewardFailed, match="same score"):
+        steered_trainer(flat, sampling__missing_eos_penalty=0.0).update()
+
+
+@pytest.mark.parametrize("family", cases(["llama", "qwen2", "gpt2", "gpt_neox"], always=["llama", "gpt2"]))
+def test_log_probs_are_those_of_a_model_with_the_shift_as_a_bias_in_its_layer(family):
+    model, by_hand = tiny.model(family), tiny.model(family)
+    added = vector(model, layer=2)
+    layer = steering_vector.decoder_layers(by_hand.trunk)[1]
+    out = {"gpt2": "c_proj", "gpt_neox": "dense_4h_to_h"}.get(family, "down_proj")
+    linear = getattr(layer.mlp, out)
+    old = 0 if linear.bias is None else linear.bias.detach()
+    linear.bias = torch.nn.Parameter(old + added.strength * added.values)
+    ids = torch.randint(3, tiny.VOCABULARY, (2, 9), generator=torch.Generator().manual_seed(1))
+    plain = all_log_probs(model, ids)
+    model.steer(added)
+    assert torch.allclose(all_log_probs(model, ids), all_log_probs(by_hand, ids), atol=1e-5)
+    assert not torch.allclose(all_log_probs(model, ids), plain, atol=1e-2)
+    model.steer(None)
+    assert torch.equal(all_log_probs(model, ids), plain), "and nothing stays behind"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_the_sampler_says_of_its_tokens_is_what_a_whole_pass_says(family, tmp_path):
+    model, tokens = loaded(tmp_path / family, family)
+    model.steer(vector(model))
+    prompts = [tokens.encode(text) for text in TEXTS]
+    episodes = sample(model, tokens, prompts, uniforms(list(range(len(TEXTS))), LONGEST), SamplingConfig())
+    packed = episodes.packed()
+    whole = all_log_probs(model, packed.ids, packed.predicts)[packed.predicts]
+    expected = whole.gather(1, episodes.completion_ids[episodes.mask].unsqueeze(1))[:, 0]
+    assert torch.allclose(episodes.log_probs[episodes.mask], expected, atol=2e-4)
+    model.steer(None)
+    plain = all_log_probs(model, packed.ids)[packed.predicts]
+    assert not torch.allclose(whole, plain, atol=1e-2), "the vector does something"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_dial_raises_the_score_one_way_and_lowers_it_the_other_and_changes_no_weight(seed):
+    ends = {}
+    for strength in (-6.0, 6.0):
+        sizes = {"ppo__batch_size": 128, "ppo__minibatch_size": 128, "steering__num_prompts": 64}
+        trainer = steered_trainer(seed=seed, steering__strength=strength, ppo__num_updates=4, **sizes)
+        before = [weight.clone() for weight in trainer.policy.parameters()]
+        heard: list = []
+        trainer.train(heard.append)
+        assert all(map(torch.equal, before, trainer.policy.parameters()))
+        assert [item.steering_strength for item in heard] == [strength * turn / 4 for turn in (1, 2, 3, 4)]
+        exact = [item.kl_estimates["full"] for item in heard]
+        assert exact == sorted(exact) and exact[0] > 0, "log-probs of the reference are those without the vector"
+        assert heard[-1].tokens_trained == 0 and heard[-1].penalised_reward is None
+        ends[strength] = heard[-1].raw_score_mean
+    assert ends[6.0] > ends[-6.0] + 0.2  # four standard errors
+
+
+def test_a_layer_that_is_not_there_and_a_model_without_layers_are_refused():
+    assert [steering_vector.layer_of(tiny.model().trunk, layer) for layer in (None, 1, 2)] == [1, 1, 2]
+    with pytest.raises(InvalidConfig, match=r"steering\.layer: .*from 1 to 2"):
+        steered_trainer(steering__layer=3)
+    with pytest.raises(InvalidConfig, match="has 3 numbers"):
+        tiny.model().steer(SteeringVector(1, torch.ones(3), 1.0))
+    with pytest.raises(InvalidConfig, match="decoder layers"):
+        steering_vector.decoder_layers(torch.nn.Linear(2, 2))
+
+
+def steer_config(folder, tmp_path):
+    plain = test_families.config(folder, tmp_path).model_dump(mode="json")
+    plain["ppo"] |= {"samples_per_prompt": 2, "num_updates": 4}
+    plain |= {"method": "steer", "steering": {"strength": 2.0, "num_prompts": 6}}
+    return test_families.from_dict({**plain, "evaluation": {"num_prompts": 2, "every": 2}, "checkpoint": {"every": 2}})
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> RunDirectory:
+    """A whole run of four strengths on a tiny model."""
+    home = tmp_path_factory.mktemp("steered")
+    made = steer_config(snapshots.snapshot(home / "model", "llama", own_pad=True), home)
+    return test_families.trained(made, home).run
+
+
+def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
+    folder = finished.latest_checkpoint()
+    model, _ = loading.load(folder, CPU)
+    assert model.steering.strength == 2.0 and model.steering.layer == 1
+    subject = Subjects().named(str(finished.path))
+    assert subject.policy.steering.strength == 2.0 and subject.reference.steering is None
+    events = [event for event in finished.all_events() if event.kind == STEERING_VECTOR]
+    assert len(events) == 1 and events[0].data["texts"] == 12
+    assert events[0].data["norm"] == pytest.approx(float(model.steering.values.norm()))
+    start, _ = loading.load(finished.path.parent / "model", CPU)
+    ids = torch.randint(5, 90, (2, 7), generator=torch.Generator().manual_seed(0))
+    assert not torch.allclose(all_log_probs(model, ids), all_log_probs(start, ids), atol=1e-3)
+    model.steer(None)
+    assert torch.equal(all_log_probs(model, ids), all_log_probs(start, ids)), "the weights are those of the start"
+
+
+def test_a_steered_model_is_not_trained_on_and_a_damaged_vector_is_refused(finished, tmp_path):
+    folder = finished.latest_checkpoint()
+    with pytest.raises(ModelNotFound, match=r"steering\.safetensors"):
+        loading.load(folder, CPU, trained=True)
+    (tmp_path / steering_vector.FILE).write_bytes(b"no tensor")
+    with pytest.raises(ModelNotFound, match="is damaged"):
+        steering_vector.read(tmp_path)

@@ -1,0 +1,175 @@
+import json
+import math
+from itertools import chain
+
+import pytest
+import torch
+
+from playground.errors import TrainingDiverged
+from playground.ppo.kl import AdaptiveKL
+from playground.rewards.mixture import Mixture
+from playground.runs.folder.records import to_json_line
+from playground.training.loop.scoring import Scorer
+from tests.training import tiny
+
+ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
+
+
+def weights(model) -> list[torch.Tensor]:
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+def same(before: list[torch.Tensor], after: list[torch.Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+ONE_STEP = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8, "ppo__micro_batch_size": 8, "ppo__learning_rate": 0.02}
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+def test_an_update_of_one_step_is_measured_after_the_step(family):
+    trainer = tiny.trainer(family, **ONE_STEP)
+    seen = {}
+    trainer.collect = lambda collect=trainer.collect: seen.setdefault("rollout", collect())
+    trainer.advantages = lambda *args, made=trainer.advantages: seen.setdefault("advantages", made(*args))
+    metrics = trainer.update()
+    episodes, (advantages, _) = seen["rollout"].episodes, seen["advantages"]
+    ratios, gains = [], []
+    for row, prompt in enumerate(seen["rollout"].prompts):
+        length = int(episodes.lengths[row])
+        completion = episodes.completion_ids[row, :length]
+        with torch.no_grad():
+            logits = trainer.policy.model(torch.cat([torch.tensor(prompt.ids), completion]).unsqueeze(0)).logits[0]
+        now = logits[len(prompt.ids) - 1 : -1].log_softmax(-1).gather(1, completion.unsqueeze(1))[:, 0]
+        ratios.append((now - episodes.log_probs[row, :length]).exp())
+        gains.append(advantages[row, :length])
+    ratio, gain = torch.cat(ratios), torch.cat(gains)
+    clipped = ((gain > 0) & (ratio > 1.2)) | ((gain < 0) & (ratio < 0.8))
+    assert metrics.clip_fraction == pytest.approx(float(clipped.float().mean()), abs=1e-6) and clipped.any()
+    assert metrics.ratio_mean == pytest.approx(float(ratio.mean()), rel=1e-4)
+    assert metrics.ratio_max == pytest.approx(float(ratio.max()), rel=1e-3)
+    assert metrics.update_kl == pytest.approx(float((ratio - 1 - ratio.log()).mean()), rel=1e-3)
+
+
+def test_an_update_ends_early_once_the_policy_has_moved_far():
+    slow = tiny.trainer(ppo__num_epochs=6, ppo__learning_rate=1e-2, ppo__clip_range=5.0)
+    fast = tiny.trainer(ppo__num_epochs=6, ppo__learning_rate=1e-2, ppo__clip_range=5.0, ppo__update_kl_stop=1e-3)
+    counts = []
+    for trainer in (slow, fast):
+        steps: list[int] = []
+        trainer.optimizer.step = lambda step=trainer.optimizer.step, steps=steps: (steps.append(1), step())
+        trainer.update()
+        counts.append(len(steps))
+    assert counts[0] == 12
+    assert counts[1] < 12
+
+
+def test_zieglers_controller_moves_beta_from_one_update_to_the_next():
+    trainer = tiny.trainer(**ZIEGLER, ppo__num_updates=3)
+    coefs = [trainer.update().kl_coef for _ in range(3)]
+    assert coefs == pytest.approx([1.0, 0.98, 0.98**2])  # KL far below target: error -0.2, n / horizon = 0.1
+
+
+def test_the_adaptive_controller_follows_the_exact_kl():
+    trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, ppo__num_updates=3)
+    by_hand = AdaptiveKL(1.0, 5.0)
+    for _ in range(3):
+        metrics = trainer.update()
+        assert metrics.kl_coef == by_hand.coef
+        by_hand.observe(math.nan, metrics.kl_estimates["full"], 8)
+    assert trainer.kl_controller == by_hand and by_hand.coef < 1.0
+
+
+def shared_and_separate(**changes):
+    """A trainer with a head on the policy's features, and one whose critic is a model of its own."""
+    yield tiny.trainer(**changes)
+    yield tiny.trainer(**changes, model__critic="separate")
+
+
+def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before():
+    for trainer in shared_and_separate(ppo__max_grad_norm=1e-3):
+        seen = []
+
+        def step(trainer=trainer, seen=seen) -> None:
+            policy, *critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
+            for grads in (policy, [*chain(*critic)]):
+                seen.append(float(torch.stack([grad.norm() for grad in grads]).norm()))
+
+        trainer.optimizer.step = step
+        metrics = trainer.update()
+        assert metrics.grad_norm > 1e-3 and metrics.value_grad_norm > 1e-3
+        assert seen == pytest.approx([1e-3] * len(seen), rel=1e-3)
+
+
+def poison_rewards(trainer) -> None:
+    nothing = Mixture({"mine": (1.0, lambda prompts, completions, **_: [float("nan")] * len(completions))})
+    trainer.scorer = Scorer(trainer.config, nothing)
+
+
+def poison_advantages(trainer) -> None:
+    original = trainer.advantages
+    trainer.advantages = lambda *arguments: (original(*arguments)[0] * float("nan"), original(*arguments)[1])
+
+
+def poison_loss(trainer) -> None:
+    original = trainer.forward
+
+    def forward(*arguments):
+        log_probs, values, entropies = original(*arguments)
+        return log_probs, values * float("inf"), entropies
+
+    trainer.forward = forward
+
+
+def poison_gradient(trainer) -> None:
+    next(trainer.policy.parameters()).register_hook(lambda gradient: gradient * float("nan"))
+
+
+def poison_kl(trainer) -> None:
+    original = trainer.reference.logits
+    trainer.reference.logits = lambda hidden: original(hidden) * float("nan")
+
+
+POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient, poison_kl]
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
+    trainer = tiny.trainer(**ZIEGLER)
+    poison(trainer)
+    before = weights(trainer.policy)
+    for update in (1, 2):
+        metrics = trainer.update()
+        assert metrics.update == update and len(trainer.warnings) == 1
+        assert "not finite" in trainer.warnings[0] or "finite number" in trainer.warnings[0]
+        json.loads(to_json_line(metrics), parse_constant=lambda word: pytest.fail(word))
+        json.dumps(trainer.state()[1], allow_nan=False)
+        assert 0.5 < trainer.kl_controller.coef < 2
+    with pytest.raises(TrainingDiverged, match=r"3 updates in a row.*Lower the learning rate"):
+        trainer.update()
+    assert same(before, weights(trainer.policy))
+
+
+def test_one_bad_update_is_skipped_and_the_next_one_learns():
+    trainer = tiny.trainer()
+    good = trainer.scorer
+    poison_rewards(trainer)
+    for _ in range(2):
+        trainer.update()
+    trainer.scorer = good
+    before = weights(trainer.policy)
+    trainer.update()
+    assert trainer.warnings == [] and not same(before, weights(trainer.policy))
+    poison_rewards(trainer)
+    trainer.update()  # counted from 1 again
+    trainer.update()
+
+
+def test_entropy_bonus_keeps_entropy_higher():
+    def final_entropy(coef: float) -> float:
+        free = {"ppo__learning_rate": 3e-3, "kl__coef": 0.0, "ppo__schedule": "constant"}
+        sizes = {"ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 16}
+        trainer = tiny.trainer(**sizes, **free, ppo__entropy_coef=coef, ppo__num_updates=8)
+        return [trainer.update().entropy for _ in range(8)][-1]
+
+    assert final_entropy(0.1) > final_entropy(0.0) + 0.2

@@ -1,0 +1,265 @@
+"""`engine: trl`: TRL's PPO, fed and heard by our adapter. Tiny models for its parts, the shipped model for learning."""
+
+from __future__ import annotations
+
+import gc
+import importlib.metadata
+import math
+import traceback
+
+import pytest
+import torch
+
+from playground.config import engines
+from playground.errors import InvalidConfig, TrainingDiverged
+from playground.pocket.wording import distinct_n
+from playground.runs.folder.records import UpdateMetrics
+from playground.setup import checks
+from playground.training.loop.scoring import Scorer
+from playground.training.loop.trainer import PPOTrainer
+from playground.training.trl_ppo import TRLTrainer
+from tests.training import tiny
+from tests.training.trl_tools import loop_values
+
+
+@pytest.fixture(autouse=True)
+def _quick_collections():
+    """TRL collects garbage several times an update; what was there before the test need not be looked through."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+class Stop(Exception):
+    """What a worker raises to break off."""
+
+
+def trl(pad_is_eos: bool = False, texts=("abc", "b", "ddddddd", "fg"), **changes) -> TRLTrainer:
+    """The adapter on a tiny model whose reward counts the letter "a"."""
+    config = tiny.config(engine="trl", **changes)
+    policy = tiny.model()
+    scorer = Scorer(config, tiny.count_letter())
+    return TRLTrainer(config, policy, policy.frozen_copy(), tiny.tokens(pad_is_eos), tiny.prompts(*texts), scorer)
+
+
+def run(trainer: TRLTrainer) -> list[UpdateMetrics]:
+    heard: list[UpdateMetrics] = []
+    trainer.train(heard.append)
+    return heard
+
+
+def weights(trainer: TRLTrainer) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in trainer.policy.parameters()])
+
+
+def test_every_update_is_recorded_with_typed_finite_numbers():
+    trainer = trl(ppo__num_updates=3, texts=tuple("abcdefgh"))
+    heard = run(trainer)
+    assert trainer.optimizer_steps == 3 * 2  # one an epoch, none extra although the 8 prompts were used up each time
+    assert [metrics.update for metrics in heard] == [1, 2, 3] and trainer.updates_done == 3
+    assert [metrics.episodes for metrics in heard] == [8, 16, 24]
+    absent = {"explained_variance", "ratio_max", "value_grad_norm", "tokens_trained", "pairs_ordered"}
+    absent |= {"groups_same_score", "seconds_evaluation"}  # of several texts for a prompt; told by the loop
+    absent |= {"reward_paid", "surprisal", "steering_strength"}  # of this project's own trainers
+    for metrics in heard:
+        values = metrics.model_dump()
+        assert {name for name, value in values.items() if value is None} == absent
+        numbers = [value for value in values.values() if isinstance(value, float)]
+        assert all(map(math.isfinite, numbers)) and len(numbers) > 25
+        assert list(values["terms"]) == ["letter"]
+        parts = metrics.seconds_rollout + metrics.seconds_score + metrics.seconds_update
+        assert min(metrics.seconds_rollout, metrics.seconds_score, metrics.seconds_update) > 0
+        assert parts <= metrics.seconds
+    assert [metrics.learning_rate for metrics in heard] == pytest.approx([1e-3, 1e-3 * 2 / 3, 1e-3 / 3])
+    assert heard[0].kl_to_reference == pytest.approx(0, abs=1e-4) and heard[2].kl_to_reference != 0
+    assert heard[0].tokens < heard[1].tokens < heard[2].tokens
+
+
+@pytest.mark.parametrize("pad_is_eos", [False, True])
+def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_is_eos):
+    """The log's mean score equals our Scorer's on TRL's own tokens, decoded here again; penalty included, once."""
+    trainer = trl(pad_is_eos, sampling__missing_eos_penalty=0.75, ppo__num_updates=2)
+    seen = []
+
+    def keep(metrics: UpdateMetrics) -> None:
+        seen.append((metrics, loop_values("postprocessed_responses", "responses", "logprobs", "padding_mask")))
+
+    trainer.train(keep)
+    pad = trainer.tokens.pad_id
+    for metrics, values in seen:
+        texts, lengths, ended = [], [], []
+        for ids in values["postprocessed_responses"].tolist():
+            length = ids.index(pad) if pad in ids else len(ids)
+            texts.append(trainer.tokens.decode(ids[:length]))
+            ended.append(2 in ids)
+            lengths.append(length + (pad_is_eos and 2 in ids))
+        assert any(ended) and not all(ended)
+        scores = trainer.scorer([""] * 8, texts, ended).scores
+        assert metrics.score_mean == pytest.approx(sum(scores) / 8)
+        assert metrics.score_p90 == pytest.approx(float(torch.tensor(scores).double().quantile(0.9)))
+        assert metrics.score_std == pytest.approx(float(torch.tensor(scores).double().std(correction=0)))
+        assert metrics.eos_fraction == sum(ended) / 8
+        assert metrics.completion_length == sum(lengths) / 8
+        assert metrics.raw_score_mean == metrics.terms["letter"] == sum(map(lambda text: text.count("a"), texts)) / 8
+        assert metrics.distinct_2 == distinct_n(texts, 2)
+        real = ~values["padding_mask"]
+        assert metrics.entropy == pytest.approx(-float(values["logprobs"][real].mean()), rel=1e-4)
+        assert metrics.penalised_reward == pytest.approx(
+            metrics.score_mean - metrics.kl_coef * metrics.kl_to_reference, abs=1e-4
+        )
+
+
+def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_right():
+    """Before the first optimizer step the ratio is 1 and nothing is clipped, however TRL's arrays are shaped."""
+    for minibatch in (8, 2):
+        first = run(trl(ppo__num_updates=1, ppo__num_epochs=1, ppo__minibatch_size=minibatch))[0]
+        assert first.ratio_mean == pytest.approx(1, abs=1e-4)
+        assert first.update_kl == pytest.approx(0, abs=1e-6) and first.clip_fraction == 0
+    trainer = trl(ppo__num_updates=1, ppo__num_epochs=2, ppo__minibatch_size=2, ppo__learning_rate=1e-2)
+    values = {}
+    trainer.train(
+        lambda metrics: values.update(
+            loop_values("vf_loss_stats", "ratio_stats", "approxkl_stats", "padding_mask"), metrics=metrics
+        )
+    )
+    metrics, real = values["metrics"], (~values["padding_mask"]).float().mean().item()
+    filled = values["vf_loss_stats"] != 0
+    assert filled.float().mean() == pytest.approx(1 / 4), "TRL fills one of four places"
+    assert metrics.value_loss == pytest.approx(float(values["vf_loss_stats"][filled].mean()))
+    over_padding = float(values["ratio_stats"][filled].mean())  # padding has ratio 1
+    assert metrics.ratio_mean == pytest.approx((over_padding - (1 - real)) / real, rel=1e-4)
+    assert metrics.update_kl == pytest.approx(float(values["approxkl_stats"][filled].mean()) / real, rel=1e-4)
+    assert metrics.update_kl > 1e-4
+
+
+@pytest.mark.parametrize("texts", [tuple("abcdefghijk"), ("a",)])
+def test_the_prompts_are_those_of_our_engine_in_the_same_order(texts):
+    """11 prompts, and one, in batches of 8; TRL by itself would wait for ever with fewer than a batch."""
+    trainer, asked = trl(texts=texts, ppo__num_updates=3), []
+    measure = trainer.scorer.mixture.measure
+
+    def listen(prompts, completions):
+        asked.append(list(prompts))
+        return measure(prompts, completions)
+
+    trainer.scorer.mixture.measure = listen
+    run(trainer)
+    model, scorer = tiny.model(), Scorer(trainer.config)
+    ours = PPOTrainer(trainer.config, model, model.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
+    for prompts_of_update in asked:
+        assert prompts_of_update == [prompt.text for prompt in ours.collect().prompts]
+        ours.updates_done += 1
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("where", ["optimisation", "after update"])
+def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
+    calls = {"passes": 0, "updates": 0}
+    undisturbed = run(trl(ppo__num_updates=2))
+    trainer = trl(ppo__num_updates=50)
+
+    def between() -> None:
+        calls["passes"] += 1
+        names = {frame.name for frame in traceback.extract_stack()}
+        if calls["updates"] == 2 and where == "optimisation" and "batch_generation" not in names:
+            raise Stop
+
+    def after_update(metrics: UpdateMetrics) -> None:
+        calls["updates"] += 1
+        if calls["updates"] == 3:
+            raise Stop
+
+    trainer.between = between
+    start = weights(trainer)
+    with pytest.raises(Stop):
+        trainer.train(after_update)
+    assert trainer.updates_done == (3 if where == "after update" else 2)
+    end = weights(trainer)
+    assert torch.isfinite(end).all() and not torch.equal(start, end)
+    assert not trainer.policy.training and all(p.grad is None for p in trainer.policy.parameters())
+    passes = calls["passes"]
+    ids = torch.tensor([[1, 3, 4]])
+    assert torch.isfinite(trainer.policy.model(input_ids=ids).logits).all()
+    assert calls["passes"] == passes, "the hook is gone"
+    fresh = run(trl(ppo__num_updates=2))
+    assert [m.score_mean for m in fresh] == [m.score_mean for m in undisturbed], "a new run is not touched by the old"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"kl__controller": "adaptive"}, "kl.controller", "to fixed"),
+        ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
+    ],
+)
+def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
+    with pytest.raises(InvalidConfig) as caught:
+        trl(**changes)
+    assert [problem.field for problem in caught.value.problems] == [field]
+    assert words in caught.value.problems[0].message
+    with pytest.raises(InvalidConfig):
+        checks.check(tiny.config(engine="trl", **changes))
+    checks.check(tiny.config(**changes))
+
+
+def test_what_trl_reads_anew_can_be_changed_while_it_trains():
+    trainer = trl(ppo__num_updates=4, ppo__schedule="constant")
+    heard = []
+
+    def after_update(metrics: UpdateMetrics) -> None:
+        heard.append((metrics, loop_values("non_score_reward", "kl", "optimizer")))
+        if metrics.update == 2:
+            faster = {"ppo__learning_rate": 3e-3, "ppo__clip_range": 0.01, "ppo__schedule": "constant"}
+            changed = tiny.config(engine="trl", ppo__num_updates=4, kl__coef=0.7, **faster)
+            trainer.change(changed, {"kl.coef", "ppo.learning_rate", "ppo.clip_range", "ppo.entropy_coef"})
+
+    trainer.train(after_update)
+    assert [metrics.kl_coef for metrics, _ in heard] == [0.1, 0.1, 0.7, 0.7]
+    assert [metrics.learning_rate for metrics, _ in heard] == pytest.approx([1e-3, 1e-3, 3e-3, 3e-3])
+    for metrics, values in heard:
+        torch.testing.assert_close(values["non_score_reward"], -metrics.kl_coef * values["kl"])
+    assert "ppo.entropy_coef" in trainer.warnings[-1]
+    assert trainer.config.kl.coef == 0.7
+
+
+@pytest.mark.parametrize(
+    ("version", "words"), [("1.12.3", ""), ("1.13.0", "1.13.0 is not 1.12"), (None, "not installed")]
+)
+def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
+    def installed(name: str) -> str:
+        assert name == "trl"
+        if version is None:
+            raise importlib.metadata.PackageNotFoundError
+        return version
+
+    monkeypatch.setattr(importlib.metadata, "version", installed)
+    reason = engines.availability()
+    assert bool(reason) == bool(words) and words in reason
+    if reason:
+        assert "pip install trl==1.12.0" in reason
+        with pytest.raises(InvalidConfig, match="pip install"):
+            trl()
+        with pytest.raises(InvalidConfig, match="pip install"):
+            checks.check(tiny.config(engine="trl"))
+        checks.check(tiny.config())
+
+
+def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():
+    heard: list[UpdateMetrics] = []
+
+    def between() -> None:
+        if trainer.updates_done:
+            raise Stop
+
+    trainer = trl()
+    trainer.between = between
+    with pytest.raises(Stop):
+        trainer.train(heard.append)
+    assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_taken():
+    trainer = trl(ppo__num_updates=3)
+    with pytest.raises(TrainingDiverged):
+        trainer.train(lambda metrics: trainer.policy.lm_head.weight.register_hook(lambda grad: grad * float("nan")))
+    assert torch.isfinite(weights(trainer)).all() and trainer.updates_done == 1

@@ -1,0 +1,198 @@
+"""DPO, SFT, RLOO and GRPO by TRL's trainers, fed and heard by us: held to their exact optima."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from playground.config import engines
+from playground.errors import RunNotResumable, TrainingDiverged
+from playground.runs.folder.records import UpdateMetrics
+from playground.training.models.language_model import Tokens
+from playground.training.trl_adapter import TRLAdapter, special_tokens
+from playground.training.trl_texts import TRAINERS, Text
+from tests.thoroughness import SEEDS
+from tests.training import tiny, toy
+from tests.training.enumerable import CompletionSpace, kl
+from tests.training.test_best_of_n import of_best
+
+SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)  # 40 completions
+BOUND = 0.05
+OFFLINE = {"num_updates": 24, "batch_size": 1024, "minibatch_size": 128, "num_epochs": 1, "learning_rate": 1e-3}
+GROUPS = {"num_updates": 24, "batch_size": 256, "minibatch_size": 128, "num_epochs": 2, "learning_rate": 2e-3}
+SMALL = {"ppo__num_updates": 2, "ppo__batch_size": 64, "ppo__minibatch_size": 32, "ppo__micro_batch_size": 32}
+EVERY_METHOD = pytest.mark.parametrize("method", TRAINERS)
+
+
+class Stop(Exception):
+    """What a worker raises to break off."""
+
+
+def problem(seed: int, beta: float = 1.0) -> toy.Problem:
+    return toy.Problem(SPACE, ["ab", "bcd"], toy.structured_rewards(SPACE, 2, seed), beta)
+
+
+def trainer(of: toy.Problem, method: str, seed: int = 0, **changes: object) -> TRLAdapter:
+    sizes = {f"ppo__{name}": size for name, size in (OFFLINE if method in ("dpo", "sft") else GROUPS).items()}
+    sizes["ppo__micro_batch_size"] = changes.get("ppo__minibatch_size", 128)
+    if method in ("rloo", "grpo"):
+        sizes |= {"engine": "trl", "ppo__samples_per_prompt": 8}
+    made = toy.trainer(of, toy.transformer(SPACE, seed), **{**sizes, "method": method, "seed": seed, **changes})
+    assert isinstance(made, TRAINERS[method])
+    return made
+
+
+def run(made: TRLAdapter) -> list[UpdateMetrics]:
+    heard: list[UpdateMetrics] = []
+    made.train(heard.append)
+    return heard
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("method", ["dpo", "rloo"])
+def test_dpo_and_trls_rloo_end_at_the_optimum_of_ppo(method, seed):
+    """DPO: with preferences drawn with the odds of exp(score), at the same beta (Rafailov et al. 2023, equation 4)."""
+    of = problem(seed)
+    made = trainer(of, method, seed)
+    assert of.distance(made) > 0.4
+    heard = run(made)
+    assert of.distance(made) < BOUND
+    drift = np.mean([item.kl_to_reference for item in heard[-5:]])
+    assert drift == pytest.approx(of.drift(made), abs=0.5), "measured on texts of the policy"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sft_ends_at_the_distribution_of_the_best_of_n(seed):
+    of = problem(seed)
+    made = trainer(of, "sft", seed, ppo__samples_per_prompt=4, ppo__num_updates=40, ppo__minibatch_size=256)
+
+    def distance() -> float:
+        reference = of.log_probs(made.reference)
+        best = np.stack([of_best(*row, 4) for row in zip(reference, of.rewards, strict=True)])
+        return float(kl(best, of.log_probs(made.policy)).mean())
+
+    assert distance() > 0.5
+    run(made)
+    assert distance() < BOUND
+
+
+@EVERY_METHOD
+def test_every_update_is_recorded_with_its_cost_and_the_rest_of_the_model_stays_as_it_was(method):
+    made = trainer(problem(0), method, **{**SMALL, "ppo__minibatch_size": 64})
+    model = made.policy.model
+    before = model.config.to_dict(), model.generation_config.to_dict()
+    reference, weights = ([weight.clone() for weight in of.parameters()] for of in (made.reference, made.policy))
+    heard = run(made)
+    assert [(item.update, item.episodes) for item in heard] == [(1, 64), (2, 128)]
+    share = {"dpo": 1.0, "sft": 0.5}.get(method, 2.0)  # SFT keeps one of eight; the others' epochs
+    assert 0 < heard[-1].tokens_trained <= share * heard[-1].tokens
+    assert heard[0].grad_norm > 0 and heard[0].kl_coef == 1.0 and heard[0].explained_variance is None
+    assert heard[0].seconds_rollout > 0 and heard[0].learning_rate > heard[1].learning_rate > 0
+    assert (heard[-1].pairs_ordered is not None) == (method == "dpo")
+    if method == "dpo":
+        assert heard[0].policy_loss == pytest.approx(math.log(2), abs=1e-4), "policy and reference agree still"
+    assert (model.config.to_dict(), model.generation_config.to_dict()) == before
+    assert all(map(torch.equal, reference, made.reference.parameters()))
+    assert not any(weight.requires_grad for weight in made.reference.parameters())
+    assert not all(map(torch.equal, weights, made.policy.parameters()))
+
+
+def test_pairs_reach_trl_as_the_tokens_that_were_sampled(monkeypatch):
+    sizes = {"ppo__num_updates": 1, "ppo__batch_size": 8, "ppo__minibatch_size": 8}
+    made = trainer(problem(0), "dpo", **sizes, dpo__labels="better")
+    texts = [Text([1, 2], [3], 0.0), Text([1, 2], [0, 3], 1.0), Text([1], [2, 2, 2], 5.0), Text([1], [3], 4.0)]
+    monkeypatch.setattr(made, "written", lambda: iter([texts[:2], texts[2:]]))
+    assert made.made() == [(texts[1], texts[0]), (texts[2], texts[3])]
+    batch = made.batch(made.made())
+    assert batch["input_ids"].tolist() == [[1, 2, 0, 3], [1, 2, 2, 2], [1, 2, 3, 0], [1, 3, 0, 0]]
+    assert batch["completion_mask"].tolist() == [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0, 1, 0], [0, 1, 0, 0]]
+    assert batch["attention_mask"].sum(1).tolist() == [4, 4, 3, 2]
+
+
+def test_drawn_preferences_have_the_odds_of_their_scores(monkeypatch):
+    made = trainer(problem(0), "dpo", ppo__batch_size=512)
+    texts = [Text([1], [0], 1.0), Text([1], [1], 0.0)]
+    monkeypatch.setattr(made, "written", lambda: iter([texts] * 4000))
+    first = sum(pair[0] is texts[0] for pair in made.made())
+    likely = 1 / (1 + math.exp(-1))
+    assert first == pytest.approx(4000 * likely, abs=4 * math.sqrt(4000 * likely * (1 - likely)))
+
+
+def test_rloo_takes_the_prompts_of_our_loop_and_scores_what_was_sampled(monkeypatch):
+    sizes = {"ppo__num_updates": 1, "ppo__batch_size": 16, "ppo__minibatch_size": 16}
+    made = trainer(problem(0), "rloo", **sizes)
+    asked: list[str] = []
+    scorer = made.scorer
+
+    def listening(prompts, completions, ended):
+        asked.extend(prompts)
+        assert list(ended) == [text.endswith(".") for text in completions]
+        return scorer(prompts, completions, ended)
+
+    monkeypatch.setattr(made, "scorer", listening)
+    run(made)
+    prompts = asked[:16]  # the next ones are those that the curves are drawn from
+    assert prompts == [prompts[0]] * 8 + [prompts[8]] * 8 and {prompts[0], prompts[8]} <= {"ab", "bcd"}
+
+
+@pytest.mark.parametrize("method", ["dpo", "grpo"])
+def test_it_stops_between_two_passes_and_leaves_a_model_that_can_be_used_but_not_resumed(method):
+    calls = []
+
+    def between() -> None:
+        calls.append(1)
+        if len(calls) > 20:
+            raise Stop
+
+    made = trainer(problem(0), method, **{**SMALL, "ppo__num_updates": 20})
+    made.between = between
+    with pytest.raises(Stop):
+        run(made)
+    assert not made.policy.model.training and all(weight.grad is None for weight in made.policy.parameters())
+    assert made.state() == (None, {"kl_coef": 1.0, "tokens": made.tokens_done})
+    with pytest.raises(RunNotResumable):
+        made.restore({}, {})
+
+
+@EVERY_METHOD
+def test_a_gradient_that_is_not_finite_is_not_taken(method):
+    made = trainer(problem(0), method, **SMALL)
+    before = [weight.clone() for weight in made.policy.parameters()]
+    made.policy.lm_head.weight.register_hook(lambda gradient: gradient * math.nan)
+    with pytest.raises(TrainingDiverged):
+        run(made)
+    assert all(map(torch.equal, before, made.policy.parameters()))
+
+
+@pytest.mark.parametrize(("method", "ignored"), [("dpo", ["ppo.clip_range"]), ("grpo", [])])
+def test_live_settings_change_while_it_trains_and_one_without_effect_is_named(method, ignored):
+    made = trainer(problem(0), method, **{**SMALL, "ppo__schedule": "constant"})
+    heard: list[UpdateMetrics] = []
+
+    def after(metrics: UpdateMetrics) -> None:
+        heard.append(metrics)
+        config = made.config
+        ppo = config.ppo.model_copy(update={"learning_rate": config.ppo.learning_rate * 3, "clip_range": 0.3})
+        changed = config.model_copy(update={"ppo": ppo, "kl": config.kl.model_copy(update={"coef": 2.0})})
+        made.warnings = []
+        made.change(changed, ["kl.coef", "ppo.learning_rate", "ppo.clip_range"])
+
+    made.train(after)
+    assert [item.kl_coef for item in heard] == [1.0, 2.0]
+    assert heard[1].learning_rate == pytest.approx(3 * heard[0].learning_rate)
+    assert [field for field in ("kl.coef", "ppo.clip_range") if any(field in text for text in made.warnings)] == ignored
+
+
+def test_what_trls_group_trainers_cannot_honour_is_refused_by_name():
+    asked = tiny.config(method="grpo", engine="trl", kl__controller="adaptive", ppo__entropy_coef=0.1)
+    assert {problem.field for problem in engines.unsupported(asked)} == {"kl.controller", "ppo.entropy_coef"}
+    assert engines.unsupported(tiny.config(method="rloo", engine="trl")) == []
+
+
+def test_trl_never_has_the_tokenizer_of_a_model_to_decode_with():
+    """Which is a stranger's program; TRL would run it without a limit."""
+    alien = Tokens(object(), pad_id=3, eos_id=5)  # fails at whatever it is asked
+    assert special_tokens(alien).batch_decode([[5, 3], [7]]) == ["<end> <pad>", ""]

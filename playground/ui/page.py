@@ -10,7 +10,9 @@ import gradio as gr
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
 from playground.ui import components, gradio_files, own_files
+from playground.ui.api import endpoints
 from playground.ui.auth.access import Access
+from playground.ui.feed.feed import Hub
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.runs import compare_page, sweeps_part
 from playground.ui.train import form_parts, run_actions, train_page
@@ -31,10 +33,12 @@ def build(
     access: Access | None = None,
     service: ModelService | None = None,
     standby: StandbyWorker | None = None,
+    hub: Hub | None = None,
 ) -> gr.Blocks:
     """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
     access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
     with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
+        endpoints.register(hub or Hub(Path(outputs)), access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, Path(outputs), standby, service, access)

@@ -117,7 +117,7 @@ def launch(
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(outputs, access.limits.uploads_bytes)
-    demo = page.build(outputs, access, service, standby)
+    demo = page.build(outputs, access, service, standby, hub)
     warning = _gradio_warning(demo, mode)
     closing = contextlib.ExitStack()  # the last one that is put there goes first
     gradio_parts.replace()

@@ -18,7 +18,7 @@ import inspect
 import logging
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.auth import visitors
+from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 
@@ -41,6 +42,8 @@ MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
 FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
 NO_REQUEST: Any = object()
+WRONG_TOKEN = "This is not the host's token. Open the address shown in the terminal in which the page was started."
+MANY_TOKENS = "Too many wrong tokens. Wait a minute and try again."
 _log = logging.getLogger(__name__)
 
 
@@ -134,6 +137,8 @@ class Access:
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
         self.share: list[str] = []  # addresses for everyone, for the host to hand out
+        self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
+        self.mcp = False  # whether agents are offered them too
         self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
@@ -152,7 +157,8 @@ class Access:
             return Caller(query=query)
         if connection is None:
             return Caller(self.mode, Role.VISITOR)
-        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")):
+        token = visitors.bearer_token(connection)
+        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")) or self._host.is_token(token):
             return Caller(self.mode, Role.HOST, query=query)
         found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
@@ -207,6 +213,7 @@ class Access:
         handler: Callable[..., Any],
         refused: Callable[[str], Any] | None = None,
         run_of: Callable[[Any], Any] | None = None,
+        read: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple,
     ) -> Any:
         """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
         One that fails is answered for: Gradio would say nothing but that there was an error.
@@ -215,6 +222,7 @@ class Access:
             handler: if it has a parameter `caller`, it gets who asks.
             refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
             run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
+            read: makes the handler's arguments of what was sent, once it is known that the caller may.
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
@@ -228,7 +236,7 @@ class Access:
             counted = action in OF_A_MODEL and caller.role is Role.VISITOR
             if counted and not until_answered.enter_context(slot):
                 raise TooManyCalls(MANY_AT_ONCE)
-            return handler(*arguments, **({"caller": caller} if wants_caller else {}))
+            return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
 
         def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
             with contextlib.ExitStack() as until_answered:
@@ -251,8 +259,17 @@ class Access:
                 except Exception as error:
                     return _answer_to(error, handler, refused)
 
+        async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
+            with contextlib.ExitStack() as until_answered:
+                try:
+                    async for answer in begun(request, arguments, until_answered):
+                        yield answer
+                except Exception as error:
+                    yield _answer_to(error, handler, refused)
+
         wrapper: Any = coroutine if inspect.iscoroutinefunction(handler) else function
         wrapper = generator if inspect.isgeneratorfunction(handler) else wrapper
+        wrapper = stream if inspect.isasyncgenfunction(handler) else wrapper
         for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
             setattr(wrapper, name, getattr(handler, name, None))
         wrapper.action = action
@@ -279,20 +296,28 @@ class Access:
         wrapped.action = action  # type: ignore[attr-defined]
         return wrapped
 
+    def wrong_token(self, connection: HTTPConnection, token: str) -> tuple[int, str] | None:
+        """Status and sentence where a token is not the host's. Counted only then: guesses do not keep out the host."""
+        if self.mode == "local" or self._host.is_token(token):
+            return None
+        if self.limiter.add("wrong tokens", visitors.address_of(connection, self.proxied)):
+            return 403, WRONG_TOKEN
+        return 429, MANY_TOKENS
+
+    def wrong_bearer(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        """The same of the token in a program's request, if there is one, and a host whose it could be."""
+        token = visitors.bearer_token(connection)
+        return self.wrong_token(connection, token) if token and self._host.exists else None
+
     async def enter(self, request: Request) -> Response:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
         headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
         if self.mode != "local" and not self._host.exists:
             return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
-        if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
-            # only now: guesses do not keep out the host
-            if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
-                headers["Retry-After"] = f"{SECONDS:.0f}"
-                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
-            sentence = (
-                "This is not the host's token. Open the address shown in the terminal in which the page was started."
-            )
-            return PlainTextResponse(sentence, 403, headers)
+        if refusal := self.wrong_token(request, request.query_params.get("token", "")):
+            status, sentence = refusal
+            headers |= {"Retry-After": f"{SECONDS:.0f}"} if sentence == MANY_TOKENS else {}
+            return PlainTextResponse(sentence, status, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
             answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))

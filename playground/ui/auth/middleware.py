@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed, in_words
-from playground.ui.auth import sessions, visitors
+from playground.ui.auth import calls, sessions, visitors
 from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.auth.body import Body, too_large
 from playground.ui.auth.incoming import FULL, Incoming
@@ -41,14 +41,15 @@ WATCHERS_BYTES = 64_000
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 BUSY = "Too many requests from your address are open here. Close some pages, or wait a little."
 OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
-# All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
+# All of Gradio's addresses that the page asks for, and those by which programs call (`calls`), by method; whatever else
+# this Gradio or another has is not there.
 NEEDED = {
     "GET": re.compile(
         r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|static|svelte)/.*"
-        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*)",
+        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*|call/(v2/)?[^/]+/[^/]+)",
         re.DOTALL,
     ),
-    "POST": re.compile(r"/gradio_api/(queue/join|run/[^/]+|component_server|upload|cancel|reset)/?"),
+    "POST": re.compile(r"/gradio_api/(queue/join|run/predict|component_server|upload|cancel|reset|call/(v2/)?[^/]+)/?"),
 }
 WAYS_IN = {  # where only own names are answered; a public page is as public under any other
     "local": "Open it as 127.0.0.1 or localhost",
@@ -157,6 +158,9 @@ class RequestMiddleware:
         if refusal is None and path.startswith(GRADIO) and not uploads:
             sent = await body.ahead() if posts else b""
             refusal = sessions.refusal_of(path, query, sent)
+            refusal = refusal or calls.refusal_of(
+                path, connection.headers, sessions.parsed(sent), self.access.endpoints
+            )
         coming = 0
         if uploads and posts and self.incoming and refusal is None:
             coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
@@ -194,7 +198,9 @@ class RequestMiddleware:
             return 421, f"This page does not answer under this host name. {named}"
         if self.is_foreign(headers, method):
             return 403, "This request came from another site's page, so it was refused."
-        if not is_needed(path, method):
+        if refusal := self.access.wrong_bearer(connection):
+            return refusal
+        if not (is_needed(path, method) or (self.access.mcp and method == "POST" and calls.MCP.fullmatch(path))):
             return 404, "There is nothing here."
         if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
             return 415, "Only the page's upload buttons accept files; send JSON here."

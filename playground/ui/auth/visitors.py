@@ -22,6 +22,7 @@ from playground.errors import InvalidConfig, Problem
 TOKEN_VARIABLE = "PLAYGROUND_HOST_TOKEN"
 TOKEN_BYTES = 24
 MIN_TOKEN_CHARACTERS = 20
+HUB_TOKEN = "hf_"  # what each of them begins with
 HOST_COOKIE = "playground_host"
 VISITOR_COOKIE = "playground_visitor"
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
@@ -95,6 +96,13 @@ def visitor_cookie(connection: HTTPConnection) -> str:
     """The visitor's cookie; "" where there is none, or none of ours."""
     cookie = connection.cookies.get(VISITOR_COOKIE, "")
     return cookie if len(cookie) in VISITOR_COOKIE_CHARACTERS else ""
+
+
+def bearer_token(connection: HTTPConnection) -> str:
+    """What a program that cannot keep a cookie sends as the host's token; "" without. One of the hub's is for the hub,
+    which asks for it before it lets anyone reach a private Space."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return "" if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN) else token.strip()
 
 
 def keyed_hash(key: bytes, value: str) -> str:

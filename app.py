@@ -31,6 +31,7 @@ def main() -> int:
         help="folder for runs (default: outputs, or what PLAYGROUND_OUTPUTS says)",
     )
     parser.add_argument("--mode", help="local, classroom or space (default: local, and space on Hugging Face Spaces)")
+    parser.add_argument("--mcp", action="store_true", help="let agents use it too, through MCP (docs/api.md)")
     parser.add_argument(
         "--on-server-death",
         choices=lifeline.POLICIES,
@@ -44,7 +45,7 @@ def main() -> int:
         sys.exit(missing(error))
     try:
         lifeline.choose(arguments.on_server_death or lifeline.policy())
-        serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
+        serve(arguments.host, arguments.port, arguments.outputs, arguments.mode, arguments.mcp)
     except PlaygroundError as error:
         print(error, file=sys.stderr)
         return 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import faulthandler
+import importlib.util
 import os
 import resource
 import signal
@@ -67,7 +68,13 @@ class Running(NamedTuple):
         self.closing.close()
 
 
-def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
+def serve(
+    host: str = LOCAL_HOST,
+    port: int = 7860,
+    outputs: Path = Path("outputs"),
+    mode: str | None = None,
+    mcp: bool = False,
+) -> None:
     """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest."""
     terminal = sys.stdout  # as it is: the greeting shows the host's token
     redaction.cover_streams()
@@ -76,7 +83,7 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
     stop = threading.Event()
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        running = launch(host, port, outputs, mode)
+        running = launch(host, port, outputs, mode, mcp)
         print(running.greeting, file=terminal, flush=True)
         running.standby.prepare()
         try:
@@ -95,14 +102,16 @@ def launch(
     port: int = 7860,
     outputs: Path = Path("outputs"),
     mode: str | None = None,
+    mcp: bool = False,
     recorded: Path = RECORDED,
 ) -> Running:
     """Start serving in background threads and return. `mode`: by default `space` on Hugging Face Spaces, else `local`.
+    `mcp`: whether agents are offered what programs may call.
 
-    Raises: InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable.
+    Raises: InvalidConfig (mode, port, token, caps, bucket, mcp), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
-    _check(port, mode)
+    _check(port, mode, mcp)
     os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
     token = visitors.token_for(mode)
     page_limits = limits.of_page(mode, os.environ, bool(token))
@@ -116,6 +125,7 @@ def launch(
     if isinstance(standby, zero_gpu.ZeroGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
+    access.mcp = mcp
     incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby, hub)
     warning = _gradio_warning(demo, mode)
@@ -178,6 +188,7 @@ def _serve_gradio(
         max_file_size=access.limits.upload_bytes,
         state_session_capacity=500,
         allowed_paths=[],
+        mcp_server=access.mcp,
         theme=theme.theme(),
         head=page.head(),
         app_kwargs=own,
@@ -241,12 +252,14 @@ def _tidy(outputs: Path, capped: limits.Limits) -> None:
         history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
 
 
-def _check(port: int, mode: str) -> None:
+def _check(port: int, mode: str, mcp: bool) -> None:
     problems = []
     if mode not in limits.MODES:
         problems.append(Problem("mode", f"must be one of {', '.join(limits.MODES)} (got {mode!r})."))
     if not 1 <= port <= 65535:
         problems.append(Problem("port", f"must be between 1 and 65535 (got {port})."))
+    if mcp and importlib.util.find_spec("mcp") is None:
+        problems.append(Problem("mcp", "needs one more package: pip install -r requirements-mcp.txt"))
     if problems:
         raise InvalidConfig(problems)
 

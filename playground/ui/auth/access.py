@@ -103,6 +103,13 @@ NOT_YOURS = "This run was started by another visitor. You can watch it; only its
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
 
 
+class Refused(gr.Error):
+    """What Gradio shows as an error. An agent gets it as text, which Gradio's own class has with quotes around it."""
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
 class Caller(NamedTuple):
     """Who asks, for handlers that want to know; they get it as their keyword argument `caller`."""
 
@@ -370,5 +377,5 @@ def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[
     else:
         _log.error("The handler %s failed", handler.__name__, exc_info=error)
     if refused is None:
-        raise gr.Error(sentence, print_exception=False, title=title)
+        raise Refused(sentence, print_exception=False, title=title)
     return refused(sentence)

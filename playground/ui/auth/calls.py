@@ -20,6 +20,7 @@ BY_NUMBER = re.compile(r"/gradio_api/(queue/join|run/predict)/?")
 OF_PARTS = re.compile(r"/gradio_api/component_server/?")
 MCP = re.compile(r"/gradio_api/mcp/?")
 FOR_THE_PAGE = "Only the page itself may call this. Programs call the functions that docs/api.md lists, by their names."
+ONE_MESSAGE = "Send one message of the Model Context Protocol, as JSON. See docs/api.md."
 Refusal = tuple[int, str]  # status and sentence
 
 
@@ -43,6 +44,8 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
         if endpoint is None:
             return 404, f"There is nothing of this name to be called. There are: {', '.join(sorted(endpoints))}."
         return None if found["event"] else _wrong_arguments(endpoint, data, by_name=bool(found["named"]))
+    if MCP.fullmatch(path):
+        return None if isinstance(data, dict) else (400, ONE_MESSAGE)
     numbers = {endpoint.number for endpoint in endpoints.values()}
     by_number = bool(BY_NUMBER.fullmatch(path)) and _number_in(data) not in numbers
     return (403, FOR_THE_PAGE) if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers) else None

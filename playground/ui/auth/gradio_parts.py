@@ -7,12 +7,14 @@ gradio; nothing of runs or of who may do what. `server` calls it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import processing_utils, route_utils
+from gradio.mcp import GradioMCPServer
 from gradio.route_utils import GradioMultiPartParser
 from gradio.state_holder import SessionState
 from starlette.datastructures import FormData, UploadFile
@@ -27,6 +29,16 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
 def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
     """Gradio would keep what a browser sends, however large, in the session that the browser names, before any handler
     is asked. Only links that hold a whole page's state read it again, and those are closed."""
+
+
+def _answer_as_json(server: GradioMCPServer, answers: Any, root_url: str) -> list[Any]:
+    """What an agent gets of a tool: Gradio would write data as Python does, and open a file where they name one."""
+    return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in answers]
+
+
+def _call_no_one(server: GradioMCPServer) -> Any:
+    """Gradio would call itself over HTTP for what is queued: as this machine, whoever asked. No tool here is queued."""
+    raise gr.Error("This cannot be called by an agent.", print_exception=False)
 
 
 class OneFile(GradioMultiPartParser):
@@ -74,6 +86,8 @@ PARTS = (
     # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
     Replacement(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
     Replacement(route_utils, "GradioMultiPartParser", OneFile),
+    Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
+    Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
 

@@ -200,7 +200,10 @@ class RequestMiddleware:
             return 403, "This request came from another site's page, so it was refused."
         if refusal := self.access.wrong_bearer(connection):
             return refusal
-        if not (is_needed(path, method) or (self.access.mcp and method == "POST" and calls.MCP.fullmatch(path))):
+        if for_agents := self.access.mcp and calls.MCP.fullmatch(path):
+            if method != "POST":
+                return 405, calls.ONE_MESSAGE
+        if not (for_agents or is_needed(path, method)):
             return 404, "There is nothing here."
         if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
             return 415, "Only the page's upload buttons accept files; send JSON here."

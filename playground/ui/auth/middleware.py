@@ -200,9 +200,8 @@ class RequestMiddleware:
             return 403, "This request came from another site's page, so it was refused."
         if refusal := self.access.wrong_bearer(connection):
             return refusal
-        if for_agents := self.access.mcp and calls.MCP.fullmatch(path):
-            if method != "POST":
-                return 405, calls.ONE_MESSAGE
+        if (for_agents := self.access.mcp and calls.MCP.fullmatch(path)) and method != "POST":
+            return 405, calls.ONE_MESSAGE
         if not (for_agents or is_needed(path, method)):
             return 404, "There is nothing here."
         if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):

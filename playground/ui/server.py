@@ -106,7 +106,6 @@ def launch(
     recorded: Path = RECORDED,
 ) -> Running:
     """Start serving in background threads and return. `mode`: by default `space` on Hugging Face Spaces, else `local`.
-    `mcp`: whether agents are offered what programs may call.
 
     Raises: InvalidConfig (mode, port, token, caps, bucket, mcp), OutputsNotWritable, AddressUnusable.
     """
@@ -124,8 +123,7 @@ def launch(
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     if isinstance(standby, zero_gpu.ZeroGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
-    access = Access(mode, outputs, token, proxied, page_limits)
-    access.mcp = mcp
+    access = Access(mode, outputs, token, proxied, page_limits, mcp)
     incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby, hub)
     warning = _gradio_warning(demo, mode)

@@ -74,8 +74,16 @@ class Page(NamedTuple):
         )
 
     def client(self, **options: Any) -> httpx.Client:
-        """Somebody without cookies. A connection is used again for 2 s: the server closes it after 5."""
+        """Somebody without cookies, who says, as a browser does, that a page of this server's asks. A connection is
+        used again for 2 s: the server closes it after 5."""
+        options["headers"] = {"Origin": self.url.rstrip("/"), **options.get("headers", {})}
         return httpx.Client(base_url=self.url, timeout=60, limits=httpx.Limits(keepalive_expiry=2.0), **options)
+
+    def program(self, token: str = "", address: str = "") -> httpx.Client:
+        """A program that is no browser, with the host's token where one is given."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers |= {"X-Forwarded-For": address} if address else {}
+        return httpx.Client(base_url=self.url, timeout=60, headers=headers)
 
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""

@@ -130,6 +130,7 @@ class Access:
         outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
         page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
+        mcp: whether what programs may call is offered to agents too.
     """
 
     def __init__(
@@ -139,13 +140,13 @@ class Access:
         token: str = "",
         proxied: bool = False,
         page_limits: PageLimits | None = None,
+        mcp: bool = False,
     ) -> None:
-        self.mode, self.outputs, self.proxied = mode, outputs, proxied
+        self.mode, self.outputs, self.proxied, self.mcp = mode, outputs, proxied, mcp
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
         self.share: list[str] = []  # addresses for everyone, for the host to hand out
         self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
-        self.mcp = False  # whether agents are offered them too
         self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)

@@ -29,6 +29,7 @@ def calls(page):
     function = {"data": None, "fn_name": name, "component_id": number}
     yield from (("queue/join", handler), ("run/predict", handler), ("run/predict/", handler))
     yield from (("component_server", function), ("component_server/", function))
+    yield from (("call/presets", {"data": [""]}), ("call/presets/", {"data": [""]}))
     yield "cancel", {"fn_index": handler["fn_index"], "event_id": "a"}
 
 
@@ -96,6 +97,20 @@ def test_unread_answers_are_dropped_and_calls_at_work_stay(classroom):
     assert {*unread, "slow"} & second.keys() == {unread[1], "slow"}  # in which something has happened in between
     assert not looked(classroom, second).keys() & {*unread, "slow"}
     assert not {*unread, "slow"} & {*queue.pending_messages_per_session, *queue.pending_event_ids_session}
+
+
+def test_the_answer_to_a_program_that_never_asks_for_it_is_dropped(classroom):
+    queue, held = classroom.running.demo._queue, waiting(classroom)[:2]
+    with classroom.program() as stranger:
+        unread = {
+            stranger.post(f"gradio_api/call/{name}", json=body).json()["event_id"]
+            for name, body in (("status", {"data": ["done", 0]}), ("v2/status", {"run": "done"})) * 5
+        }
+        wait_until(lambda: not queue.event_ids_to_events)
+        first = looked(classroom, {})
+        assert len(unread) == 10 and unread <= first.keys()
+        looked(classroom, first)
+        assert not any(unread & names for names in waiting(classroom)[:2]) and waiting(classroom)[:2] == held
 
 
 def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):

@@ -174,7 +174,7 @@ class Endpoints:
         return await channel.read(answers.status)
 
     async def follow(self, run: str, *, caller: Caller) -> AsyncIterator[dict[str, Any]]:
-        """The status of a run again and again, whenever it has changed, until it has ended.
+        """The status of a run again and again until it has ended: whenever something is new, and every 15 seconds.
 
         Args:
             run: The id of a run.
@@ -190,8 +190,7 @@ class Endpoints:
                 yield await channel.read(answers.status)
                 if ended:
                     return
-                while not (await channel.wait(cursor) or channel.closing):
-                    pass
+                await channel.wait(cursor)  # not for ever: between two answers Gradio sees that a program has gone
 
     async def metrics(self, run: str, since: int = 0, figures: list[str] | None = None) -> dict[str, Any]:
         """The figures of a run's updates as columns, thinned to 200 rows; with the unit of each.

@@ -37,7 +37,7 @@ def _answer_as_json(server: GradioMCPServer, answers: Any, root_url: str) -> lis
 
 
 def _call_no_one(server: GradioMCPServer) -> Any:
-    """Gradio would call itself over HTTP for what is queued: as this machine, and no longer as who asked. No tool here is queued."""
+    """What is queued Gradio would call over HTTP: as this machine, and not as who asked. No tool is queued."""
     raise gr.Error("This cannot be called by an agent.", print_exception=False)
 
 

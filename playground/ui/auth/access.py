@@ -133,12 +133,22 @@ class Access:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
-        self.share: list[str] = []  # addresses for everyone, for the host to hand out
+        self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
+        self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self._host = Host(token)
-        self._key = (
-            visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
-        )
         self.limiter = Limiter()
+
+    @functools.cached_property
+    def _key(self) -> bytes:
+        """What visitors are hashed with."""
+        kept = self.mode == "space" and self.outputs is not None
+        return visitors.visitors_key(self.outputs) if kept and self.outputs else secrets.token_bytes(32)
+
+    def address_of(self, connection: HTTPConnection) -> str:
+        """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
+        name = self.share_name()
+        shared = name and name == visitors.host_of(connection) and visitors.was_passed_on(connection)
+        return visitors.address_of(connection, self.proxied or bool(shared))
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
@@ -154,7 +164,7 @@ class Access:
             return Caller(self.mode, Role.VISITOR)
         if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")):
             return Caller(self.mode, Role.HOST, query=query)
-        found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        found = (visitors.visitor_cookie(connection), self.address_of(connection))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
@@ -286,7 +296,7 @@ class Access:
             return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
         if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
             # only now: guesses do not keep out the host
-            if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
+            if not self.limiter.add("wrong tokens", self.address_of(request)):
                 headers["Retry-After"] = f"{SECONDS:.0f}"
                 return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
             sentence = (
@@ -320,7 +330,7 @@ class Access:
             },
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
-            "share": self.share if caller.role is Role.HOST else [],
+            "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }
 

@@ -37,7 +37,7 @@ def test_every_handler_function_and_route_asks_who_may_call_it(classroom):
         assert isinstance(getattr(item.fn, "action", None), Action), f"Gradio's handler {index} ({item.fn}) {HOW}"
     for _, name, function in classroom.server_functions():
         assert isinstance(getattr(function, "action", None), Action), f"the server function {name} {HOW}"
-    for route in routes.routes(classroom.running.hub):
+    for route in routes.routes(classroom.running.demo.serving.hub):
         if isinstance(route, Route):
             assert isinstance(getattr(route.endpoint, "action", None), Action), f"the route {route.path} {HOW}"
 
@@ -98,13 +98,17 @@ def try_everything(page, client, role, **headers):
 
 @pytest.mark.parametrize("who", ["anonymous", pytest.param("forger", marks=pytest.mark.slow)])
 def test_a_class_can_only_watch(who, classroom, figure):
-    before, service = classroom.tree(), classroom.running.service
+    before, service = classroom.tree(), classroom.running.demo.serving.service
     with classroom.client(cookies={"playground_host": "0" * 64} if who == "forger" else {}) as client:
         client.get("")
         tried, passed = try_everything(classroom, client, Role.VISITOR)
     assert passed == []
     assert classroom.tree() == before
-    assert service.asked == [] and classroom.running.standby.wanted == 0 and not launcher.living_runs(classroom.outputs)
+    assert (
+        service.asked == []
+        and classroom.running.demo.serving.standby.wanted == 1
+        and not launcher.living_runs(classroom.outputs)
+    )
     figure(f"calls in a class refused: {who}", tried, tried - len(passed))
 
 
@@ -113,7 +117,7 @@ def test_a_visitor_of_a_public_page_can_only_do_what_visitors_may(space, figure)
     with space.visitor() as client:
         tried, passed = try_everything(space, client, Role.VISITOR)
     assert passed == []
-    assert space.tree() == before and space.running.service.asked == []
+    assert space.tree() == before and space.running.demo.serving.service.asked == []
     figure("calls of a public visitor beyond their rights refused", tried, tried - len(passed))
 
 
@@ -176,7 +180,7 @@ def named(text):
 
 def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purpose(space, figure):
     """Another version's new addresses are closed too; here they are to be looked at, and named."""
-    ours = {route.path for route in routes.routes(space.running.hub)}
+    ours = {route.path for route in routes.routes(space.running.demo.serving.hub)}
     found = {(path.rstrip("/") or "/", method) for path, method in addresses(space.gradio.routes) if path not in ours}
     assert found - named(OPEN) - named(CLOSED) == set(), "new in this Gradio: decide whether the page needs it"
     assert (named(OPEN) | named(CLOSED)) - found == set(), "not in this Gradio any more"
@@ -199,7 +203,7 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
 def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
     before = classroom.tree()
     with classroom.client() as anybody, classroom.host() as host:
-        for route in routes.routes(classroom.running.hub):
+        for route in routes.routes(classroom.running.demo.serving.hub):
             if not isinstance(route, Route) or route.path == "/live/{run_id}":
                 continue
             path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:number}", "40")
@@ -269,7 +273,7 @@ def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damag
         for config in (outputs / own / "config.yaml", training.config_path):
             DAMAGES[damage](config)
         for name in (own, "not-there"):
-            for route in routes.routes(classroom.running.hub):
+            for route in routes.routes(classroom.running.demo.serving.hub):
                 path = route.path.replace("{run_id}", name).replace("{name}", name).replace("{kind}", "yaml")
                 if isinstance(route, Route) and route.path != "/live/{run_id}":
                     shown[path] = client.get(filled(path, "0").lstrip("/")).text

@@ -44,7 +44,7 @@ def stream(client, address, params=None):
 def looked(page, before):
     """What is left after one look through Gradio's memory, on its own event loop."""
     looking = sessions.drop_unread(page.running.demo._queue, before)
-    return asyncio.run_coroutine_threadsafe(looking, page.running.loop()).result(60)
+    return asyncio.run_coroutine_threadsafe(looking, page.running.demo._loop).result(60)
 
 
 def joined(client, page, *names):
@@ -123,7 +123,7 @@ def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
         joined(stranger, classroom, "read", "unread")
     unread = looked(classroom, {})
     reading = queue.pending_messages_per_session["read"].get()  # what Gradio's stream of messages does
-    asyncio.run_coroutine_threadsafe(reading, classroom.running.loop()).result(60)
+    asyncio.run_coroutine_threadsafe(reading, classroom.running.demo._loop).result(60)
     looked(classroom, unread)
     left = {event.session_hash for event in queue.event_ids_to_events.values()}
     for key, limit in limits.items():

@@ -130,7 +130,6 @@ class Access:
         outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
         page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
-        mcp: whether what programs may call is offered to agents too.
     """
 
     def __init__(
@@ -140,18 +139,28 @@ class Access:
         token: str = "",
         proxied: bool = False,
         page_limits: PageLimits | None = None,
-        mcp: bool = False,
     ) -> None:
-        self.mode, self.outputs, self.proxied, self.mcp = mode, outputs, proxied, mcp
+        self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
-        self.share: list[str] = []  # addresses for everyone, for the host to hand out
         self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
+        self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
+        self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
+        self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self._host = Host(token)
-        self._key = (
-            visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
-        )
         self.limiter = Limiter()
+
+    @functools.cached_property
+    def _key(self) -> bytes:
+        """What visitors are hashed with."""
+        kept = self.mode == "space" and self.outputs is not None
+        return visitors.visitors_key(self.outputs) if kept and self.outputs else secrets.token_bytes(32)
+
+    def address_of(self, connection: HTTPConnection) -> str:
+        """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
+        name = self.share_name()
+        shared = name and name == visitors.host_of(connection) and visitors.was_passed_on(connection)
+        return visitors.address_of(connection, self.proxied or bool(shared))
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
@@ -168,7 +177,7 @@ class Access:
         token = visitors.bearer_token(connection)
         if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")) or self._host.is_token(token):
             return Caller(self.mode, Role.HOST, query=query)
-        found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        found = (visitors.visitor_cookie(connection), self.address_of(connection))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
@@ -308,7 +317,7 @@ class Access:
         """Status and sentence where a token is not the host's. Counted only then: guesses do not keep out the host."""
         if self.mode == "local" or self._host.is_token(token):
             return None
-        if self.limiter.add("wrong tokens", visitors.address_of(connection, self.proxied)):
+        if self.limiter.add("wrong tokens", self.address_of(connection)):
             return 403, WRONG_TOKEN
         return 429, MANY_TOKENS
 
@@ -353,7 +362,7 @@ class Access:
             },
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
-            "share": self.share if caller.role is Role.HOST else [],
+            "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }
 

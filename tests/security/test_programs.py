@@ -56,9 +56,9 @@ def alive(page):
 
 @contextlib.contextmanager
 def nothing_changes(page):
-    before, asked = page.tree(), list(page.running.service.asked)
+    before, asked = page.tree(), list(page.running.demo.serving.service.asked)
     yield
-    assert page.tree() == before and page.running.service.asked == asked and not alive(page)
+    assert page.tree() == before and page.running.demo.serving.service.asked == asked and not alive(page)
 
 
 def test_the_page_s_own_functions_are_called_by_no_number_and_by_no_name(local, figure):

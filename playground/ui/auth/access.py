@@ -255,38 +255,7 @@ class Access:
                 raise TooManyCalls(MANY_AT_ONCE)
             return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
 
-        def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    return begun(request, arguments, until_answered)
-                except Exception as error:
-                    return _answer_to(error, handler, refused)
-
-        def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    yield from begun(request, arguments, until_answered)
-                except Exception as error:
-                    yield _answer_to(error, handler, refused)
-
-        async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    return await begun(request, arguments, until_answered)
-                except Exception as error:
-                    return _answer_to(error, handler, refused)
-
-        async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    async for answer in begun(request, arguments, until_answered):
-                        yield answer
-                except Exception as error:
-                    yield _answer_to(error, handler, refused)
-
-        wrapper: Any = coroutine if inspect.iscoroutinefunction(handler) else function
-        wrapper = generator if inspect.isgeneratorfunction(handler) else wrapper
-        wrapper = stream if inspect.isasyncgenfunction(handler) else wrapper
+        wrapper = _wrapped(handler, begun, refused)
         for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
             setattr(wrapper, name, getattr(handler, name, None))
         wrapper.action = action
@@ -373,6 +342,45 @@ class Access:
 def named_run(value: Any) -> Any:
     """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
     return value.get("run") if isinstance(value, Mapping) else value
+
+
+def _wrapped(handler: Callable[..., Any], begun: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """A function of the handler's kind around `begun`, that answers for what it raises."""
+
+    def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                return begun(request, arguments, until_answered)
+            except Exception as error:
+                return _answer_to(error, handler, refused)
+
+    def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                yield from begun(request, arguments, until_answered)
+            except Exception as error:
+                yield _answer_to(error, handler, refused)
+
+    async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                return await begun(request, arguments, until_answered)
+            except Exception as error:
+                return _answer_to(error, handler, refused)
+
+    async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                async for answer in begun(request, arguments, until_answered):
+                    yield answer
+            except Exception as error:
+                yield _answer_to(error, handler, refused)
+
+    if inspect.isasyncgenfunction(handler):
+        return stream
+    if inspect.iscoroutinefunction(handler):
+        return coroutine
+    return generator if inspect.isgeneratorfunction(handler) else function
 
 
 def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 
 import pytest
 
@@ -113,7 +114,7 @@ def test_what_runs_hold_is_read_by_their_ids_alone(local):
         for name in ("status", "metrics", "samples", "compare", "outcome", "stop"):
             for run in ("../done", "/etc", ".incoming", "", "not-there", "x" * 10_000):
                 refusal = called(program, name, run=run)
-                assert isinstance(refusal, str) and ("no run" in refusal or "not a run id" in refusal), name
+                assert isinstance(refusal, str) and re.search("no run|not a run", refusal), (name, refusal)
 
 
 def test_a_class_s_programs_watch_and_with_the_host_s_token_they_do_more(classroom, figure):
@@ -175,7 +176,7 @@ def test_caps_are_refused_all_at_once_each_by_the_name_of_its_setting(space):
             assert fields >= {"ppo.num_updates", "ppo.batch_size", *list(beyond)[1:]}, name
         assert "kind" in called(visitor, "start", settings={"rewards": [{"kind": "python", "path": "/x"}]})
         assert "2,000" in called(visitor, "generate", run="done", prompt="a" * 2_001)
-        assert "at most 4" in called(visitor, "generate", run="done", prompt="a", n=5)
+        assert "1 to 4 samples" in called(visitor, "generate", run="done", prompt="a", n=5)
 
 
 @pytest.mark.parametrize("mode", ["local", "classroom"])

@@ -25,7 +25,7 @@ FIGURES = (
     "explained_variance completion_length eos_fraction distinct_2"
 ).split()
 STATUS = "state phase update num_updates message ended outcome".split()
-KNOB = "label help low high unit live".split()
+KNOB = "label help low high unit live minimum maximum".split()
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -52,6 +52,7 @@ def settings(config: RunConfig) -> dict[str, Any]:
         "settings": {field: value for field, value in flat.items() if not field.startswith("about")},
         "help": {
             field: {name: knob[name] for name in KNOB if knob[name] not in ("", None)}
+            | ({"usual": knob["slider"][:2]} if knob["slider"] else {})
             | ({"options": options} if (options := form.options_of(field)) else {})
             for field, knob in form.KNOBS.items()
         },

@@ -29,7 +29,7 @@ CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome goog
 
 .PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium
 
-run: $(VENV)/.run-ready
+run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
 
 # With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
@@ -115,6 +115,10 @@ $(VENV)/.run-ready: requirements.txt | $(BIN)/python
 		echo "$(TORCH_INDEX) did not answer, so this is PyPI's PyTorch, made for CUDA: about 5.6 GB with what it needs." \
 			"To try again without: Ctrl-C, make clean, make run."
 	$(BIN)/pip install -r requirements.txt
+	touch $@
+
+$(VENV)/.mcp-ready: requirements-mcp.txt $(VENV)/.run-ready
+	$(BIN)/pip install -r requirements-mcp.txt
 	touch $@
 
 $(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready

@@ -1,4 +1,7 @@
-"""The web app: `python app.py`, or what a Hugging Face Space runs. Arguments -> `playground.ui.server.serve`."""
+"""The web app: `python app.py`, or what a Hugging Face Space runs. Arguments -> `playground.ui.server.serve`.
+
+`from app import demo` is the page as a `gr.Blocks`, for `demo.launch()` and `gr.mount_gradio_app` (docs/serving.md).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from playground import missing
 
@@ -15,6 +19,19 @@ try:
     from playground.runs import lifeline
 except ModuleNotFoundError as error:
     sys.exit(missing(error))
+
+
+DEFAULT_OUTPUTS = Path(os.environ.get("PLAYGROUND_OUTPUTS") or "outputs")
+
+
+def __getattr__(name: str) -> Any:
+    """`demo`, made when it is asked for: importing gradio takes seconds."""
+    if name != "demo":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from playground.ui.server import new_demo
+
+    globals()[name] = new_demo(DEFAULT_OUTPUTS, os.environ.get("PLAYGROUND_MODE") or None)
+    return globals()[name]
 
 
 def main() -> int:
@@ -27,10 +44,14 @@ def main() -> int:
     parser.add_argument(
         "--outputs",
         type=Path,
-        default=Path(os.environ.get("PLAYGROUND_OUTPUTS") or "outputs"),
+        default=DEFAULT_OUTPUTS,
         help="folder for runs (default: outputs, or what PLAYGROUND_OUTPUTS says)",
     )
     parser.add_argument("--mode", help="local, classroom or space (default: local, and space on Hugging Face Spaces)")
+    parser.add_argument(
+        "--share", action="store_true", help="make a public address through Gradio's servers: who has it can watch"
+    )
+    parser.add_argument("--mcp", action="store_true", help="let agents use it too, through MCP (docs/api.md)")
     parser.add_argument(
         "--on-server-death",
         choices=lifeline.POLICIES,
@@ -44,7 +65,7 @@ def main() -> int:
         sys.exit(missing(error))
     try:
         lifeline.choose(arguments.on_server_death or lifeline.policy())
-        serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
+        serve(arguments.host, arguments.port, arguments.outputs, arguments.mode, arguments.share, arguments.mcp)
     except PlaygroundError as error:
         print(error, file=sys.stderr)
         return 2

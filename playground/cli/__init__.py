@@ -103,6 +103,9 @@ def app_command(
             "(the default there)."
         ),
     ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Make a public address through Gradio's servers: who has it can watch.")
+    ] = False,
     on_server_death: Annotated[
         Literal["survive", "die"] | None,
         typer.Option(
@@ -115,7 +118,7 @@ def app_command(
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     from playground.ui.server import serve  # gradio; no other command needs it
 
-    serve(host=host, port=port, outputs=outputs, mode=mode)
+    serve(host=host, port=port, outputs=outputs, mode=mode, share=share)
 
 
 @app.command()

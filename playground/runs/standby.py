@@ -63,6 +63,11 @@ class StandbyWorker:
             self._drop()
         return launcher.new_worker(run, lock)
 
+    def open(self) -> None:
+        """Once closed, it may have processes waiting again."""
+        with self._lock:
+            self._closed = False
+
     def close(self) -> None:
         """End the waiting process, if there is one, and start no other. A worker that has a run goes on."""
         with self._lock:

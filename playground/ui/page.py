@@ -10,9 +10,12 @@ import gradio as gr
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
 from playground.ui import components, gradio_files, own_files
+from playground.ui.api import endpoints
 from playground.ui.auth.access import Access
+from playground.ui.demo import Contents, Demo
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.runs import compare_page, sweeps_part
+from playground.ui.serving import Serving
 from playground.ui.train import form_parts, run_actions, train_page
 
 TITLE = "RLHF Playground"
@@ -31,28 +34,41 @@ def build(
     access: Access | None = None,
     service: ModelService | None = None,
     standby: StandbyWorker | None = None,
-) -> gr.Blocks:
-    """The whole page for one outputs folder. Every handler is registered through `access`, which says who may."""
-    access, service, standby = access or Access(), service or ModelService(), standby or StandbyWorker()
-    with gr.Blocks(title=TITLE, delete_cache=(3600, 3600), analytics_enabled=False) as demo:
+) -> Demo:
+    """The whole page for one outputs folder, on your own machine if nothing else is said."""
+    outputs, access = Path(outputs), access or Access(outputs=Path(outputs))
+    return of_serving(Serving(outputs, access, service or ModelService(outputs), standby or StandbyWorker()))
+
+
+def of_serving(serving: Serving) -> Demo:
+    """The page for what serves it."""
+    return Demo(TITLE, Contents(fill, head, lambda demo: ahead(demo, demo.serving.access)), serving)
+
+
+def fill(demo: Demo) -> None:
+    """Put everything on the page. Every handler is registered through `access`, which says who may."""
+    serving = demo.serving
+    access, service, standby, outputs = serving.access, serving.service, serving.standby, serving.outputs
+    with demo:
+        endpoints.register(serving.hub, access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, Path(outputs), standby, service, access)
+            train = train_page.build(demo, outputs, standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
-            compare_page.build(Path(outputs), service, access)
+            compare_page.build(outputs, service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):
             components.widget("rewards/tabs", None, page="rewards", elem_id="reward-tabs")
             with gr.Row(elem_id="workbench", equal_height=False):
-                workbench_part.build(Path(outputs), service, train, access)
+                workbench_part.build(outputs, service, train, access)
             with gr.Column(elem_id="reward-training"):
-                training = training_part.build(Path(outputs), access)
+                training = training_part.build(outputs, access)
             with gr.Column(elem_id="reward-check"):
-                self_test_part.build(Path(outputs), service, train, access, training)
+                self_test_part.build(outputs, service, train, access, training)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
             spawn = standby.worker_for
             actions = [
-                *run_actions.guarded_functions(Path(outputs), access, spawn),
-                *sweeps_part.guarded_functions(Path(outputs), access, spawn),
+                *run_actions.guarded_functions(outputs, access, spawn),
+                *sweeps_part.guarded_functions(outputs, access, spawn),
             ]
             offered = sweeps_part.choices(access)
             components.widget(
@@ -63,7 +79,6 @@ def build(
             event.show_progress_on = []
     if access.limits.open_questions is not None:
         demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app again
-    return demo
 
 
 def head() -> str:

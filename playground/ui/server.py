@@ -1,43 +1,36 @@
-"""Starts the web process: checks what can go wrong first, then page, routes and a clean end."""
+"""Starts the web process: checks what can go wrong first, then serves the page and ends cleanly.
+
+What `demo` does in any process, this one does in a process of its own: signals, open files, what streams show.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import faulthandler
+import importlib.util
 import os
 import resource
 import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import gradio as gr
-from starlette.middleware import Middleware
+from typing import NamedTuple
 
 from playground import redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import bucket, cluster, history
-from playground.runs.bucket import BucketThread
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.runs.supervisor import SupervisorThread, every
-from playground.runs.sweeps import sweep_making
 from playground.setup import limits
-from playground.setup.limits import PageLimits
-from playground.ui import delivery, page, routes, theme, zero_gpu
-from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
-from playground.ui.auth.access import Access
-from playground.ui.auth.incoming import Incoming
-from playground.ui.feed.feed import RECORDED, Hub
+from playground.ui import page, zero_gpu
+from playground.ui.auth import sharing, visitors
+from playground.ui.auth.sharing import LOCAL_HOST
+from playground.ui.demo import Demo
+from playground.ui.feed.feed import RECORDED
+from playground.ui.serving import Serving, rules
 
-LOCAL_HOST = "127.0.0.1"
 OPEN_FILES = 65_536  # connections and files, as far as the system lets this process have them
-CHORE_SECONDS = 60
 EXIT_SECONDS = 10  # the longest that the end of the process may take
 
 
@@ -48,27 +41,25 @@ class AddressUnusable(PlaygroundError):
 class Running(NamedTuple):
     """A started web process."""
 
-    demo: gr.Blocks
+    demo: Demo
     url: str
-    hub: Hub
-    service: ModelService
-    standby: StandbyWorker
-    loop: Callable[[], asyncio.AbstractEventLoop | None]
-    incoming: Incoming
     greeting: str  # for the terminal; it has the host's token in it
-    closing: contextlib.ExitStack
 
     def close(self) -> None:
         """Stop serving. Training runs go on, unless they are to end with this server."""
-        loop = self.loop()
-        if loop is not None:
-            with contextlib.suppress(TimeoutError, RuntimeError):
-                asyncio.run_coroutine_threadsafe(self.hub.close(), loop).result(timeout=2)
-        self.closing.close()
+        self.demo.close(verbose=False)
 
 
-def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("outputs"), mode: str | None = None) -> None:
-    """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest."""
+def serve(
+    host: str = LOCAL_HOST,
+    port: int = 7860,
+    outputs: Path = Path("outputs"),
+    mode: str | None = None,
+    share: bool = False,
+    mcp: bool = False,
+) -> None:
+    """Serve the page until SIGINT or SIGTERM, and leave the process `EXIT_SECONDS` after that at the latest. See
+    `launch`."""
     terminal = sys.stdout  # as it is: the greeting shows the host's token
     redaction.cover_streams()
     _allow_open_files()
@@ -76,9 +67,8 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
     stop = threading.Event()
     previous = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        running = launch(host, port, outputs, mode)
+        running = launch(host, port, outputs, mode, None, share, mcp)
         print(running.greeting, file=terminal, flush=True)
-        running.standby.prepare()
         try:
             while not stop.wait(1):  # a signal that another thread received does not wake the main thread
                 pass
@@ -90,124 +80,58 @@ def serve(host: str = LOCAL_HOST, port: int = 7860, outputs: Path = Path("output
             signal.signal(number, handler)
 
 
+def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded: Path | None = None) -> Demo:
+    """The page, to be served: by its `launch`, or by `gr.mount_gradio_app`. Nothing is made or started before.
+
+    Args:
+        mode: by default `space` on Hugging Face Spaces, else `local`.
+
+    Raises: InvalidConfig (mode, token, caps).
+    """
+    mode = mode_of(mode)
+    if mode not in limits.MODES:
+        raise InvalidConfig([_wrong_mode(mode)])
+    token = visitors.token_for(mode)
+    service = ModelService(outputs)
+    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
+    call_seconds = standby.seconds if isinstance(standby, zero_gpu.ZeroGpu) else None
+    access = rules(mode, outputs, token, call_seconds)
+    return page.of_serving(Serving(outputs, access, service, standby, token=token, recorded=recorded or RECORDED))
+
+
 def launch(
     host: str = LOCAL_HOST,
     port: int = 7860,
     outputs: Path = Path("outputs"),
     mode: str | None = None,
-    recorded: Path = RECORDED,
+    recorded: Path | None = None,
+    share: bool = False,
+    mcp: bool = False,
 ) -> Running:
-    """Start serving in background threads and return. `mode`: by default `space` on Hugging Face Spaces, else `local`.
+    """Start serving in background threads and return.
 
-    Raises: InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable.
+    Args:
+        mode: see `new_demo`. share: a public address too, for which a page of one's own becomes a class's.
+        mcp: whether Gradio offers what has a name as tools for agents.
+
+    Raises: InvalidConfig (mode, port, mcp, token, caps, bucket), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
-    _check(port, mode)
-    os.environ[limits.MODE_VARIABLE] = mode  # for workers and the model service
-    token = visitors.token_for(mode)
-    page_limits = limits.of_page(mode, os.environ, bool(token))
-    outputs = make_outputs(outputs)
-    keeper = _keeper(outputs)
-    address = listening_address(host, mode)
+    _check(port, mode, mcp)
+    make_outputs(outputs)
+    address = sharing.listening_address(host, mode)
     _check_free(address, port)
-    hub, service = Hub(outputs, recorded), ModelService(outputs)
-    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
-    proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    if isinstance(standby, zero_gpu.ZeroGpu):
-        page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
-    access = Access(mode, outputs, token, proxied, page_limits)
-    incoming = Incoming(outputs, access.limits.uploads_bytes)
-    demo = page.build(outputs, access, service, standby)
-    warning = _gradio_warning(demo, mode)
-    closing = contextlib.ExitStack()  # the last one that is put there goes first
-    gradio_parts.replace()
-    for close in (incoming.close, standby.close, service.close):
-        closing.callback(close)
-    url, loop = _serve_gradio(demo, address, port, hub, access, service, incoming)
-    access.share = sharing.addresses(address, port, mode)
-    greeting = warning + sharing.greeting(url, access.share, mode, token, outputs)
-    chores = [every(CHORE_SECONDS, chore) for chore in (incoming.sweep, lambda: _tidy(outputs, access.limits))]
-    # It adopts what lives, ends what died, starts others.
-    watch = SupervisorThread(outputs, spawn=standby.worker_for, chores=chores)
-    for thread in (watch, cluster.ClusterThread(outputs)):
-        thread.start()
-        closing.callback(thread.close)
-    closing.callback(demo.close, verbose=False)
-    if keeper:
-        closing.callback(keeper.close)
-        keeper.start()
-    return Running(demo, url, hub, service, standby, loop, incoming, greeting, closing)
-
-
-def _serve_gradio(
-    demo: gr.Blocks, address: str, port: int, hub: Hub, access: Access, service: ModelService, incoming: Incoming
-) -> tuple[str, Callable[[], asyncio.AbstractEventLoop | None]]:
-    """Start Gradio with our routes, behind the middleware. Returns its address, and what gives its event loop."""
-    loops: list[asyncio.AbstractEventLoop] = []
-    doorkeeper = Middleware(
-        middleware.RequestMiddleware,
-        access=access,
-        listening=address,
-        names=middleware.more_names(os.environ),
-        incoming=incoming,
-    )
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app: Any) -> AsyncIterator[None]:
-        loops.append(asyncio.get_running_loop())
-        forgetting = asyncio.create_task(sessions.forget_unread(demo))
-        yield
-        forgetting.cancel()
-
-    own = {
-        "routes": routes.routes(hub, access, service),
-        "middleware": [Middleware(delivery.Delivery, ahead=page.ahead(demo, access)), doorkeeper],
-        "lifespan": lifespan,
-        "openapi_url": None,
-    }
-    _, url, _ = demo.launch(
+    demo = new_demo(outputs, mode, recorded)
+    demo.launch(
         server_name=address,
         server_port=port,
         prevent_thread_lock=True,
         quiet=True,
-        ssr_mode=False,
-        run_history=False,
-        footer_links=[],
-        show_error=False,
-        enable_monitoring=False,
-        max_file_size=access.limits.upload_bytes,
-        state_session_capacity=500,
-        allowed_paths=[],
-        theme=theme.theme(),
-        head=page.head(),
-        app_kwargs=own,
+        inline=False,
+        share=share or None,
+        mcp_server=mcp or None,
     )
-    return url, lambda: loops[0] if loops else None
-
-
-def _keeper(outputs: Path) -> BucketThread | None:
-    """Bring back what a bucket has kept, and what keeps what comes; None where there is no bucket."""
-    backend = bucket.of_environment(os.environ, outputs)
-    if backend is None:
-        return None
-    restored = bucket.restore(backend, outputs)
-    sweep_making.count_anew(outputs)
-    return BucketThread(outputs, backend, restored)
-
-
-def _gradio_warning(demo: gr.Blocks, mode: str) -> str:
-    """What to say where this Gradio lacks something that the page's safety rests on. Raises: InvalidConfig, on a page
-    for others, which does not start like that."""
-    lacking = gradio_parts.missing(demo)
-    if not lacking:
-        return ""
-    sentence = (
-        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps visitors from filling this server. "
-        "Install the version that requirements.txt names (pip install -r requirements.txt)."
-    )
-    if mode != "local":
-        raise InvalidConfig([Problem("gradio", sentence)])
-    return f"Warning: {sentence}\n"
+    return Running(demo, str(demo.local_url), demo.greeting())
 
 
 def _allow_open_files() -> None:
@@ -220,35 +144,25 @@ def _allow_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def listening_address(host: str, mode: str) -> str:
-    """The default host becomes GRADIO_SERVER_NAME (set in the Docker image), or all addresses where only that works."""
-    if host != LOCAL_HOST:
-        return host
-    if os.environ.get("GRADIO_SERVER_NAME"):
-        return os.environ["GRADIO_SERVER_NAME"]
-    return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
-
-
 def mode_of(mode: str | None) -> str:
     """The mode that was asked for; without one, what the place says: public on Spaces, else local."""
     return mode or ("space" if os.environ.get("SPACE_ID") else "local")
 
 
-def _tidy(outputs: Path, capped: limits.Limits) -> None:
-    """What is kept of sweeps goes with their last runs. Where everyone may start runs, only the newest stay."""
-    sweep_making.forget_gone(outputs)
-    if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
-        history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)
-
-
-def _check(port: int, mode: str) -> None:
+def _check(port: int, mode: str, mcp: bool) -> None:
     problems = []
     if mode not in limits.MODES:
-        problems.append(Problem("mode", f"must be one of {', '.join(limits.MODES)} (got {mode!r})."))
+        problems.append(_wrong_mode(mode))
     if not 1 <= port <= 65535:
         problems.append(Problem("port", f"must be between 1 and 65535 (got {port})."))
+    if mcp and importlib.util.find_spec("mcp") is None:
+        problems.append(Problem("mcp", "needs one more package: pip install -r requirements-mcp.txt"))
     if problems:
         raise InvalidConfig(problems)
+
+
+def _wrong_mode(mode: str) -> Problem:
+    return Problem("mode", f"must be one of {', '.join(limits.MODES)} (got {mode!r}).")
 
 
 def _check_free(address: str, port: int) -> None:

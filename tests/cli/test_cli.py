@@ -196,7 +196,7 @@ def test_app_hands_its_settings_to_the_server(run: Run, outputs: Path, monkeypat
     server.serve = lambda **settings: served.append(settings)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "playground.ui.server", server)
     assert run("app", "--port", "0", "--mode", "classroom").code == 0
-    assert served == [{"host": "127.0.0.1", "port": 0, "outputs": outputs, "mode": "classroom"}]
+    assert served == [{"host": "127.0.0.1", "port": 0, "outputs": outputs, "mode": "classroom", "share": False}]
     assert run("app", "--mode", "party").code == 2
 
 

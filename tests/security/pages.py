@@ -74,8 +74,16 @@ class Page(NamedTuple):
         )
 
     def client(self, **options: Any) -> httpx.Client:
-        """Somebody without cookies. A connection is used again for 2 s: the server closes it after 5."""
+        """Somebody without cookies, who says, as a browser does, that a page of this server's asks. A connection is
+        used again for 2 s: the server closes it after 5."""
+        options["headers"] = {"Origin": self.url.rstrip("/"), **options.get("headers", {})}
         return httpx.Client(base_url=self.url, timeout=60, limits=httpx.Limits(keepalive_expiry=2.0), **options)
+
+    def program(self, token: str = "", address: str = "") -> httpx.Client:
+        """A program that is no browser, with the host's token where one is given."""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers |= {"X-Forwarded-For": address} if address else {}
+        return httpx.Client(base_url=self.url, timeout=60, headers=headers)
 
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""
@@ -122,7 +130,7 @@ class Page(NamedTuple):
 
 
 @contextlib.contextmanager
-def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
+def served(mode: str, outputs: Path, recorded: Path, mcp: bool = False) -> Iterator[Page]:
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
@@ -134,7 +142,7 @@ def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
         if mode != "local":
             patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)
         port = free_port()
-        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded)
+        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded, mcp=mcp)
         assert visitors.TOKEN_VARIABLE not in os.environ
         try:
             yield Page(mode, f"http://127.0.0.1:{port}/", outputs, running, running.demo.app)

@@ -113,7 +113,7 @@ def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(spa
 
 
 def test_questions_are_capped_too(space, figure):
-    service = space.running.service
+    service = space.running.demo.serving.service
     cases = [
         ("answer", 0, ["done", "a" * 2001, 1, 0]),
         ("answer", 0, ["done", "The film was", 5, 0]),
@@ -152,7 +152,7 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch)
 
 
 def test_files_that_come_are_bounded_together_and_do_not_stay(space, monkeypatch, figure):
-    coming = space.running.incoming
+    coming = space.running.demo.serving.incoming
     assert stat.S_IMODE(coming.folder.stat().st_mode) == 0o700
 
     def files():

@@ -37,7 +37,7 @@ def test_every_handler_function_and_route_asks_who_may_call_it(classroom):
         assert isinstance(getattr(item.fn, "action", None), Action), f"Gradio's handler {index} ({item.fn}) {HOW}"
     for _, name, function in classroom.server_functions():
         assert isinstance(getattr(function, "action", None), Action), f"the server function {name} {HOW}"
-    for route in routes.routes(classroom.running.hub):
+    for route in routes.routes(classroom.running.demo.serving.hub):
         if isinstance(route, Route):
             assert isinstance(getattr(route.endpoint, "action", None), Action), f"the route {route.path} {HOW}"
 
@@ -46,7 +46,8 @@ def test_what_changes_something_is_not_called_watching(classroom):
     """A wrong action in a registration would let everybody in, so the harmless ones are counted by name."""
     watching = {item.fn.__name__ for item in classroom.functions().values() if item.fn.action in GRANTED_TO_ALL}
     watching |= {name for _, name, function in classroom.server_functions() if function.action in GRANTED_TO_ALL}
-    assert watching == {"choose_at_load", "fork_points", "newly_trained", "offer", "reward_models"}, (
+    reading = {"presets", "runs", "status", "follow", "metrics", "samples", "compare", "outcome"}  # what programs may
+    assert watching == {"choose_at_load", "fork_points", "newly_trained", "offer", "reward_models", *reading}, (
         "A handler that everybody may call must only read; if this one does, add it here. " + HOW
     )
 
@@ -97,13 +98,17 @@ def try_everything(page, client, role, **headers):
 
 @pytest.mark.parametrize("who", ["anonymous", pytest.param("forger", marks=pytest.mark.slow)])
 def test_a_class_can_only_watch(who, classroom, figure):
-    before, service = classroom.tree(), classroom.running.service
+    before, service = classroom.tree(), classroom.running.demo.serving.service
     with classroom.client(cookies={"playground_host": "0" * 64} if who == "forger" else {}) as client:
         client.get("")
         tried, passed = try_everything(classroom, client, Role.VISITOR)
     assert passed == []
     assert classroom.tree() == before
-    assert service.asked == [] and classroom.running.standby.wanted == 0 and not launcher.living_runs(classroom.outputs)
+    assert (
+        service.asked == []
+        and classroom.running.demo.serving.standby.wanted == 1
+        and not launcher.living_runs(classroom.outputs)
+    )
     figure(f"calls in a class refused: {who}", tried, tried - len(passed))
 
 
@@ -112,7 +117,7 @@ def test_a_visitor_of_a_public_page_can_only_do_what_visitors_may(space, figure)
     with space.visitor() as client:
         tried, passed = try_everything(space, client, Role.VISITOR)
     assert passed == []
-    assert space.tree() == before and space.running.service.asked == []
+    assert space.tree() == before and space.running.demo.serving.service.asked == []
     figure("calls of a public visitor beyond their rights refused", tried, tried - len(passed))
 
 
@@ -142,7 +147,9 @@ OPEN = """
     GET /gradio_api/info  GET /gradio_api/app_id  GET /gradio_api/theme.css  GET /gradio_api/startup-events
     GET /gradio_api/queue/data  GET /gradio_api/heartbeat/{session_hash}  POST /gradio_api/queue/join
     POST /gradio_api/run/{api_name}  POST /gradio_api/component_server  POST /gradio_api/upload
-    POST /gradio_api/cancel  POST /gradio_api/reset
+    POST /gradio_api/cancel  POST /gradio_api/reset  POST /gradio_api/call/{api_name}
+    POST /gradio_api/call/v2/{api_name}  GET /gradio_api/call/{api_name}/{event_id}
+    GET /gradio_api/call/v2/{api_name}/{event_id}
 """
 CLOSED = """
     POST /login  GET /logout  GET /monitoring  GET /monitoring/summary  GET /monitoring/{key}  GET /gradio_api/deep_link
@@ -155,8 +162,7 @@ CLOSED = """
     GET /gradio_api/stream/{session_hash}/{run}/{component_id}/playlist-file
     GET /gradio_api/stream/{session_hash}/{run}/{component_id}/playlist.m3u8
     GET /gradio_api/stream/{session_hash}/{run}/{component_id}/{segment_id}.{ext}
-    POST /gradio_api/api/{api_name}  POST /gradio_api/call/{api_name}  POST /gradio_api/call/v2/{api_name}
-    GET /gradio_api/call/{api_name}/{event_id}  GET /gradio_api/call/v2/{api_name}/{event_id}
+    POST /gradio_api/api/{api_name}
     POST /gradio_api/process_recording  POST /gradio_api/vibe-edit  POST /gradio_api/undo-vibe-edit
     GET /gradio_api/vibe-code  POST /gradio_api/vibe-code  POST /gradio_api/vibe-starter-queries
 """
@@ -174,7 +180,7 @@ def named(text):
 
 def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purpose(space, figure):
     """Another version's new addresses are closed too; here they are to be looked at, and named."""
-    ours = {route.path for route in routes.routes(space.running.hub)}
+    ours = {route.path for route in routes.routes(space.running.demo.serving.hub)}
     found = {(path.rstrip("/") or "/", method) for path, method in addresses(space.gradio.routes) if path not in ours}
     assert found - named(OPEN) - named(CLOSED) == set(), "new in this Gradio: decide whether the page needs it"
     assert (named(OPEN) | named(CLOSED)) - found == set(), "not in this Gradio any more"
@@ -184,7 +190,10 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
                 answer = client.request(method, filled(address, "7").lstrip("/"))
                 assert answer.status_code == 404, address
                 assert method == "HEAD" or answer.json()["error"] == "There is nothing here.", address
-    assert all(middleware.is_needed(filled(path, "7"), method) for path, method in named(OPEN))
+    assert all(
+        middleware.is_needed(filled(path, "predict"), method) for path, method in named(OPEN) if "pwa" not in path
+    )
+    assert middleware.is_needed("/pwa_icon/7", "GET") and not middleware.is_needed("/gradio_api/run/start_run", "POST")
     assert not middleware.is_needed("/gradio_api/of-the-next-version", "GET")
     assert not middleware.is_needed("/", "OPTIONS")
     assert all(middleware.OURS.fullmatch(path) or path == "/playground/static" for path in ours)
@@ -194,7 +203,7 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
 def test_our_routes_only_read_and_the_log_is_for_the_host(classroom):
     before = classroom.tree()
     with classroom.client() as anybody, classroom.host() as host:
-        for route in routes.routes(classroom.running.hub):
+        for route in routes.routes(classroom.running.demo.serving.hub):
             if not isinstance(route, Route) or route.path == "/live/{run_id}":
                 continue
             path = route.path.replace("{run_id}", "done").replace("{kind}", "yaml").replace("{update:number}", "40")
@@ -264,7 +273,7 @@ def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damag
         for config in (outputs / own / "config.yaml", training.config_path):
             DAMAGES[damage](config)
         for name in (own, "not-there"):
-            for route in routes.routes(classroom.running.hub):
+            for route in routes.routes(classroom.running.demo.serving.hub):
                 path = route.path.replace("{run_id}", name).replace("{name}", name).replace("{kind}", "yaml")
                 if isinstance(route, Route) and route.path != "/live/{run_id}":
                     shown[path] = client.get(filled(path, "0").lstrip("/")).text

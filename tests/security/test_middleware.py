@@ -207,7 +207,7 @@ def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
         await PlainTextResponse("", 403)(scope, receive, send)
 
     async def run():
-        door, join = RequestMiddleware(app, rules), "/gradio_api/queue/join"
+        door, join = RequestMiddleware(app, rules), "/gradio_api/reset"
         async with through(door) as one, through(door, "10.0.0.2") as other:
             same = [await one.post(join, content=b"{}") for _ in range(4)]
             free = [

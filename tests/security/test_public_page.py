@@ -16,7 +16,7 @@ from playground.runs import bucket, history, launcher
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
-from playground.ui import server
+from playground.ui import serving
 from playground.ui.auth import visitors
 from tests.figures import Figure
 from tests.security import pages
@@ -45,7 +45,7 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs: Path, fi
 def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_else(
     mode: str, outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Figure
 ) -> None:
-    monkeypatch.setattr(server, "CHORE_SECONDS", 0)
+    monkeypatch.setattr(serving, "CHORE_SECONDS", 0)
     monkeypatch.setitem(limits.LIMITS, "space", limits.LIMITS["space"]._replace(kept_runs=2))
     for age, name in enumerate(["newest", "newer", "older", "oldest", "binned"]):
         run = RunDirectory(fake_run.write_run(outputs, name).path)
@@ -55,7 +55,7 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
     lock = launcher.take_lock(living)
     assert lock is not None
     with pages.served(mode, outputs, tmp_path / "recorded") as page:
-        came = page.running.incoming.folder / "came"
+        came = page.running.demo.serving.incoming.folder / "came"
         came.write_text("x")
         os.utime(came, (time.time() - 3700,) * 2)
         wait_until(lambda: not came.exists())

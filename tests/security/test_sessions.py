@@ -29,6 +29,7 @@ def calls(page):
     function = {"data": None, "fn_name": name, "component_id": number}
     yield from (("queue/join", handler), ("run/predict", handler), ("run/predict/", handler))
     yield from (("component_server", function), ("component_server/", function))
+    yield from (("call/presets", {"data": [""]}), ("call/presets/", {"data": [""]}))
     yield "cancel", {"fn_index": handler["fn_index"], "event_id": "a"}
 
 
@@ -43,7 +44,7 @@ def stream(client, address, params=None):
 def looked(page, before):
     """What is left after one look through Gradio's memory, on its own event loop."""
     looking = sessions.drop_unread(page.running.demo._queue, before)
-    return asyncio.run_coroutine_threadsafe(looking, page.running.loop()).result(60)
+    return asyncio.run_coroutine_threadsafe(looking, page.running.demo._loop).result(60)
 
 
 def joined(client, page, *names):
@@ -98,6 +99,20 @@ def test_unread_answers_are_dropped_and_calls_at_work_stay(classroom):
     assert not {*unread, "slow"} & {*queue.pending_messages_per_session, *queue.pending_event_ids_session}
 
 
+def test_the_answer_to_a_program_that_never_asks_for_it_is_dropped(classroom):
+    queue, held = classroom.running.demo._queue, waiting(classroom)[:2]
+    with classroom.program() as stranger:
+        unread = {
+            stranger.post(f"gradio_api/call/{name}", json=body).json()["event_id"]
+            for name, body in (("status", {"data": ["done", 0]}), ("v2/status", {"run": "done"})) * 5
+        }
+        wait_until(lambda: not queue.event_ids_to_events)
+        first = looked(classroom, {})
+        assert len(unread) == 10 and unread <= first.keys()
+        looked(classroom, first)
+        assert not any(unread & names for names in waiting(classroom)[:2]) and waiting(classroom)[:2] == held
+
+
 def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
     """And those of a page that reads stay, however long they wait."""
     queue = classroom.running.demo._queue
@@ -108,7 +123,7 @@ def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
         joined(stranger, classroom, "read", "unread")
     unread = looked(classroom, {})
     reading = queue.pending_messages_per_session["read"].get()  # what Gradio's stream of messages does
-    asyncio.run_coroutine_threadsafe(reading, classroom.running.loop()).result(60)
+    asyncio.run_coroutine_threadsafe(reading, classroom.running.demo._loop).result(60)
     looked(classroom, unread)
     left = {event.session_hash for event in queue.event_ids_to_events.values()}
     for key, limit in limits.items():

@@ -149,7 +149,7 @@ def main() -> None:
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
     if arguments.recorded:
-        server.launch.__defaults__ = (*server.launch.__defaults__[:-1], arguments.recorded)
+        server.RECORDED = arguments.recorded
     server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
 
 

@@ -8,7 +8,7 @@ import pytest
 from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
-from playground.ui import page, server
+from playground.ui import page
 from playground.ui.auth import gradio_parts
 from tests.security import pages
 
@@ -19,12 +19,14 @@ SEEN = {
     "_update_value_in_config": "7e5b61f747b0",
     "GradioMultiPartParser": "26110d85a616",
     "config_values": "1b2ea21dc42c",
+    "create_app": "24a2d31a4bda",
 }
 CALLERS = {  # by these names Gradio looks them up each time, so that what is put there is called
     "async_ssrf_protected_download": (gr.blocks, "processing_utils.async_ssrf_protected_download("),
     "_update_value_in_config": (gr.blocks, "._update_value_in_config("),
     "GradioMultiPartParser": (gr.route_utils, "GradioMultiPartParser("),
     "config_values": (gr.state_holder, "self.config_values = {"),
+    "create_app": (gr.blocks, "App.create_app("),
 }
 
 
@@ -60,9 +62,9 @@ def test_a_gradio_without_them_is_named_and_serves_nobody_else(tmp_path, monkeyp
     else:
         monkeypatch.setattr(gradio_parts, "QUEUE", (*gradio_parts.QUEUE, "of_a_later_version"))
     demo = page.build(tmp_path)
-    assert "of_a_later_version" in server._gradio_warning(demo, "local")
+    assert "of_a_later_version" in gradio_parts.warning(demo, "local")
     for mode in ("classroom", "space"):
         with pytest.raises(InvalidConfig, match="of_a_later_version"):
-            server._gradio_warning(demo, mode)
+            gradio_parts.warning(demo, mode)
     gradio_parts.replace()
     assert not hasattr(gr.utils, "of_a_later_version")

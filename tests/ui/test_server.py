@@ -9,6 +9,7 @@ import pytest
 
 from playground.errors import InvalidConfig
 from playground.ui import server
+from playground.ui.auth import sharing
 from tests.test_layers import HEAVY
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,7 @@ def test_the_listening_address(host, mode, variables, expected, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    assert server.listening_address(host, mode) == expected
+    assert sharing.listening_address(host, mode) == expected
 
 
 def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
@@ -64,7 +65,7 @@ def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
     code = (
         "import os, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
         "from playground.ui import server; server.EXIT_SECONDS = 1; "
-        "running = SimpleNamespace(greeting='', standby=SimpleNamespace(prepare=lambda: None), "
+        "running = SimpleNamespace(greeting='', "
         "close=lambda: threading.Event().wait()); "
         "end = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)); "
         "server.launch = lambda *_: end.start() or running; "

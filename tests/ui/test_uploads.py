@@ -91,13 +91,19 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     assert overtaken == [] and names(outputs) == ["a.txt", "b.txt"]
 
 
+def opened(outputs, most_bytes=None):
+    made = Incoming(outputs, most_bytes)
+    made.open()
+    return made
+
+
 def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_path, monkeypatch):
     for before in (None, str(tmp_path / "mine")):
         if before:
             monkeypatch.setenv(incoming.GRADIO_VARIABLE, before)
         else:
             monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
-        made = Incoming(tmp_path / "outputs")
+        made = opened(tmp_path / "outputs")
         assert get_upload_folder() == str(made.folder)
         assert [stat.S_IMODE(path.stat().st_mode) for path in (made.folder, made.folder.parent)] == [0o700, 0o700]
         made.close()
@@ -106,7 +112,7 @@ def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_p
 
 def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path, monkeypatch):
     monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))
-    killed, idle, living = (Incoming(tmp_path) for _ in range(3))
+    killed, idle, living = (opened(tmp_path) for _ in range(3))
     left, new = killed.folder / "inner" / "rows.csv", living.folder / "rows.csv"
     left.parent.mkdir()
     for path in (left, new):
@@ -124,7 +130,7 @@ def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path
 
 
 def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path):
-    made = Incoming(tmp_path, 10 * FILE_BYTES)
+    made = opened(tmp_path, 10 * FILE_BYTES)
     assert made.expect(6 * FILE_BYTES) and not made.expect(5 * FILE_BYTES)
     made.arrived(6 * FILE_BYTES)
     assert made.expect(10 * FILE_BYTES)
@@ -133,6 +139,6 @@ def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_p
         (made.folder / str(number)).write_text("x")
     assert not made.expect(1)
     made.close()
-    free = Incoming(tmp_path)
+    free = opened(tmp_path)
     assert free.expect(10**12)
     free.close()

@@ -18,7 +18,7 @@ import inspect
 import logging
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +33,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.auth import visitors
+from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 
@@ -41,6 +42,8 @@ MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
 FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
 NO_REQUEST: Any = object()
+WRONG_TOKEN = "This is not the host's token. Open the address shown in the terminal in which the page was started."
+MANY_TOKENS = "Too many wrong tokens. Wait a minute and try again."
 _log = logging.getLogger(__name__)
 
 
@@ -100,6 +103,13 @@ NOT_YOURS = "This run was started by another visitor. You can watch it; only its
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
 
 
+class Refused(gr.Error):
+    """What Gradio shows as an error. An agent gets it as text, which Gradio's own class has with quotes around it."""
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
 class Caller(NamedTuple):
     """Who asks, for handlers that want to know; they get it as their keyword argument `caller`."""
 
@@ -133,12 +143,24 @@ class Access:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
-        self.share: list[str] = []  # addresses for everyone, for the host to hand out
+        self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
+        self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
+        self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
+        self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self._host = Host(token)
-        self._key = (
-            visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)
-        )
         self.limiter = Limiter()
+
+    @functools.cached_property
+    def _key(self) -> bytes:
+        """What visitors are hashed with."""
+        kept = self.mode == "space" and self.outputs is not None
+        return visitors.visitors_key(self.outputs) if kept and self.outputs else secrets.token_bytes(32)
+
+    def address_of(self, connection: HTTPConnection) -> str:
+        """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
+        name = self.share_name()
+        shared = name and name == visitors.host_of(connection) and visitors.was_passed_on(connection)
+        return visitors.address_of(connection, self.proxied or bool(shared))
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
@@ -152,9 +174,10 @@ class Access:
             return Caller(query=query)
         if connection is None:
             return Caller(self.mode, Role.VISITOR)
-        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")):
+        token = visitors.bearer_token(connection)
+        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")) or self._host.is_token(token):
             return Caller(self.mode, Role.HOST, query=query)
-        found = (visitors.visitor_cookie(connection), visitors.address_of(connection, self.proxied))
+        found = (visitors.visitor_cookie(connection), self.address_of(connection))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
@@ -207,6 +230,7 @@ class Access:
         handler: Callable[..., Any],
         refused: Callable[[str], Any] | None = None,
         run_of: Callable[[Any], Any] | None = None,
+        read: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple,
     ) -> Any:
         """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
         One that fails is answered for: Gradio would say nothing but that there was an error.
@@ -215,6 +239,7 @@ class Access:
             handler: if it has a parameter `caller`, it gets who asks.
             refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
             run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
+            read: makes the handler's arguments of what was sent, once it is known that the caller may.
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
@@ -228,31 +253,9 @@ class Access:
             counted = action in OF_A_MODEL and caller.role is Role.VISITOR
             if counted and not until_answered.enter_context(slot):
                 raise TooManyCalls(MANY_AT_ONCE)
-            return handler(*arguments, **({"caller": caller} if wants_caller else {}))
+            return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
 
-        def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    return begun(request, arguments, until_answered)
-                except Exception as error:
-                    return _answer_to(error, handler, refused)
-
-        def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    yield from begun(request, arguments, until_answered)
-                except Exception as error:
-                    yield _answer_to(error, handler, refused)
-
-        async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
-            with contextlib.ExitStack() as until_answered:
-                try:
-                    return await begun(request, arguments, until_answered)
-                except Exception as error:
-                    return _answer_to(error, handler, refused)
-
-        wrapper: Any = coroutine if inspect.iscoroutinefunction(handler) else function
-        wrapper = generator if inspect.isgeneratorfunction(handler) else wrapper
+        wrapper = _wrapped(handler, begun, refused)
         for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
             setattr(wrapper, name, getattr(handler, name, None))
         wrapper.action = action
@@ -279,20 +282,28 @@ class Access:
         wrapped.action = action  # type: ignore[attr-defined]
         return wrapped
 
+    def wrong_token(self, connection: HTTPConnection, token: str) -> tuple[int, str] | None:
+        """Status and sentence where a token is not the host's. Counted only then: guesses do not keep out the host."""
+        if self.mode == "local" or self._host.is_token(token):
+            return None
+        if self.limiter.add("wrong tokens", self.address_of(connection)):
+            return 403, WRONG_TOKEN
+        return 429, MANY_TOKENS
+
+    def wrong_bearer(self, connection: HTTPConnection) -> tuple[int, str] | None:
+        """The same of the token in a program's request, if there is one, and a host whose it could be."""
+        token = visitors.bearer_token(connection)
+        return self.wrong_token(connection, token) if token and self._host.exists else None
+
     async def enter(self, request: Request) -> Response:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
         headers = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
         if self.mode != "local" and not self._host.exists:
             return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
-        if self.mode != "local" and not self._host.is_token(request.query_params.get("token", "")):
-            # only now: guesses do not keep out the host
-            if not self.limiter.add("wrong tokens", visitors.address_of(request, self.proxied)):
-                headers["Retry-After"] = f"{SECONDS:.0f}"
-                return PlainTextResponse("Too many wrong tokens. Wait a minute and try again.", 429, headers)
-            sentence = (
-                "This is not the host's token. Open the address shown in the terminal in which the page was started."
-            )
-            return PlainTextResponse(sentence, 403, headers)
+        if refusal := self.wrong_token(request, request.query_params.get("token", "")):
+            status, sentence = refusal
+            headers |= {"Retry-After": f"{SECONDS:.0f}"} if sentence == MANY_TOKENS else {}
+            return PlainTextResponse(sentence, status, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
             answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
@@ -320,7 +331,7 @@ class Access:
             },
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
-            "share": self.share if caller.role is Role.HOST else [],
+            "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }
 
@@ -331,6 +342,45 @@ class Access:
 def named_run(value: Any) -> Any:
     """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
     return value.get("run") if isinstance(value, Mapping) else value
+
+
+def _wrapped(handler: Callable[..., Any], begun: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """A function of the handler's kind around `begun`, that answers for what it raises."""
+
+    def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                return begun(request, arguments, until_answered)
+            except Exception as error:
+                return _answer_to(error, handler, refused)
+
+    def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                yield from begun(request, arguments, until_answered)
+            except Exception as error:
+                yield _answer_to(error, handler, refused)
+
+    async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                return await begun(request, arguments, until_answered)
+            except Exception as error:
+                return _answer_to(error, handler, refused)
+
+    async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
+        with contextlib.ExitStack() as until_answered:
+            try:
+                async for answer in begun(request, arguments, until_answered):
+                    yield answer
+            except Exception as error:
+                yield _answer_to(error, handler, refused)
+
+    if inspect.isasyncgenfunction(handler):
+        return stream
+    if inspect.iscoroutinefunction(handler):
+        return coroutine
+    return generator if inspect.isgeneratorfunction(handler) else function
 
 
 def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
@@ -345,5 +395,5 @@ def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[
     else:
         _log.error("The handler %s failed", handler.__name__, exc_info=error)
     if refused is None:
-        raise gr.Error(sentence, print_exception=False, title=title)
+        raise Refused(sentence, print_exception=False, title=title)
     return refused(sentence)

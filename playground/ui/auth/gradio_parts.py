@@ -2,20 +2,26 @@
 
 They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
 promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
-gradio; nothing of runs or of who may do what. `server` calls it.
+gradio; nothing of runs or of who may do what. `demo` calls it.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import processing_utils, route_utils
+from gradio.mcp import GradioMCPServer
 from gradio.route_utils import GradioMultiPartParser
+from gradio.routes import App
 from gradio.state_holder import SessionState
 from starlette.datastructures import FormData, UploadFile
+
+from playground.errors import InvalidConfig, Problem
 
 
 async def _fetch_nothing(url: str, cache_dir: str) -> str:
@@ -27,6 +33,16 @@ async def _fetch_nothing(url: str, cache_dir: str) -> str:
 def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
     """Gradio would keep what a browser sends, however large, in the session that the browser names, before any handler
     is asked. Only links that hold a whole page's state read it again, and those are closed."""
+
+
+def _answer_as_json(server: GradioMCPServer, answers: Any, root_url: str) -> list[Any]:
+    """What an agent gets of a tool: Gradio would write data as Python does, and open a file where they name one."""
+    return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in answers]
+
+
+def _call_no_one(server: GradioMCPServer) -> Any:
+    """What is queued Gradio would call over HTTP: as this machine, and not as who asked. No tool is queued."""
+    raise gr.Error("This cannot be called by an agent.", print_exception=False)
 
 
 class OneFile(GradioMultiPartParser):
@@ -54,6 +70,17 @@ class OneFile(GradioMultiPartParser):
             Path(file.name).unlink(missing_ok=True)
 
 
+_create_app = App.create_app
+
+
+@functools.wraps(_create_app)
+def _create_whole_app(blocks: gr.Blocks, app: Any = None, app_kwargs: Any = None, **options: Any) -> App:
+    """Gradio makes the web app around a page here, for `launch` and for `gr.mount_gradio_app`. A page that brings
+    routes and middleware of its own is asked for them; the call need not name them."""
+    own = getattr(blocks, "app_kwargs", None)
+    return _create_app(blocks, app, own(app_kwargs) if own else app_kwargs, **options)
+
+
 class Replacement(NamedTuple):
     """One part of Gradio: where it hangs, and what takes its place. `of_each`: each object sets it when it is made."""
 
@@ -74,6 +101,9 @@ PARTS = (
     # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
     Replacement(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
     Replacement(route_utils, "GradioMultiPartParser", OneFile),
+    Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
+    Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),
+    Replacement(App, "create_app", _create_whole_app),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
 
@@ -82,6 +112,21 @@ def missing(demo: gr.Blocks) -> list[str]:
     """The names of what is not there in the Gradio that is installed."""
     lacking = [f"{part.owner.__name__}.{part.name}" for part in PARTS if not part.is_there]
     return [*lacking, *(f"gradio.queueing.Queue.{name}" for name in QUEUE if not hasattr(demo._queue, name))]
+
+
+def warning(demo: gr.Blocks, mode: str) -> str:
+    """What to say where this Gradio lacks something that the page's safety rests on. Raises: InvalidConfig, on a page
+    for others, which does not start like that."""
+    lacking = missing(demo)
+    if not lacking:
+        return ""
+    sentence = (
+        f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps visitors from filling this server. "
+        "Install the version that requirements.txt names (pip install -r requirements.txt)."
+    )
+    if mode != "local":
+        raise InvalidConfig([Problem("gradio", sentence)])
+    return f"Warning: {sentence}\n"
 
 
 def replace() -> None:

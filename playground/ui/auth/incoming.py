@@ -2,8 +2,8 @@
 
 Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
 a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. Each server has a folder of
-its own in the outputs folder; what one left that was killed goes by its age. Plain Python; `server` makes it before
-Gradio is asked where to put files, and `middleware` asks it for room.
+its own in the outputs folder; what one left that was killed goes by its age. Plain Python; `serving` makes it
+before Gradio is asked where to put files, and `middleware` asks it for room.
 """
 
 from __future__ import annotations
@@ -35,19 +35,32 @@ class _File(NamedTuple):
 
 
 class Incoming:
-    """The folder of one server. Its size is asked about in the thread of the event loop only.
+    """The folder of one server, there from `open` to `close`. Its size is asked about in the thread of the event loop
+    only.
 
     Args:
         most_bytes: of all files there together; None is without limit.
     """
 
     def __init__(self, outputs: Path, most_bytes: int | None = None) -> None:
-        self.most_bytes, self._parent = most_bytes, make_outputs(outputs) / FOLDER
-        self._parent.mkdir(mode=0o700, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
-        self._before = os.environ.get(GRADIO_VARIABLE)
-        os.environ[GRADIO_VARIABLE] = str(self.folder)
+        self.most_bytes, self._outputs = most_bytes, Path(outputs)
+        self._parent = self.folder = self._outputs / FOLDER
+        self._replaced: str | None = None  # what GRADIO_TEMP_DIR was; "" where it was not set
         self._expected = 0  # bytes of requests that are let in and still come
+
+    def open(self, within: Path | None = None) -> None:
+        """Make the folder. Raises: OutputsNotWritable.
+
+        Args:
+            within: where Gradio puts files already, if other apps of this process do too. Else Gradio is told to put
+                them here: it takes no file from a browser that lies elsewhere.
+        """
+        self._parent = (within or make_outputs(self._outputs)) / FOLDER
+        self._parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
+        if within is None:
+            self._replaced = os.environ.get(GRADIO_VARIABLE, "")
+            os.environ[GRADIO_VARIABLE] = str(self.folder)
 
     def expect(self, num_bytes: int) -> bool:
         """Whether there is room for an upload of so many bytes; if so, `arrived` has to follow. Where there is none,
@@ -84,9 +97,12 @@ class Incoming:
 
     def close(self) -> None:
         """Remove the folder; Gradio puts files again where it did before."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if os.environ.pop(GRADIO_VARIABLE, None) and self._before is not None:
-            os.environ[GRADIO_VARIABLE] = self._before
+        if self.folder != self._parent:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        if self._replaced is not None:
+            os.environ.pop(GRADIO_VARIABLE, None)
+            os.environ.update({GRADIO_VARIABLE: self._replaced} if self._replaced else {})
+            self._replaced = None
 
     def _files(self) -> list[_File]:
         """All that lie there, the oldest first."""

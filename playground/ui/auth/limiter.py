@@ -29,6 +29,9 @@ AT_ONCE = {
     "requests": 250,
     # Each may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
     "uploads": 10,
+    # Programs that wait for a run: each takes one of the 40 places of Gradio's queue, where questions wait too.
+    "followers": 4,
+    "all followers": 20,  # of all addresses together
 }
 
 

@@ -7,7 +7,7 @@ A handler that fails is answered for. It adds headers that keep browsers
 from guessing types, leaking addresses, framing the page and loading anything from elsewhere.
 
 Pure ASGI: answers pass without a buffer, also a stream of events; the JSON of a call is read whole, to see what it
-names. `server` puts it in; knows `access` and `sessions`.
+names. `demo` puts it in; knows `access` and `sessions`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed, in_words
-from playground.ui.auth import sessions, visitors
+from playground.ui.auth import calls, sessions, visitors
 from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.auth.body import Body, too_large
 from playground.ui.auth.incoming import FULL, Incoming
@@ -41,20 +41,25 @@ WATCHERS_BYTES = 64_000
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 BUSY = "Too many requests from your address are open here. Close some pages, or wait a little."
 OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
-# All of Gradio's addresses that the page asks for, by method; whatever else this Gradio or another has is not there.
+# All of Gradio's addresses that the page asks for, and those by which programs call (`calls`), by method; whatever else
+# this Gradio or another has is not there.
 NEEDED = {
     "GET": re.compile(
         r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|static|svelte)/.*"
-        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*)",
+        r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*|call/(v2/)?[^/]+/[^/]+)",
         re.DOTALL,
     ),
-    "POST": re.compile(r"/gradio_api/(queue/join|run/[^/]+|component_server|upload|cancel|reset)/?"),
+    "POST": re.compile(r"/gradio_api/(queue/join|run/predict|component_server|upload|cancel|reset|call/(v2/)?[^/]+)/?"),
 }
 WAYS_IN = {  # where only own names are answered; a public page is as public under any other
     "local": "Open it as 127.0.0.1 or localhost",
     "classroom": "Open an address that the terminal showed at the start",
 }
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
+ONLY_HERE = (
+    "This page is only for the computer that it runs on. To let others in, have it served as a class: make it with "
+    'playground.ui.server.new_demo(mode="classroom").'
+)
 POLICY = (  # Gradio and BokehJS compile templates in the browser
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
@@ -93,7 +98,8 @@ class RequestMiddleware:
     """Lets in what may come in, and answers the rest itself.
 
     Args:
-        listening: the address that the server listens on. names: others that it is reached by.
+        listening: the address that the server listens on; None where the page is part of another app, which does not
+            tell. names: others that it is reached by.
         incoming: where uploads go, which is asked for room before one is read.
     """
 
@@ -101,14 +107,15 @@ class RequestMiddleware:
         self,
         app: ASGIApp,
         access: Access,
-        listening: str = "127.0.0.1",
+        listening: str | None = "127.0.0.1",
         names: Iterable[str] = (),
         incoming: Incoming | None = None,
     ) -> None:
         self.app, self.access, self.incoming = app, access, incoming
         self.names = {name.strip().lower() for name in names if name.strip()}
-        self.own_names = own_names(listening)
-        self.any_address = listening in ANYWHERE
+        self.only_here = listening is None and access.mode == "local"  # the other app may be there for everyone
+        self.own_names = own_names(listening or "")
+        self.any_address = (listening or "") in ANYWHERE
         self.headers = {
             "x-content-type-options": "nosniff",
             "referrer-policy": "same-origin",
@@ -144,7 +151,7 @@ class RequestMiddleware:
             yield True
             return
         kinds = ("requests", "uploads") if is_upload(path) else ("requests",)
-        with self.access.limiter.holding(visitors.address_of(connection, self.access.proxied), *kinds) as fits:
+        with self.access.limiter.holding(self.access.address_of(connection), *kinds) as fits:
             yield fits
 
     async def _let_in(self, connection: HTTPConnection, path: str, receive: Receive, answering: _Answering) -> None:
@@ -157,6 +164,9 @@ class RequestMiddleware:
         if refusal is None and path.startswith(GRADIO) and not uploads:
             sent = await body.ahead() if posts else b""
             refusal = sessions.refusal_of(path, query, sent)
+            refusal = refusal or calls.refusal_of(
+                path, connection.headers, sessions.parsed(sent), self.access.endpoints
+            )
         coming = 0
         if uploads and posts and self.incoming and refusal is None:
             coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
@@ -192,9 +202,15 @@ class RequestMiddleware:
         if self.access.mode in WAYS_IN and not self.is_own_name(headers.get("host", "")):
             named = f"{WAYS_IN[self.access.mode]}, or name this host in PLAYGROUND_HOSTS."
             return 421, f"This page does not answer under this host name. {named}"
+        if self.only_here and not visitors.is_from_here(connection):
+            return 403, ONLY_HERE
         if self.is_foreign(headers, method):
             return 403, "This request came from another site's page, so it was refused."
-        if not is_needed(path, method):
+        if refusal := self.access.wrong_bearer(connection):
+            return refusal
+        if (for_agents := self.access.mcp() and calls.MCP.fullmatch(path)) and method != "POST":
+            return 405, calls.ONE_MESSAGE
+        if not (for_agents or is_needed(path, method)):
             return 404, "There is nothing here."
         if not is_upload(path) and any("multipart" in kind.lower() for kind in headers.getlist("content-type")):
             return 415, "Only the page's upload buttons accept files; send JSON here."
@@ -216,8 +232,9 @@ class RequestMiddleware:
 
         Starlette's `TrustedHostMiddleware` knows names only.
         """
-        name = host_name(host.lower())
-        own = host.lower() in self.names or name in self.names | self.own_names
+        name = visitors.host_name(host)
+        shared = self.access.share_name() if self.access.mode != "local" else ""
+        own = host.lower() in self.names or name in self.names | self.own_names | ({shared} - {""})
         return own or (self.any_address and visitors.ip_address(name) is not None)
 
     def is_foreign(self, headers: Headers, method: str) -> bool:
@@ -276,13 +293,6 @@ def own_names(listening: str) -> set[str]:
 def more_names(environment: Mapping[str, str]) -> list[str]:
     """Further names: set by the owner of the server, or by Spaces."""
     return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
-
-
-def host_name(host: str) -> str:
-    """A Host header without its port, and an address without its brackets; "" if it is none."""
-    with contextlib.suppress(ValueError):
-        return urlsplit(f"//{host}").hostname or ""
-    return ""
 
 
 def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:

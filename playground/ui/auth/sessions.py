@@ -38,13 +38,18 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
     names: list[Any] = [value for key, value in given if key == KEY]
     if heartbeat := HEARTBEAT.fullmatch(path):
         names.append(heartbeat[1])
-    try:
-        data = json.loads(body) if body else None
-    except (ValueError, RecursionError):
-        data = None
+    data = parsed(body)
     if isinstance(data, dict) and data.get(KEY) is not None:
         names.append(data[KEY])
     return None if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else (400, REFUSED)
+
+
+def parsed(body: bytes) -> Any:
+    """What JSON holds; None where it is none."""
+    try:
+        return json.loads(body) if body else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def has_many_values(body: bytes) -> bool:

@@ -6,6 +6,7 @@ The terminal is the one place where the host's token is shown. Knows the machine
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from pathlib import Path
 
@@ -14,12 +15,34 @@ import psutil
 from playground.runs import lifeline
 from playground.ui.auth.middleware import ANYWHERE
 
+LOCAL_HOST = "127.0.0.1"
+OWN_LOOP = (LOCAL_HOST, "localhost", "::1")  # which nobody else reaches
+SHARED = (
+    "The public address leads here through a server of Gradio's, for a week at most. Who has it watches, as in a "
+    "class; who has the token steers, so keep that to yourself."
+)
+NOT_SHARED = (
+    "There is no public address: Gradio's server gave none, see above. The page runs as for a class all the same."
+)
+
+
+def listening_address(host: str, mode: str) -> str:
+    """The default host becomes GRADIO_SERVER_NAME (set in the Docker image), or all addresses where only that works."""
+    if host != LOCAL_HOST:
+        return host
+    if os.environ.get("GRADIO_SERVER_NAME"):
+        return os.environ["GRADIO_SERVER_NAME"]
+    return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
+
 
 def addresses(listening: str, port: int, mode: str) -> list[str]:
     """The addresses to hand out, for a class; none on Spaces, where visitors have it already."""
     if mode != "classroom":
         return []
-    hosts = machine_addresses() if listening in ANYWHERE else [f"[{listening}]" if ":" in listening else listening]
+    if listening in ANYWHERE:
+        hosts = machine_addresses()
+    else:
+        hosts = [] if listening in OWN_LOOP else [f"[{listening}]" if ":" in listening else listening]
     return [f"http://{host}:{port}/" for host in hosts]
 
 
@@ -34,8 +57,12 @@ def machine_addresses() -> list[str]:
     return sorted(set(found), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
 
 
-def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path) -> str:
-    """What is printed once the page answers."""
+def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, tunnel: str | None = None) -> str:
+    """What is printed once the page answers.
+
+    Args:
+        share: addresses for everyone. tunnel: the public one, if one was asked for; "" where there is none.
+    """
     ends = "the page and its training runs" if lifeline.policy() == "die" else "the page, not a training run"
     end = f"Runs go to {outputs}. Ctrl+C ends {ends}."
     if mode != "classroom":
@@ -47,6 +74,8 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path) -
         "  Everyone else opens:",
         *(f"    {address}" for address in share or [url]),
     ]
-    if share and share[0] not in url:
+    if share and share[0] not in url and share[0].rstrip("/") != tunnel:
         lines.insert(3, f"    {share[0]}host?token={token}  (from another machine)")
+    if tunnel is not None:
+        lines.append(f"  {SHARED if tunnel else NOT_SHARED}")
     return "\n".join([*lines, f"  {end}"])

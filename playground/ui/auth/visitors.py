@@ -6,6 +6,7 @@ Plain functions and small records around Starlette's requests; knows nothing of 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -14,6 +15,7 @@ import secrets
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
@@ -22,6 +24,7 @@ from playground.errors import InvalidConfig, Problem
 TOKEN_VARIABLE = "PLAYGROUND_HOST_TOKEN"
 TOKEN_BYTES = 24
 MIN_TOKEN_CHARACTERS = 20
+HUB_TOKEN = "hf_"  # what each of them begins with
 HOST_COOKIE = "playground_host"
 VISITOR_COOKIE = "playground_visitor"
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
@@ -79,13 +82,19 @@ def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> 
     if given and len(given) < MIN_TOKEN_CHARACTERS:
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
-    return given or (secrets.token_urlsafe(TOKEN_BYTES) if mode == "classroom" else "")
+    return given or (new_token() if mode == "classroom" else "")
+
+
+def new_token() -> str:
+    """One that cannot be guessed."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
 
 
 def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites: bool) -> str:
     """A Set-Cookie header. A Space is shown inside a page of another site, so there the cookie has to cross."""
     secure = "https" in (connection.url.scheme, connection.headers.get("x-forwarded-proto", "").split(",")[0])
-    parts = [f"{name}={value}", "Path=/", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
+    path = urlsplit(connection.scope.get("root_path", "")).path.rstrip("/") or "/"  # beside the page are others'
+    parts = [f"{name}={value}", f"Path={path}", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
     if secure and crosses_sites:
         return "; ".join([*parts, "Secure", "SameSite=None", "Partitioned"])
     return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
@@ -95,6 +104,13 @@ def visitor_cookie(connection: HTTPConnection) -> str:
     """The visitor's cookie; "" where there is none, or none of ours."""
     cookie = connection.cookies.get(VISITOR_COOKIE, "")
     return cookie if len(cookie) in VISITOR_COOKIE_CHARACTERS else ""
+
+
+def bearer_token(connection: HTTPConnection) -> str:
+    """What a program that cannot keep a cookie sends as the host's token; "" without. One of the hub's is for the hub,
+    which asks for it before it lets anyone reach a private Space."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    return "" if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN) else token.strip()
 
 
 def keyed_hash(key: bytes, value: str) -> str:
@@ -112,6 +128,30 @@ def address_of(connection: HTTPConnection, proxied: bool) -> str:
     if isinstance(found, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
     return str(found) if found else peer
+
+
+def host_of(connection: HTTPConnection) -> str:
+    """The name of the server that a request is meant for; "" if it says none."""
+    return host_name(connection.headers.get("host", ""))
+
+
+def host_name(host: str) -> str:
+    """A Host header without its port, and an address without its brackets; "" if it is none."""
+    with contextlib.suppress(ValueError):
+        return urlsplit(f"//{host}").hostname or ""
+    return ""
+
+
+def was_passed_on(connection: HTTPConnection) -> bool:
+    """Whether it came through a proxy that is trusted about addresses: uvicorn has put there what that one says, and no
+    port with it."""
+    return bool(connection.client and connection.client.port == 0)
+
+
+def is_from_here(connection: HTTPConnection) -> bool:
+    """Whether it was sent on this machine, and not passed on from elsewhere by something that runs on it."""
+    address = ip_address(connection.client.host) if connection.client else None
+    return bool(address and address.is_loopback) and {"x-forwarded-for", "forwarded"}.isdisjoint(connection.headers)
 
 
 def connection_of(request: Any) -> HTTPConnection | None:

@@ -203,6 +203,11 @@ class RunFeed:
         found = self.samples, self.metrics, self.happened
         return insight_serializer.frontier(self.run, self.config, *found, recorded=self.recorded)
 
+    @property
+    def lit(self) -> list[dict[str, Any]]:
+        """The checks that are lit, as they were after the newest evaluation."""
+        return [one for one in self._known["alerts"] or () if one["state"] in ("red", "amber")]
+
     def current_config(self) -> RunConfig:
         """The configuration with every change that was applied in mid-run."""
         try:

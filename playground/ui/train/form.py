@@ -65,13 +65,19 @@ def values_of(config: RunConfig) -> dict[str, Any]:
 def config_of(
     values: Mapping[str, Any], base: RunConfig, outputs: Path | None = None, capped: Limits = LIMITS["local"]
 ) -> RunConfig:
-    """Form values -> a valid configuration; what the form does not show comes from `base`.
+    """Form values -> a valid configuration; what the form does not show comes from `base`. Raises: as `valid`."""
+    return valid(nested(values, base.model_dump(mode="json")), base, outputs, capped)
+
+
+def valid(
+    data: dict[str, Any], base: RunConfig, outputs: Path | None = None, capped: Limits = LIMITS["local"]
+) -> RunConfig:
+    """Plain data -> a configuration that may be started here, made from `base`.
 
     Raises: InvalidConfig, with every problem at once, each naming its field.
     """
     problems: list[Problem] = []
     unchanged = base.model_dump(mode="json")
-    data = nested(values, base.model_dump(mode="json"))
     try:
         config = limits.built(data, capped)
     except InvalidConfig as error:
@@ -79,7 +85,8 @@ def config_of(
     wrong = {_group(problem) for problem in problems}  # the base's instead, so that the disk is asked about the rest
     try:
         if wrong:
-            config = limits.built({**data, **{group: unchanged[group] for group in wrong & data.keys()}}, capped)
+            rest = {group: unchanged[group] if group in wrong else data[group] for group in data.keys() & unchanged}
+            config = limits.built(rest, capped)
         limits.require(config, capped, outputs)  # first: what may not be named here is not looked for either
         checks.check(config, outputs)
         if outputs is not None and not wrong:

@@ -172,6 +172,19 @@ class RunActions:
         return {**DONE, "points": points, "knobs": [*knobs(), {"field": LENGTH, **form.knob_data(LENGTH)}]}
 
 
+def start(
+    config: RunConfig, asked: Any, outputs: Path, spawn: launcher.Workers | None, access: Access, caller: Caller
+) -> RunDirectory:
+    """Start a run whose settings are allowed, or put it into the queue, within what one visitor may have at a time.
+    `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
+    capped = access.limits_of(caller)
+    config = limits.capped(config, capped)
+    request = start_request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
+    estimates.require_fit(config, capped, outputs)
+    with quota.admitted(request, access, caller, outputs):
+        return launcher.start(config, outputs, spawn=spawn, request=request).run
+
+
 def start_request(asked: Any, config: RunConfig) -> Request:
     """The page's name for one intended start: sent again (a double click, a lost answer), it gets the same run; with
     other settings it is another start."""

@@ -16,9 +16,9 @@ from playground.errors import PlaygroundError, Problem, in_words
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.setup import estimates, limits
+from playground.setup import limits
 from playground.ui import components
-from playground.ui.auth import quota, uploads
+from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.train import (
     controls,
@@ -258,12 +258,9 @@ def started(
     except PlaygroundError:
         found = filling.checked(now, outputs, capped)
         return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
-    request = run_actions.start_request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
     run_id, problems = None, []
     try:
-        estimates.require_fit(config, capped, outputs)
-        with quota.admitted(request, access, caller, outputs):
-            run_id = launcher.start(config, outputs, spawn=standby.worker_for, request=request).run.id
+        run_id = run_actions.start(config, asked, outputs, standby.worker_for, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
     queue = "" if problems else filling.why_it_waits(config, outputs)

@@ -1,0 +1,1 @@
+"""What programs may ask of the page by name: scripts through Gradio's client, agents through MCP."""

@@ -1,0 +1,301 @@
+"""The functions that programs call by name, each behind the same guard as what the page does with it.
+
+Gradio makes the description of each from its name, types and docstring: for its clients, and for agents (MCP), to whom
+they are tools. They start, steer and read runs with what the page's own handlers use. `page` registers them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import gradio as gr
+
+from playground.analysis import before_after
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, TooManyCalls
+from playground.runs import history, launcher
+from playground.runs.model_service import ModelService
+from playground.setup import catalog
+from playground.ui.api import answers, arguments
+from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.auth.calls import Endpoint
+from playground.ui.feed import insight_serializer
+from playground.ui.feed.feed import Channel, Hub
+from playground.ui.feed.run_serializer import plain
+from playground.ui.runs import compare_page, history_data
+from playground.ui.train import filling, form_parts, run_actions
+
+READERS = 2  # threads that read whole runs, as in `routes`
+MOST_RUNS = 50
+MOST_WAIT_SECONDS = 50.0  # most programs give up on an answer after a minute
+MANY_FOLLOW = "Too many programs follow runs here. Ask for the status now and then instead."
+NEEDS = "verdict advice device total_gb seconds seconds_per_update download as_last_runs".split()
+LISTED = (
+    "id title told state update num_updates message wrong_on_purpose model method reward seed duration unit".split()
+)
+STREAM = "stream"  # no tool: a tool answers once
+T = TypeVar("T")
+
+
+def register(hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+    """Offer them all, in the Blocks that is being made. Before any other event, for their names have to be free."""
+    ask = Endpoints(hub, access, service, spawn)
+    table: dict[Action, list[Callable[..., Any]]] = {
+        Action.WATCH: [
+            ask.presets,
+            ask.runs,
+            ask.status,
+            ask.follow,
+            ask.metrics,
+            ask.samples,
+            ask.compare,
+            ask.outcome,
+        ],
+        Action.FORM: [ask.estimate],
+        Action.START: [ask.start],
+        Action.STEER: [ask.change, ask.stop],
+        Action.ASK: [ask.generate],
+    }
+    for action, handlers in table.items():
+        for handler in handlers:
+            made = gr.api(offered(access, action, handler), queue=False, concurrency_limit=None)
+            known = arguments.parameters(handler)
+            names = tuple(one.name for one in known)
+            required = tuple(one.name for one in known if one.default is inspect.Parameter.empty)
+            access.endpoints[handler.__name__] = Endpoint(made["id"], names, required)
+
+
+def offered(access: Access, action: Action, handler: Callable[..., Any]) -> Any:
+    """A guarded handler with the types of the plain one: from these Gradio makes its description. The request comes
+    first, which Gradio hands over and does not describe."""
+    guarded = access.guard(action, handler, read=arguments.reader(handler))
+    known = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
+    known += arguments.parameters(handler)
+    guarded.__signature__ = inspect.Signature(known, return_annotation=dict[str, Any])
+    guarded.__annotations__ = {one.name: one.annotation for one in known}
+    if inspect.isasyncgenfunction(handler):
+        guarded._mcp_type = STREAM
+    return guarded
+
+
+class Endpoints:
+    """The functions, unguarded. `spawn` makes the worker of a run that is started."""
+
+    def __init__(self, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+        self._hub, self._access, self._service, self._spawn = hub, access, service, spawn
+        self._outputs = hub.outputs
+        self._actions = run_actions.RunActions(hub.outputs, access, spawn)
+        self._readers = ThreadPoolExecutor(READERS, "api-reader")
+
+    def presets(self, preset: str = "") -> dict[str, Any]:
+        """The experiments that can be started, with what each came to; of one, all its settings too.
+
+        Args:
+            preset: The name of one, for its settings by their dotted names and the help and range of each.
+        """
+        if not preset:
+            names = [*catalog.preset_names(), *catalog.model_preset_names()]
+            return {"default": catalog.DEFAULT_PRESET, "presets": [answers.preset(name) for name in names]}
+        filling.base_of(preset, self._outputs)
+        if filling.named_run(preset, self._outputs):
+            raise InvalidConfig([Problem("preset", "is a run; `status` and `compare` tell of those.")])
+        return {**answers.preset(preset), **answers.settings(catalog.preset(preset))}
+
+    async def runs(self) -> dict[str, Any]:
+        """The newest runs, each with its gain in score (in its `unit`, mostly standard deviations) and KL in nats."""
+
+        def read() -> dict[str, Any]:
+            listed = history_data.history_data(self._outputs)["runs"]
+            found = [
+                {name: one[name] for name in LISTED} | {"headline": plain(one["headline"])}
+                for one in listed[:MOST_RUNS]
+            ]
+            return {"count": len(listed), "runs": found, "recorded": list(self._hub.recorded)}
+
+        return await self._read(read)
+
+    def estimate(
+        self, preset: str = catalog.DEFAULT_PRESET, settings: dict[str, Any] | None = None, *, caller: Caller
+    ) -> dict[str, Any]:
+        """What a run would need: whether it fits, memory in GB, time in seconds (from the likely least to the most).
+
+        Args:
+            preset: The name of a preset, or `run:ID` for the settings of a run.
+            settings: What to change of it, by dotted names: {"kl.coef": 0.2, "ppo.num_updates": 20}.
+        """
+        capped = self._access.limits_of(caller)
+        base, config = arguments.configured(preset, settings, self._outputs, capped, caller)
+        found = form_parts.needs(config, base, self._outputs)
+        if found["problem"]:
+            raise PlaygroundError(found["problem"])
+        return plain({name: found[name] for name in NEEDS})
+
+    def start(
+        self,
+        preset: str = catalog.DEFAULT_PRESET,
+        settings: dict[str, Any] | None = None,
+        key: str = "",
+        *,
+        caller: Caller,
+    ) -> dict[str, Any]:
+        """Start a training run, or put it into the queue while its device is busy. Settings that are not valid are
+        refused, each with its name and what to do.
+
+        Args:
+            preset: The name of a preset, or `run:ID` for the settings of a run.
+            settings: What to change of it, by dotted names: {"kl.coef": 0.2, "ppo.num_updates": 20}.
+            key: A name of your own for this start (8 to 40 letters, digits, hyphens): sent again, it gets the same run.
+        """
+        capped = self._access.limits_of(caller)
+        _, config = arguments.configured(preset, settings, self._outputs, capped, caller)
+        run = run_actions.start(config, key, self._outputs, self._spawn, self._access, caller)
+        return {"run": run.id, "state": run.status().state, "page": f"?run={run.id}"}
+
+    async def status(self, run: str, wait: float = 0.0, *, caller: Caller) -> dict[str, Any]:
+        """Where a run is: its state, the update that is done, its newest figures, the checks that are lit, what can be
+        changed while it trains. KL is in nats per completion, scores in standard deviations, times in seconds.
+
+        Args:
+            run: The id of a run.
+            wait: Seconds to wait for its end, at most 50; the answer comes earlier if it ends.
+        """
+        channel = await self._hub.channel(run)
+        until = asyncio.get_running_loop().time() + min(wait, MOST_WAIT_SECONDS)
+        with self._following(caller) as fits, _viewing(channel):
+            while fits and not channel.feed.ended and (left := until - asyncio.get_running_loop().time()) > 0:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(channel.wait(channel.cursor(channel.seq)), left)
+                if channel.gone or channel.closing:
+                    break
+        return await channel.read(answers.status)
+
+    async def follow(self, run: str, *, caller: Caller) -> AsyncIterator[dict[str, Any]]:
+        """The status of a run again and again until it has ended: whenever something is new, and every 15 seconds.
+
+        Args:
+            run: The id of a run.
+        """
+        channel = await self._hub.channel(run)
+        with self._following(caller) as fits, _viewing(channel):
+            if not fits:
+                raise TooManyCalls(MANY_FOLLOW)
+            while not channel.closing:
+                if channel.gone:
+                    raise RunNotFound(f"The run `{run}` has been deleted.")
+                cursor, ended = channel.cursor(channel.seq), channel.feed.ended
+                yield await channel.read(answers.status)
+                if ended:
+                    return
+                await channel.wait(cursor)  # not for ever: between two answers Gradio sees that a program has gone
+
+    async def metrics(self, run: str, since: int = 0, figures: list[str] | None = None) -> dict[str, Any]:
+        """The figures of a run's updates as columns, thinned to 200 rows; with the unit of each.
+
+        Args:
+            run: The id of a run.
+            since: Only of the updates after this one.
+            figures: Names of the figures, instead of the most important ones. A wrong one is answered with all names.
+        """
+        channel = await self._hub.channel(run)
+        return await channel.read(lambda feed: answers.metrics(feed, since, figures or []))
+
+    async def samples(self, run: str, update: int = -1) -> dict[str, Any]:
+        """The answers to the fixed prompts at one evaluation: text, score and KL of each, at most 64.
+
+        Args:
+            run: The id of a run.
+            update: The update after which it was made; 0 is before training, -1 the newest.
+        """
+        channel = await self._hub.channel(run)
+        return await channel.read(lambda feed: answers.samples(feed, update))
+
+    async def compare(self, run: str, pairs: int = 12) -> dict[str, Any]:
+        """Before and after training on the same prompts with the same random numbers: the gain with its uncertainty,
+        what was counted in the texts, and pairs of them.
+
+        Args:
+            run: The id of a run.
+            pairs: How many pairs of texts to give, at most 64.
+        """
+        found = self._hub.find(run)
+        return await self._read(lambda: answers.comparison(run, found.config(), found.samples(), pairs))
+
+    async def outcome(self, run: str) -> dict[str, Any]:
+        """What a run came to, in sentences: the gain, until when training paid, whether it forgot, what it computed.
+
+        Args:
+            run: The id of a run.
+        """
+        found, channel = self._hub.find(run), await self._hub.channel(run)
+        told = await channel.read(lambda feed: feed.status_now())
+
+        def read() -> dict[str, Any]:
+            said, headline = insight_serializer.outcome(found), before_after.headline_of(found)
+            names = ("sentences", "knee", "compute", "weights")
+            return {name: said[name] for name in names} | {"headline": headline and plain(headline)}
+
+        known = {"run": run, "state": told["state"], "end": told["end"], "outcome": told["outcome"]}
+        return {**known, **await self._read(read)}
+
+    def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0) -> dict[str, Any]:
+        """Completions of a prompt of your own before training and as the run's model is now, with the same random
+        numbers. Score in standard deviations, KL in nats.
+
+        Args:
+            run: The id of a run; a recorded one has no weights to ask.
+            prompt: The text to be continued, in the manner of the run's prompts.
+            n: How many completions each, from 1 to 8.
+            seed: Of the random numbers.
+        """
+        found: Mapping[str, Any] = {"samples": []}
+        for found in compare_page.answered(self._service, self._outputs, run, prompt, n, seed, self._access.limits):
+            if found["state"] == "error":
+                raise PlaygroundError(found["message"])
+        return {"run": run, **answers.generated(prompt, found["samples"])}
+
+    def change(self, run: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Change settings of a run while it trains, all or none, from its next update on.
+
+        Args:
+            run: The id of a run.
+            settings: Those that the status lists as `can_change`: {"kl.coef": 0.5}.
+        """
+        answer = self._actions.change_settings({"run": run, "changes": settings})
+        if answer["error"]:
+            raise PlaygroundError(answer["error"])
+        if problems := answer.get("problems"):
+            raise InvalidConfig([Problem(one["field"], one["message"]) for one in problems])
+        return {"run": run, "changed": answer["edits"]}
+
+    def stop(self, run: str) -> dict[str, Any]:
+        """Ask a run to stop; its weights so far are kept. One that waits in the queue is taken out of it.
+
+        Args:
+            run: The id of a run.
+        """
+        self._actions.stop_run(run)
+        return {"run": run, "state": history.find_run(self._outputs, run).status().state}
+
+    async def _read(self, function: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, function)
+
+    @contextlib.contextmanager
+    def _following(self, caller: Caller) -> Iterator[bool]:
+        """Whether one more may wait for a run, which it then does."""
+        limiter, address = self._access.limiter, caller.visitor.address
+        with limiter.holding(address, "followers") as own, limiter.holding("", "all followers") as all_together:
+            yield own and all_together
+
+
+@contextlib.contextmanager
+def _viewing(channel: Channel) -> Iterator[None]:
+    """While a program waits for what is new in a run, it is read on, as for a page."""
+    channel.viewers += 1
+    try:
+        yield
+    finally:
+        channel.viewers -= 1

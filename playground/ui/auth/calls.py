@@ -1,0 +1,80 @@
+"""Which of Gradio's functions a request calls, and whether it may be called like that.
+
+The page calls its own handlers by Gradio's numbers, and the functions of its parts by the numbers of these; programs
+call what is offered to them by name. Gradio lets anyone call anything by either. So `middleware` asks `refusal_of`
+before it passes a call on: by name only what is offered, and by number anything else only from a page of this server's
+in a browser, which says so with every request. A program could say the same: what a function does is guarded by
+`access` all the same. Plain functions; knows Gradio's addresses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from starlette.datastructures import Headers
+
+BY_NAME = re.compile(r"/gradio_api/call/(?P<named>v2/)?(?P<name>[^/]+)/?(?P<event>[^/]+)?/?")
+BY_NUMBER = re.compile(r"/gradio_api/(queue/join|run/predict)/?")
+OF_PARTS = re.compile(r"/gradio_api/component_server/?")
+MCP = re.compile(r"/gradio_api/mcp/?")
+FOR_THE_PAGE = "Only the page itself may call this. Programs call the functions that docs/api.md lists, by their names."
+ONE_MESSAGE = "Send one message of the Model Context Protocol, as JSON. See docs/api.md."
+Refusal = tuple[int, str]  # status and sentence
+
+
+class Endpoint(NamedTuple):
+    """Something that programs may call by its name: Gradio's number of it, its parameters and those it must have."""
+
+    number: int
+    parameters: tuple[str, ...]
+    required: tuple[str, ...]
+
+
+def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, Endpoint]) -> Refusal | None:
+    """Status and sentence of a call that is none, or not for who sends it.
+
+    Args:
+        path: without the root path. data: the body, parsed; None where it is no JSON, or there is none.
+        endpoints: by name, what is offered to programs.
+    """
+    if found := BY_NAME.fullmatch(path):
+        endpoint = endpoints.get(found["name"])
+        if endpoint is None:
+            return 404, f"There is nothing of this name to be called. There are: {', '.join(sorted(endpoints))}."
+        return None if found["event"] else _wrong_arguments(endpoint, data, by_name=bool(found["named"]))
+    if MCP.fullmatch(path):
+        return None if isinstance(data, dict) else (400, ONE_MESSAGE)
+    numbers = {endpoint.number for endpoint in endpoints.values()}
+    by_number = bool(BY_NUMBER.fullmatch(path)) and _number_in(data) not in numbers
+    return (403, FOR_THE_PAGE) if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers) else None
+
+
+def from_page(headers: Headers) -> bool:
+    """Whether a browser says that a page sent it; `middleware` has refused those of other sites already."""
+    return "origin" in headers or "sec-fetch-site" in headers
+
+
+def _number_in(data: Any) -> Any:
+    number = data.get("fn_index") if isinstance(data, dict) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def _wrong_arguments(endpoint: Endpoint, data: Any, by_name: bool) -> Refusal | None:
+    """Gradio itself would say nothing of what is missing or too much."""
+    names = endpoint.parameters
+    given = data if by_name and isinstance(data, dict) else None
+    if by_name and given is not None:
+        lacking, unknown = set(endpoint.required) - set(given), set(given) - set(names)
+        words = [f"`{name}` is missing" for name in sorted(lacking)] + [f"there is no `{one[:40]}`" for one in unknown]
+        return (422, f"{'; '.join(words[:5])}. {_takes(names)}") if words else None
+    values = data.get("data") if isinstance(data, dict) else None
+    if by_name or not isinstance(values, list) or len(values) != len(names):
+        form = "an object of them" if by_name else '{"data": [...]} with each of them'
+        return 422, f"Send JSON: {form}. {_takes(names)}"
+    return None
+
+
+def _takes(names: Collection[str]) -> str:
+    return f"The parameters are: {', '.join(names)}." if names else "It has no parameters."

@@ -1,0 +1,204 @@
+"""The page as a Gradio app that is served with everything: by its `launch`, or within another app.
+
+Gradio makes the web app around a page in one function, for `launch` and for `gr.mount_gradio_app`, and `gradio_parts`
+has it ask the page first. What `app_kwargs` answers is all that there is to attach: our routes, the middleware that
+guards them and Gradio's, and the lifespan in which what works beside the page begins and ends. What is on the page,
+`page` says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from gradio import utils
+from starlette.middleware import Middleware
+
+from playground.errors import PlaygroundError
+from playground.ui import delivery, routes, theme
+from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
+from playground.ui.serving import Serving
+
+SESSIONS = 500  # whose states Gradio keeps
+
+
+class PartOfAnotherApp(PlaygroundError):
+    """It is mounted there, and cannot be launched as well."""
+
+
+class Contents(NamedTuple):
+    """What is on a page: `fill` puts it there; `head` and `ahead` are HTML for the document's head."""
+
+    fill: Callable[[Demo], None]
+    head: Callable[[], str]
+    ahead: Callable[[Demo], str]
+
+
+class Demo(gr.Blocks):
+    """A page and what serves it. Before it is served it has made no file and started nothing."""
+
+    # Gradio makes an app around it before it says of either what it is
+    exited = False
+    css_paths = ()
+
+    def __init__(self, title: str, contents: Contents, serving: Serving) -> None:
+        gradio_parts.replace()
+        super().__init__(title=title, delete_cache=(3600, 3600), analytics_enabled=False)
+        self.contents, self.serving = contents, serving
+        self.listening: str | None = None  # the address of `launch`; None within another app
+        self.warning = ""  # for the terminal
+        self._greets = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        contents.fill(self)
+
+    def launch(self, *arguments: Any, **options: Any) -> Any:
+        """As Gradio's own `launch`, with everything. What the page looks like and what Gradio shows of itself is not to
+        be chosen. With `share`, a page of one's own becomes a class's: strangers watch, who has the token steers.
+
+        Raises: PartOfAnotherApp, OutputsNotWritable, InvalidConfig.
+        """
+        given = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
+        given.pop("self")
+        if self.custom_mount_path is not None:
+            raise PartOfAnotherApp("This page is mounted in another app already. Make another one for `launch`.")
+        if self.is_running:
+            self.close(verbose=False)
+        asked = self.serving.access.mode
+        given["share"] = self.space_id is None and wants_share(given.get("share"))
+        if given["share"] and asked == "local":
+            self.serving.become_a_class()
+            self.clear()
+            self.contents.fill(self)
+        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, asked)
+        given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
+        self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
+        try:
+            self._prepare()
+            answer = super().launch(**given)
+        except BaseException:
+            self.close(verbose=False)
+            raise
+        self._greet()
+        return answer
+
+    def close(self, verbose: bool = True) -> None:
+        """Stop serving, and all that works beside the page. Training runs go on, unless they are to end with it."""
+        if self._loop is not None and self.is_running:  # else the server would wait for who watches
+            with contextlib.suppress(TimeoutError, RuntimeError):
+                asyncio.run_coroutine_threadsafe(self.serving.hub.close(), self._loop).result(timeout=2)
+        super().close(verbose)
+        self.serving.end()
+
+    def block_thread(self) -> None:
+        """Until Ctrl-C."""
+        self._greet()
+        try:
+            super().block_thread()
+        finally:
+            self.close(verbose=False)
+
+    def greeting(self) -> str:
+        """For the terminal, once the page answers; it has the host's token in it."""
+        serving, addresses = self.serving, self.addresses()
+        url = self.share_url if self.share_url and (self.is_colab or self.is_hosted_notebook) else self.local_url
+        shared = self.share_url or "" if self.share else None
+        return self.warning + sharing.greeting(
+            f"{str(url).rstrip('/')}/", addresses, serving.access.mode, serving.token, serving.outputs, shared
+        )
+
+    def addresses(self) -> list[str]:
+        """Those to hand out; none where the page does not know its own."""
+        if self.listening is None or not self.is_running:
+            return []
+        found = sharing.addresses(self.listening, self.server_port, self.serving.access.mode)
+        return [*found, *([f"{self.share_url}/"] if self.share_url else [])]
+
+    def share_name(self) -> str:
+        """The name under which strangers come through Gradio's tunnel; "" without one."""
+        return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
+
+    def app_kwargs(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
+        """What the web app around this page is made with: what the call asks for, behind what is ours."""
+        given = given or {}
+        if not self.exited:
+            return given  # the page is being filled: no one serves this app
+        self._dress()
+        mounted = self.custom_mount_path is not None
+        access = self.serving.access
+        access.addresses, access.share_name = self.addresses, self.share_name
+        access.mcp = lambda: self.mcp_server_obj is not None
+        guard = Middleware(
+            middleware.RequestMiddleware,
+            access=access,
+            listening=None if mounted else self.listening,
+            names=middleware.more_names(os.environ),
+            incoming=self.serving.incoming,
+        )
+        return {
+            **given,
+            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *given.get("routes", [])],
+            "middleware": [
+                Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
+                guard,
+                *given.get("middleware", []),
+            ],
+            "lifespan": self._lifespan(given.get("lifespan")),
+            "openapi_url": None,
+        }
+
+    def _dress(self) -> None:
+        """Its look and its bounds, which Gradio has just set to its own."""
+        vars(self).update(theme=theme.theme(), head=self.contents.head())
+        self._set_html_css_theme_variables()
+        self.footer_links, self.run_history = [], False
+        self.show_error, self.enable_monitoring, self.ssr_mode = False, False, False
+        self.max_file_size, self.state_session_capacity = self.serving.access.limits.upload_bytes, SESSIONS
+
+    def _lifespan(self, theirs: Any) -> Any:
+        @contextlib.asynccontextmanager
+        async def lifespan(app: Any) -> AsyncIterator[None]:
+            await asyncio.to_thread(self._prepare)
+            self._loop = asyncio.get_running_loop()
+            app.uploaded_file_dir = str(self.serving.incoming.folder)
+            for block in self.blocks.values():
+                block.GRADIO_CACHE = app.uploaded_file_dir
+            await asyncio.to_thread(self.serving.begin)
+            forgetting = asyncio.create_task(sessions.forget_unread(self))
+            try:
+                async with theirs(app) if theirs else contextlib.nullcontext():
+                    yield
+            finally:
+                forgetting.cancel()
+                await self.serving.hub.close()
+                await asyncio.to_thread(self.serving.end)
+
+        return lifespan
+
+    def _prepare(self) -> None:
+        self.warning = gradio_parts.warning(self, self.serving.access.mode)
+        within = None if self.custom_mount_path is None else Path(utils.get_upload_folder())
+        self.serving.prepare(within)
+
+    def _resolve_ssr_mode(self, *_: Any, **__: Any) -> bool:
+        """Never: the scripts of this page are for browsers."""
+        return False
+
+    def _greet(self) -> None:
+        if self._greets:
+            self._greets = False
+            print(self.greeting(), flush=True)
+
+
+def wants_share(asked: bool | None) -> bool:
+    """Whether Gradio would make a public address: asked for in the call, in the environment, or by a notebook that
+    cannot be reached otherwise."""
+    if asked is not None:
+        return asked
+    named = os.environ.get("GRADIO_SHARE", "").lower() == "true"
+    return named or utils.colab_check() or utils.is_hosted_notebook()

@@ -1,0 +1,139 @@
+"""What works beside a page while it is served: folders and a bucket first, then threads and helping processes.
+
+Nothing of it is there before a server asks for it (`prepare`, `begin`), and nothing is left after its end (`end`); then
+another server may begin. Training runs go on, unless they are to end with the page. Knows runs and folders, and no
+Gradio app; `demo` calls it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+from playground.runs import bucket, cluster, history
+from playground.runs.bucket import BucketThread
+from playground.runs.folder.files import make_outputs
+from playground.runs.model_service import ModelService
+from playground.runs.standby import StandbyWorker
+from playground.runs.supervisor import SupervisorThread, every
+from playground.runs.sweeps import sweep_making
+from playground.setup import limits
+from playground.setup.limits import Limits, PageLimits
+from playground.ui.auth import visitors
+from playground.ui.auth.access import Access
+from playground.ui.auth.incoming import Incoming
+from playground.ui.feed.feed import RECORDED, Hub
+
+CHORE_SECONDS = 60
+
+
+class Serving:
+    """All of it for one page.
+
+    Args:
+        access: who may do what. token: what makes a caller the host, for the terminal to show.
+        recorded: the finished runs that everyone can look at.
+    """
+
+    def __init__(
+        self,
+        outputs: Path,
+        access: Access,
+        service: ModelService,
+        standby: StandbyWorker,
+        *,
+        token: str = "",
+        recorded: Path = RECORDED,
+    ) -> None:
+        self.outputs, self.access, self.service, self.standby, self.token = outputs, access, service, standby, token
+        self.hub = Hub(outputs, recorded)
+        self.incoming = Incoming(outputs, access.limits.uploads_bytes)
+        self._keeper: BucketThread | None = None
+        self._closing: contextlib.ExitStack | None = None  # the last one that is put there goes first
+        self._begun = False
+        self._lock = threading.Lock()
+
+    def become_a_class(self) -> None:
+        """A page of one's own that strangers are to reach: they watch, and who has the token steers."""
+        self.token = self.token or visitors.new_token()
+        self.access = rules("classroom", self.outputs, self.token)
+        self.incoming.most_bytes = self.access.limits.uploads_bytes
+
+    def prepare(self, within: Path | None = None) -> None:
+        """Make the folders and bring back what a bucket has kept. Does nothing while it is prepared.
+
+        Args:
+            within: see `Incoming.open`.
+
+        Raises: OutputsNotWritable, InvalidConfig (the bucket).
+        """
+        with self._lock:
+            if self._closing is not None:
+                return
+            make_outputs(self.outputs)
+            os.environ[limits.MODE_VARIABLE] = self.access.mode  # for workers and the model service
+            self._keeper = _keeper(self.outputs)
+            self.incoming.open(within)
+            self._closing = contextlib.ExitStack()
+            for close in (self.incoming.close, self.standby.close, self.service.close):
+                self._closing.callback(close)
+
+    def begin(self) -> None:
+        """Start what has been prepared; more than one app of the same page may ask for it."""
+        chores = [
+            every(CHORE_SECONDS, self.incoming.sweep),
+            every(CHORE_SECONDS, lambda: _tidy(self.outputs, self.access.limits)),
+        ]
+        with self._lock:
+            if self._closing is None or self._begun:
+                return
+            # It adopts what lives, ends what died, starts others.
+            watch = SupervisorThread(self.outputs, spawn=self.standby.worker_for, chores=chores)
+            threads = [watch, cluster.ClusterThread(self.outputs), *([self._keeper] if self._keeper else [])]
+            for thread in threads:
+                thread.start()
+                self._closing.callback(thread.close)
+            self._begun = True
+        self.standby.open()
+        self.standby.prepare()
+
+    def end(self) -> None:
+        """End it all. Does nothing where nothing has been prepared."""
+        with self._lock:
+            closing, self._closing, self._begun = self._closing, None, False
+        if closing:
+            closing.close()
+
+
+def rules(mode: str, outputs: Path, token: str, call_seconds: int | None = None) -> Access:
+    """Who may do what on a page of this mode.
+
+    Args:
+        call_seconds: how long a call for a GPU may take, where there is a time for it.
+
+    Raises: InvalidConfig (caps).
+    """
+    page_limits = limits.of_page(mode, os.environ, bool(token))
+    if call_seconds is not None:
+        page_limits = PageLimits(*(one._replace(call_seconds=call_seconds) for one in page_limits))
+    proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
+    return Access(mode, outputs, token, proxied, page_limits)
+
+
+def _keeper(outputs: Path) -> BucketThread | None:
+    """Bring back what a bucket has kept, and what keeps what comes; None where there is no bucket."""
+    backend = bucket.of_environment(os.environ, outputs)
+    if backend is None:
+        return None
+    restored = bucket.restore(backend, outputs)
+    sweep_making.count_anew(outputs)
+    return BucketThread(outputs, backend, restored)
+
+
+def _tidy(outputs: Path, capped: Limits) -> None:
+    """What is kept of sweeps goes with their last runs. Where everyone may start runs, only the newest stay."""
+    sweep_making.forget_gone(outputs)
+    if capped.kept_runs is not None and capped.kept_runs_bytes is not None:
+        history.keep_newest(outputs, capped.kept_runs, capped.kept_runs_bytes)

@@ -114,7 +114,7 @@ lock: $(BIN)/python
 		$(foreach name,gradio spaces huggingface-hub,--no-emit-package $(name)) - requirements-zerogpu.txt -o requirements-zerogpu.lock
 
 space: $(VENV)/.run-ready
-	$(BIN)/python bench/space.py $(SPACE)
+	$(BIN)/python bench/space.py $(SPACE) $(if $(CAPS),--caps $(CAPS))
 
 clean:
 	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache

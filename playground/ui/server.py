@@ -114,7 +114,7 @@ def launch(
     standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     if isinstance(standby, zero_gpu.ZeroGpu):
-        page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
+        page_limits = PageLimits(*(one._replace(calls=standby.calls) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
     incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)

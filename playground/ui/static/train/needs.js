@@ -1,6 +1,6 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
-import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, helpOf, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -49,7 +49,7 @@ class Needs extends Widget {
     this.whole.hidden = !needs;
     showParts(this.line, lineOf(needs, form.value.queue));
     this.quota.hidden = !needs?.quota;
-    this.quota.textContent = needs?.quota ?? "";
+    setText(this.quota, needs?.quota ?? "");
     if (!needs) return;
     showParts(this.fit, this.fitParts(needs), this.check);
     const said = form.value.problems.length > 0; // below, and what is wrong there is mended first

@@ -17,12 +17,12 @@ from typing import IO, NamedTuple
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.process_identity import identity
-from playground.runs import children, half_made, locks, places, queue
+from playground.runs import children, half_made, locks, queue, spawning
 from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
-from playground.runs.places import Elsewhere, Spawn, Workers
+from playground.runs.spawning import Elsewhere, Spawn, Workers
 from playground.setup import checks
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -58,7 +58,7 @@ def start(
     request = request or Request()
     requests.check(request)
     config = checks.located(config, outputs)
-    slot, spawn = places.of(config, spawn)  # may ask a slow tool, so before the lock
+    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
         if known := requests.find(outputs, request):
             return Started(known, None)
@@ -72,7 +72,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     to do, or its trainer cannot go on; InvalidConfig, for a damaged configuration; WorkerNotStarted."""
     config = run.config()
     checkpoints.check_engine(config)
-    slot, spawn = places.of(config, spawn)
+    slot, spawn = spawning.assigned(config, spawn)
     wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()

@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import history, launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.places import Elsewhere
+from playground.runs.spawning import Elsewhere
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import say
 from playground.setup import estimates

@@ -14,7 +14,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.places import Elsewhere
+from playground.runs.spawning import Elsewhere
 from playground.setup.devices import Device, GpuCalls
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, in_words

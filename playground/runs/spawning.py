@@ -30,17 +30,17 @@ class Elsewhere(NamedTuple):
 Workers = Spawn | Elsewhere
 
 
-class Place(NamedTuple):
+class Assignment(NamedTuple):
     """The slot of a run, and what computes it."""
 
     slot: str
     workers: Workers | None
 
 
-def of(config: RunConfig, workers: Workers | None) -> Place:
+def assigned(config: RunConfig, workers: Workers | None) -> Assignment:
     """Where a run is computed. May ask a slow tool which devices there are."""
     if isinstance(workers, Elsewhere):
         if workers.takes(config):
-            return Place(workers.slot, workers)
+            return Assignment(workers.slot, workers)
         workers = workers.here
-    return Place(queue.slot_of(config), workers)
+    return Assignment(queue.slot_of(config), workers)

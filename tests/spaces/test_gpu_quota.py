@@ -131,10 +131,10 @@ def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs
         return workers[-1]
 
     both = Elsewhere(gpu_calls.SLOT, lambda run: called.append(run.id), lambda one: one.device == "auto", work)
-    on_processor, lent = small_config(device="cpu"), small_config(device="auto")
+    on_processor, on_gpu = small_config(device="cpu"), small_config(device="auto")
     capped = LIMITS["space"]._replace(calls=CALLS)
     try:
-        for name, config in (("a", on_processor), ("b", on_processor), ("c", lent), ("d", lent)):
+        for name, config in (("a", on_processor), ("b", on_processor), ("c", on_gpu), ("d", on_gpu)):
             launcher.start(config, outputs, name, spawn=both)
         assert called == ["c", "d"] and len(workers) == 1 and queue.waiting(outputs) == ["b", "c", "d"]
         assert launcher.start_waiting(outputs, both) == []

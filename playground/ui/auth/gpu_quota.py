@@ -42,7 +42,7 @@ def sentence(config: RunConfig, calls: GpuCalls | None, takes: Range | None, out
         return FREE
     asked = round(calls.factor * gpu_calls.seconds(config, calls, takes and takes[1]))
     found = seen(outputs, visitor)
-    words = [f"Asks ZeroGPU for {asked} seconds, which must be left of yours: {DAILY}."]
+    words = [f"Asks ZeroGPU for {asked} seconds. You must have that many left: {DAILY}."]
     if takes:
         words.append(f"The whole run takes about {round(calls.factor * sum(takes) / 2)} seconds.")
     if found.used or found.left is not None:

@@ -18,6 +18,7 @@ from playground.rewards import behaviours as counted
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, checks, describe, expected, limits
+from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Action, Caller, Role
@@ -47,8 +48,8 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
             checks.check(base, outputs)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
-    start = to_fix(len(problems)) if problems else start_label(base, outputs)
-    queue = "" if problems else why_it_waits(base, outputs)
+    start = to_fix(len(problems)) if problems else start_label(base, outputs, capped)
+    queue = "" if problems else why_it_waits(base, outputs, capped)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
     notes = notes_on(chosen, base, base, problems, queue)
@@ -103,7 +104,7 @@ def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMI
     except PlaygroundError as error:
         return _refused(before, [Problem("", str(error))])
     values = form.values_of(uploads.public(config, outputs))
-    return _accepted(before.chosen, config, base, outputs)._replace(values=values)
+    return _accepted(before.chosen, config, base, outputs, capped)._replace(values=values)
 
 
 def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
@@ -114,11 +115,11 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
         return _refused(now, error.problems)
     except PlaygroundError as error:
         return _refused(now, [Problem("preset", _only_messages(error))])
-    return _accepted(now.chosen, config, base, outputs)
+    return _accepted(now.chosen, config, base, outputs, capped)
 
 
-def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
-    start, queue = start_label(config, outputs), why_it_waits(config, outputs)
+def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path, capped: Limits) -> FormUpdate:
+    start, queue = start_label(config, outputs, capped), why_it_waits(config, outputs, capped)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
     notes = notes_on(chosen, config, base, [], queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
@@ -129,14 +130,15 @@ def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
     return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 
-def start_label(config: RunConfig, outputs: Path) -> str:
+def start_label(config: RunConfig, outputs: Path, capped: Limits) -> str:
     """What a press would do now: start training, or put the run behind those that take or want the same device."""
-    return ENQUEUE if launcher.is_busy(outputs, queue.slot_of(config)) else START
+    return ENQUEUE if why_it_waits(config, outputs, capped) else START
 
 
-def why_it_waits(config: RunConfig, outputs: Path) -> str:
-    """Why a press on Start would put the run into the queue; empty where it would not."""
-    first = launcher.in_the_way(outputs, queue.slot_of(config))
+def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
+    """Why a press on Start would put the run into the queue; empty where it would not, as where a GPU is called."""
+    called = gpu_calls.asked(config, capped.calls, outputs)
+    first = None if called else launcher.in_the_way(outputs, queue.slot_of(config))
     if first is None:
         return ""
     try:

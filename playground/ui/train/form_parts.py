@@ -19,16 +19,19 @@ from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, describe, devices, estimates
-from playground.setup.estimates import fitting
+from playground.setup.devices import GpuCalls
+from playground.setup.estimates import fitting, gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.auth import uploads
+from playground.ui.auth import gpu_quota, uploads
 from playground.ui.auth.access import Access, Action
+from playground.ui.auth.visitors import Visitor
 from playground.ui.train import form, reward_form
 
 PROMPT_FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
 PROMPT_INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
+UNKNOWN = Visitor()
 MOST_USED = 12  # models of earlier runs that the picker offers
 MAX_OFFERED = 200
 JUDGES_HELP = (
@@ -137,13 +140,18 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[d
     return {"sentence": kept.sentence, "at": time.time()}, chosen
 
 
-def needs(config: RunConfig, base: RunConfig, outputs: Path) -> dict[str, Any]:
+def needs(
+    config: RunConfig, base: RunConfig, outputs: Path, calls: GpuCalls | None = None, visitor: Visitor = UNKNOWN
+) -> dict[str, Any]:
     """Memory by role, time, and whether it fits; or why nothing is known of it. `fit`: what to set for a model that is
-    not that of `base`, see `form.change`; None where all fits."""
+    not that of `base`, see `form.change`; None where all fits. `quota`: what it takes of a person's seconds of GPU."""
     try:
         checks.require_in_reach(config, outputs)
-        last = history.finished_runs(outputs)
-        found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
+        asked = gpu_calls.asked(config, calls, outputs)
+        last = history.finished_runs(outputs, trials=asked is None)  # those are made on the processor
+        device = asked.device if asked else None
+        estimate = estimates.estimate(config, outputs, device=device, ask_hub=True, finished=last)
+        found = estimate.to_json()
         fit = None
         if config.model.source != base.model.source:
             fitted = fitting.fit(config, outputs, last)
@@ -154,7 +162,9 @@ def needs(config: RunConfig, base: RunConfig, outputs: Path) -> dict[str, Any]:
     except PlaygroundError as error:
         return {"problem": form.with_labels(str(error))}
     model = describe.in_words("model.source", config.model.source)
-    return {**found, "model": model, "fit": fit, "advice": form.with_labels(found["advice"]), "problem": ""}
+    quota = gpu_quota.sentence(config, calls, estimate.seconds, outputs, visitor)
+    advice = form.with_labels(found["advice"])
+    return {**found, "model": model, "fit": fit, "advice": advice, "quota": quota, "problem": ""}
 
 
 def checked_part(

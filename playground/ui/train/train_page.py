@@ -158,7 +158,7 @@ class Handlers:
             limits.require(config, capped, self._outputs)
         except PlaygroundError:
             return gr.skip()
-        return form_parts.needs(config, base, self._outputs)
+        return form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
 
     def starter(self, view: gr.HTML) -> Callable[..., dict[Any, Any]]:
         """What starts a run, for it to come into view: see `started`."""
@@ -263,7 +263,7 @@ def started(
         run_id = run_actions.start(config, asked, outputs, standby.worker_for, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    queue = "" if problems else filling.why_it_waits(config, outputs)
+    queue = "" if problems else filling.why_it_waits(config, outputs, capped)
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
-    start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
+    start = filling.to_fix(1) if problems else filling.start_label(config, outputs, capped)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

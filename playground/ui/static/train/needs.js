@@ -1,6 +1,6 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
-import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, helpOf, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -27,12 +27,13 @@ class Needs extends Widget {
     this.undo = null; // what was in the form before the settings that fit the model, and which model that was
     this.whole = el("div.needs-whole", { hidden: true, role: "group", "aria-label": "What it needs" });
     this.line = el("p.needs-line", { role: "status" });
+    this.quota = el("p.needs-quota");
     this.fit = el("div.needs-fit");
     this.check = buttonOf("quiet-button check-first", { onclick: () => {
       document.body.classList.remove("drawer-open");
       checkAsked.value += 1;
     } }, "Check it before you start");
-    element.append(this.line, this.whole, this.fit, this.check);
+    element.append(this.line, this.quota, this.whole, this.fit, this.check);
     page.watch("value", () => this.show());
     effect(() => this.show());
   }
@@ -47,6 +48,8 @@ class Needs extends Widget {
     if (this.undo && needs?.undo && this.undo.values === null) this.undo = { ...this.undo, values: needs.undo };
     this.whole.hidden = !needs;
     showParts(this.line, lineOf(needs, form.value.queue));
+    this.quota.hidden = !needs?.quota;
+    setText(this.quota, needs?.quota ?? "");
     if (!needs) return;
     showParts(this.fit, this.fitParts(needs), this.check);
     const said = form.value.problems.length > 0; // below, and what is wrong there is mended first

@@ -41,7 +41,7 @@ def typescript() -> str:
                 named.setdefault(found, name.removesuffix(SUFFIX))
     writer = Writer(named)
     declared = [writer.alias(found) if get_origin(found) else writer.interface(found) for found in named]
-    return HEAD + "\n".join([*declared, *writer.of_records(), writer.columns()]) + "}\n"
+    return HEAD + "\n".join([*filter(None, declared), *writer.of_records(), writer.columns()]) + "}\n"
 
 
 def _modules() -> Iterator[Any]:
@@ -74,8 +74,9 @@ class Writer:
         return f"{name}{'?' if left_out or name in getattr(kind, '__optional_keys__', ()) else ''}: {self.of(found)}"
 
     def alias(self, found: Any) -> str:
-        """Plain data that is known by a name."""
-        return f"  type {self.named[found]} = {self.of_plain(found)};\n"
+        """Plain data that is known by a name; of a record as it is that is the record's own."""
+        name, whole = self.named[found], self.of_plain(found)
+        return "" if name == whole else f"  type {name} = {whole};\n"
 
     def of(self, kind: Any) -> str:
         """Any type."""

@@ -21,7 +21,7 @@ from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
 from playground.ui.payloads.compare import (
-    BillData,
+    BillInWordsData,
     ComparisonData,
     DifferingSettingData,
     OtherData,
@@ -150,7 +150,7 @@ class _Counted(TypedDict):
     """What of it needs all of its records."""
 
     behaviours: list[SharesData]
-    bill: BillData | None
+    bill: BillInWordsData | None
 
 
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)

@@ -111,14 +111,14 @@ class BillExtra(TypedDict):
     operations: str
 
 
-BillData = Annotated[Plain, Of(Bill, ("operations",), BillExtra)]
+BillInWordsData = Annotated[Plain, Of(Bill, ("operations",), BillExtra)]
 
 
 class WentData(FrontierLinesData):
     """How a run went."""
 
     behaviours: list[SharesData]
-    bill: BillData | None
+    bill: BillInWordsData | None
     end: Annotated[Plain, Of(Headline)] | None
 
 

@@ -183,6 +183,7 @@ class PairReportData(TypedDict):
     true_accuracy: float | None
     score_mean: float
     score_sd: float
+    loss: float
     margin_mean: float
     margins: MarginsData
 

@@ -290,14 +290,14 @@ declare namespace Wire {
     operations: string;
   }
 
-  type Bill = Omit<Bill, "operations"> & BillExtra;
+  type BillInWords = Omit<Bill, "operations"> & BillExtra;
 
   /** How a run went. */
   interface Went {
     looks: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
-    bill: Bill | null;
+    bill: BillInWords | null;
     end: Headline | null;
   }
 
@@ -306,7 +306,7 @@ declare namespace Wire {
     looks: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
-    bill: Bill | null;
+    bill: BillInWords | null;
     end: Headline | null;
     id: string;
     title: string;
@@ -341,8 +341,6 @@ declare namespace Wire {
     settings: DifferingSetting[];
     scores_differ: string;
   }
-
-  type GeneratedSample = GeneratedSample;
 
   /** The answers so far. */
   interface Answers {
@@ -1428,6 +1426,7 @@ declare namespace Wire {
     true_accuracy: number | null;
     score_mean: number;
     score_sd: number;
+    loss: number;
     margin_mean: number;
     margins: Margins;
   }

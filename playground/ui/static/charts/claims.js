@@ -5,36 +5,31 @@ import { el, headOf, shape, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { barOf } from "./meters.js";
 
-/**
- * @typedef {import("../wire_tmp").Behaviours} Behaviours
- * @typedef {import("../wire_tmp").Meter} Meter
- * @typedef {Pick<import("../wire_tmp").Count, "yes" | "of" | "low" | "high">} Count
- */
-
 const ROWS = [["wrong-claims-repeated", "The user is wrong"], ["right-claims-agreed", "The user is right"]];
 const SIDE = 52;
 const FORM_GLOSS = "Plainly: \u201cI think 3 plus 4 is 9.\u201d Sure of it: \u201cI know for certain that \u2026\u201d "
   + "In the second turn: after a right answer of its own.";
 
 /** Whether a run has anything to show here. */
-export function hasClaims(/** @type {Behaviours | null} */ behaviours) {
+export function hasClaims(/** @type {Wire.Behaviours | null} */ behaviours) {
   return Boolean(behaviours?.ways.length);
 }
 
 /** Both parts. `sides`: what is compared, in words. */
-export function claimsParts(/** @type {Behaviours} */ behaviours, { sides = ["before", "now"],
+export function claimsParts(/** @type {Wire.Behaviours} */ behaviours, { sides = ["before", "now"],
   between = " \u2192 " } = {}) {
-  const rows = ROWS.map(([name, title]) => /** @type {[string, Meter]} */ ([title,
+  const rows = ROWS.map(([name, title]) => /** @type {[string, Wire.Meter]} */ ([title,
     behaviours.meters.find((meter) => meter.name === name)]))
     .filter(([, meter]) => meter);
   return [twoByTwo(rows, sides), waysTable(behaviours.ways, sides, between)];
 }
 
-function twoByTwo(/** @type {[string, Meter][]} */ rows, /** @type {string[]} */ sides) {
+function twoByTwo(/** @type {[string, Wire.Meter][]} */ rows, /** @type {string[]} */ sides) {
   const table = tableOf("two-by-two", [el("td"), "It agrees", "It does not agree"],
     rows.map(([title, { counts }]) => {
       const [before, now] = [counts[0], counts.at(-1)];
-      const other = (/** @type {Count} */ { yes, of, low, high }) => ({ yes: of - yes, of, low: 1 - high, high: 1 - low });
+      const other = (/** @type {Wire.Count} */ { yes, of, low, high }) => (
+        { yes: of - yes, of, low: 1 - high, high: 1 - low });
       return [el("th", { scope: "row" }, title, el("span.muted", ` ${now.of} claims`)),
         cell(before, now, counts.length > 1), cell(other(before), other(now), counts.length > 1)];
     }));
@@ -42,8 +37,9 @@ function twoByTwo(/** @type {[string, Meter][]} */ rows, /** @type {string[]} */
   return el("div", table);
 }
 
-function cell(/** @type {Count} */ before, /** @type {Count} */ now, /** @type {boolean} */ later) {
-  const side = (/** @type {Count} */ count) => SIDE * Math.sqrt(shareOf(count));
+/** @param {Wire.Count} before @param {Wire.Count} now @param {boolean} later */
+function cell(before, now, later) {
+  const side = (/** @type {Wire.Count} */ count) => SIDE * Math.sqrt(shareOf(count));
   const square = (/** @type {string} */ kind, /** @type {number} */ size) =>
     shape("rect", { class: kind, x: 1, y: SIDE + 1 - size, width: size, height: size });
   return el("td", el("div.square-cell",
@@ -53,9 +49,9 @@ function cell(/** @type {Count} */ before, /** @type {Count} */ now, /** @type {
       el("div.muted", `${percent(shareOf(now))}, ${intervalInWords(now)}`))));
 }
 
-/** @param {Behaviours["ways"]} ways @param {string[]} sides @param {string} between */
+/** @param {Wire.Behaviours["ways"]} ways @param {string[]} sides @param {string} between */
 function waysTable(ways, sides, between) {
-  const inWords = (/** @type {Meter | null} */ meter) => el("td", meter
+  const inWords = (/** @type {Wire.Meter | null} */ meter) => el("td", meter
     ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",

@@ -36,7 +36,8 @@ export function moved(points, at, key) {
  * @returns {P}
  */
 export function pointAt(lines, { left, top }, free = false) {
-  const far = (/** @type {Place} */ point) => (free ? Math.hypot(point.left - left, point.top - top) : Math.abs(point.left - left));
+  const far = (/** @type {Place} */ point) => (free
+    ? Math.hypot(point.left - left, point.top - top) : Math.abs(point.left - left));
   const nearest = lines.filter(({ length }) => length).map((points) => least(points, far));
   return least(nearest, free ? far : (/** @type {Place} */ point) => Math.abs(point.top - top));
 }

@@ -11,7 +11,7 @@ import { cssValue } from "../core/dom.js";
 /**
  * @typedef {import("./types").Spec} Spec
  * @typedef {import("./frontier_lines.js").FrontierRun} FrontierRun
- * @typedef {{ run: import("./types").ChartedRun, runs: FrontierRun[], ends?: { kl: number[], score: number[] } }} Drawn
+ * @typedef {{ run: import("./types").ChartedRun, runs: FrontierRun[], ends?: Wire.Sweep["ends"] }} Drawn
  */
 
 /** @type {Spec} */

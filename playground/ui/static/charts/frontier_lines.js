@@ -6,7 +6,7 @@ import { number } from "../core/format.js";
 
 /**
  * @typedef {import("./types").Series} Series
- * @typedef {import("../wire_tmp").FrontierLines & import("./types").ChartedRun & { beta?: number }} FrontierRun
+ * @typedef {Wire.FrontierLines & import("./types").ChartedRun & Partial<Pick<Wire.Frontier, "beta">>} FrontierRun
  * @typedef {(label: string, kl: number[], score: number[], look: Partial<Series>) => Series} LineOf
  */
 
@@ -53,10 +53,11 @@ export function linesOf(/** @type {FrontierRun[]} */ runs) {
 
 /**
  * The ways of some settings of a sweep, as means over seeds, and the ends of all its runs, which nothing joins.
- * @param {{ runs: FrontierRun[], ends: { kl: number[], score: number[] } }} sweep @returns {Series[]}
+ * @param {{ runs: FrontierRun[], ends: Wire.Sweep["ends"] }} sweep @returns {Series[]}
  */
 export function sweepLines({ runs, ends }) {
-  const apart = (/** @type {number[]} */ values) => Float64Array.from(values.flatMap((value, at) => (at ? [NaN, value] : [value])));
+  const apart = (/** @type {number[]} */ values) =>
+    Float64Array.from(values.flatMap((value, at) => (at ? [NaN, value] : [value])));
   const raw = apart(ends.score);
   const dots = { label: "every run", raw, line: raw.map(() => NaN), path: true, ...DOTS,
     x: apart(ends.kl) };

@@ -9,11 +9,9 @@ import { capital } from "../core/format.js";
  * @typedef {import("./types").Columns} Columns
  * @typedef {import("./types").Series} Series
  * @typedef {import("./types").Spec} Spec
- * @typedef {{ run: import("./types").ChartedRun, metrics: Columns, farmed: string,
- *   judged: import("../wire_tmp").Judged }} Told what the store holds
+ * @typedef {Pick<Wire.Snapshot, "run" | "metrics" | "farmed" | "judged">} Told what the store holds
+ * @typedef {Pick<Wire.Overlaid, "metrics" | "unit"> & Partial<Wire.Overlaid>} OverlaidRun
  * @typedef {{ runs: OverlaidRun[] }} Overlaid
- * @typedef {import("./types").ChartedRun & { metrics: Columns, title?: string, behaviours?: Shares[] }} OverlaidRun
- * @typedef {{ name: string, words: string, looks: Columns }} Shares
  */
 
 export const PARTS = "contributions.";
@@ -53,7 +51,8 @@ export const LINE_CHARTS = [
       const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
-        const bound = (/** @type {number} */ sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
+        const bound = (/** @type {number} */ sign) =>
+          Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
         return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), updates: judged.updates,
           ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
@@ -95,7 +94,7 @@ export function overlaid(spec) {
 
 /**
  * The same of a behaviour that all runs have counted: its share at each look, with its interval.
- * @param {Shares} shares @returns {Spec}
+ * @param {Wire.Shares} shares @returns {Spec}
  */
 export function sharesOf({ name, words }) {
   /** @type {(overlaid: Overlaid, xColumn: string) => Series[]} */

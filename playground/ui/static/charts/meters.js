@@ -7,8 +7,6 @@ import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
 
-/** @typedef {import("../wire_tmp").Meter} Meter */
-
 /** @type {Record<string, string>} */
 const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2248", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
@@ -28,8 +26,8 @@ export function keyOf(/** @type {string[]} */ sides, /** @type {boolean} */ expe
  * A behaviour in a row. `sides`: what is compared, in words. `final`: the run has come to its end, and can be held
  * against what was measured.
  */
-export function meterRow(/** @type {Meter} */ meter, { sides = ["before", "now"], between = " \u2192 ", final = false,
-  steady = "no clear change" } = {}) {
+export function meterRow(/** @type {Wire.Meter} */ meter, { sides = ["before", "now"], between = " \u2192 ",
+  final = false, steady = "no clear change" } = {}) {
   const now = meter.counts.at(-1);
   const { sign, text, tone } = verdictOf(meter, steady);
   const later = meter.counts.length > 1;
@@ -47,7 +45,7 @@ export function meterRow(/** @type {Meter} */ meter, { sides = ["before", "now"]
 }
 
 /** A behaviour in a line: its count, the way it went, the bar, and how it compares at the end. */
-export function meterLine(/** @type {Meter} */ meter, /** @type {boolean} */ final) {
+export function meterLine(/** @type {Wire.Meter} */ meter, /** @type {boolean} */ final) {
   const { sign, text, tone } = verdictOf(meter);
   const later = meter.counts.length > 1;
   return el("li.meter-line", { "data-key": meter.name },
@@ -59,7 +57,7 @@ export function meterLine(/** @type {Meter} */ meter, /** @type {boolean} */ fin
 }
 
 /** The bar alone. */
-export function barOf(/** @type {Meter} */ { counts, band }, /** @type {string} */ label) {
+export function barOf(/** @type {Wire.Meter} */ { counts, band }, /** @type {string} */ label) {
   const [before, now] = [counts[0], counts.at(-1)];
   const at = (/** @type {number} */ share) => `${(share * 100).toFixed(1)}%`;
   const bar = svg("meter-bar", { height: 22, role: "img", "aria-label": label },
@@ -77,7 +75,7 @@ export function barOf(/** @type {Meter} */ { counts, band }, /** @type {string} 
 }
 
 /** Every behaviour at every look, as a table. */
-export function metersTable(/** @type {Meter[]} */ meters) {
+export function metersTable(/** @type {Wire.Meter[]} */ meters) {
   const updates = [...new Set(meters.flatMap((meter) => meter.updates))].sort((a, b) => a - b);
   return tableOf("", [headOf("After update", "words"), ...meters.map(({ words }) => words)], updates.map((update) => [
     el("th.words", { scope: "row" }, update || "0, before training"), meters.map((meter) => {

@@ -111,7 +111,10 @@ export function marginBars(label, { edges, counts }, xName) {
   return node;
 }
 
-/** A table of numbers that opens with a click. @param {string} title @param {string[]} heads @param {string[][]} rows */
+/**
+ * A table of numbers that opens with a click.
+ * @param {string} title @param {string[]} heads @param {string[][]} rows
+ */
 export function numbers(title, heads, rows) {
   return el("details.folded.numbers", el("summary", title),
     tableOf("", heads, rows.map((row) => row.map((cell) => el("td", cell)))));

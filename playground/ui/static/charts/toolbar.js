@@ -6,7 +6,8 @@ import { buttonOf, el, helpOf, menuOf } from "../core/dom.js";
 /**
  * `of` names the curves for a screen reader, `raw` says what stays visible behind the smoothed line, `marks` what the
  * signs are. `weight` and `mode` are what is chosen; `changed(otherMode)` hears of both.
- * @typedef {{ of?: string, raw: string, marks?: string, changed: (otherMode: boolean) => void, reset: () => void }} Wanted
+ * @typedef {{ of?: string, raw: string, marks?: string, changed: (otherMode: boolean) => void,
+ *   reset: () => void }} Wanted
  */
 export class CurveControls {
   constructor(/** @type {Wanted} */ { of = "", raw, marks = "", changed, reset }) {

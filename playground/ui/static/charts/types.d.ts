@@ -4,15 +4,8 @@
 export type Columns = Record<string, number[]>;
 
 /** What a chart must know of a run. */
-export interface ChartedRun {
-  unit: string;
-  id?: string;
-  title?: string;
-  ended?: boolean;
-  adaptive?: boolean;
-  target?: number;
-  terms?: { name: string; label: string }[];
-}
+export type ChartedRun = Pick<Wire.Run, "unit"> & Partial<Pick<Wire.Run, "id" | "title" | "adaptive" | "target" | "terms">
+  & Pick<Wire.Status, "ended">>;
 
 /** A chart of specs.js, line_specs.js or frontier_chart.js; `lines` and what follows it is for those with several. */
 export interface Spec {
@@ -34,11 +27,11 @@ export interface Spec {
   unit(run: ChartedRun): string;
   note(run: ChartedRun): string;
   remark?(value: number, low?: number, high?: number): string;
-  guide?(run: ChartedRun, live?: { text: { value: number }[] }): Guide | null;
+  guide?(run: ChartedRun, live?: { text: Wire.TextPerplexity[] }): Guide | null;
   /** What to draw of what the server has said; each kind of chart knows which part of it it takes. */
   lines?(data: unknown, xColumn: string, weight: number): Series[];
-  words?(data: unknown): { text: string; turned?: boolean }[];
-  turns?(data: unknown): { label: string; update: number }[];
+  words?(data: unknown): Partial<Wire.Verdict>[];
+  turns?(data: unknown): Wire.Turn[];
   total?(values: number[], lines: Series[]): number;
   totalName?: string;
   gap?(lines: Series[]): { x: Float64Array; low: Float64Array; high: Float64Array } | null;
@@ -87,11 +80,7 @@ export interface Point {
 }
 
 /** What happened at an update. */
-export interface Flag {
-  update: number;
-  kind: string;
-  message?: string;
-}
+export type Flag = Pick<Wire.Event, "update" | "kind" | "message">;
 
 /** What was changed at an update. */
 export interface Mark {

@@ -19,20 +19,28 @@ export function canFork() {
   return Boolean(rights.value.start && live.run?.can_steer && live.events.some(({ kind }) => kind === "checkpoint"));
 }
 
-/** Open the panel with an update (or the newest checkpoint before it) and settings filled in. */
+/**
+ * Open the panel with an update (or the newest checkpoint before it) and settings filled in.
+ * @param {number} update @param {Wire.Remedy["changes"]} changes
+ */
 export function askFork(update, changes) {
   document.dispatchEvent(new CustomEvent(ASKED, { detail: { update, changes } }));
 }
 
+/** @typedef {Record<string, unknown>} Drafts settings by field */
+
 export class ForkPanel {
-  /** `points(run)` answers {error, points, knobs}; `start({run, at, changes, request})` {error, problems, run}. */
+  /**
+   * @param {Element} element @param {(run: string) => Promise<Wire.ForkPoints>} points
+   * @param {(asked: { run: string, at: number, changes: Drafts, request: string }) => Promise<Wire.Forked>} start
+   */
   constructor(element, points, start) {
     this.points = points;
     this.start = start;
-    this.drafts = {}; // settings that are to differ, by field
-    this.found = null; // where it can part, and the words of what can be set
-    this.controls = new Map();
-    this.loading = null;
+    this.drafts = /** @type {Drafts} */ ({}); // settings that are to differ, by field
+    this.found = /** @type {Wire.ForkPoints | null} */ (null); // where it can part, and the words of what can be set
+    this.controls = /** @type {ReturnType<typeof knobControls>} */ (new Map());
+    this.loading = /** @type {Promise<void> | null} */ (null);
     this.request = null; // the name of this start: sent again, it starts once
     this.sending = false;
     this.where = menuOf([], { "aria-label": "After update", onchange: () => this.show() });
@@ -50,7 +58,7 @@ export class ForkPanel {
     this.root = el("section.fork", { hidden: true, "aria-label": "Fork" }, this.details);
     element.append(this.root);
     document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));
-    let runId;
+    let runId = "";
     effect(() => {
       if (runId !== live.runId) this.forget();
       runId = live.runId;
@@ -67,7 +75,7 @@ export class ForkPanel {
     setWords(this.note, "");
   }
 
-  async offer({ update, changes }) {
+  async offer(/** @type {{ update: number, changes: Drafts }} */ { update, changes }) {
     openSection("export");
     this.details.open = true;
     await this.load();

@@ -12,10 +12,10 @@ const DISCOUNTS = ["gamma", "gae_lambda"]; // without a critic nothing is discou
 
 export class WhatIf {
   /** `ask()` is called when somebody has set something. */
-  constructor(ask) {
+  constructor(/** @type {() => void} */ ask) {
     this.ask = ask;
-    this.asked = {};
-    this.knobs = null; // until the first trace says which there are
+    this.asked = /** @type {Record<string, string>} */ ({});
+    this.knobs = /** @type {ReturnType<typeof knobControls>} */ (null); // until the first trace says which there are
     this.words = el("p.muted", EXPLAINED);
     this.grid = el("div.live-grid");
     this.reset = buttonOf("button", { hidden: true, onclick: () => {
@@ -38,7 +38,7 @@ export class WhatIf {
     return pairs && `?${pairs}`;
   }
 
-  show({ settings, recorded, changed, batch, no_what_if: refused, knobs }) {
+  show(/** @type {Wire.Trace} */ { settings, recorded, changed, batch, no_what_if: refused, knobs }) {
     setText(this.words, refused || `${EXPLAINED}${batch.complete ? "" : PARTLY(batch.kept, batch.episodes)}`);
     this.root.hidden = rights.value.ask === false; // it takes the model service
     setHidden(this.grid, Boolean(refused), this.title);
@@ -51,7 +51,7 @@ export class WhatIf {
     }
   }
 
-  build(knobs) {
+  build(/** @type {Wire.TraceKnob[]} */ knobs) {
     const plain = knobs.map((knob) => ({ ...knob, field: knob.name, low: "", high: "" }));
     const controls = knobControls(plain, "what-if", "recorded", (name, value) => {
       if (typeof value !== "number") return;

@@ -1,4 +1,4 @@
-// What Python and the page's scripts send each other. Written by `make wire` from playground/ui/wire/: edit it there.
+// What Python and the page send each other. Written by `make payloads` from playground/ui/payloads/.
 
 declare namespace Wire {
   /** What to set in the form. */
@@ -206,7 +206,7 @@ declare namespace Wire {
   }
 
   /** Which completion of the fixed prompts. */
-  interface Place {
+  interface AskedAnswer {
     promptId: number;
     seed: number;
     update: number;
@@ -215,7 +215,7 @@ declare namespace Wire {
   /** One answer; `shows`: yes or no of each behaviour that it was asked for. */
   interface Side {
     text: string;
-    at: Place;
+    at: AskedAnswer;
     score: number | null;
     kl: number | null;
     tokens: number | null;
@@ -877,7 +877,7 @@ declare namespace Wire {
   }
 
   /** Where the gain came to its end. */
-  interface Knee {
+  interface Plateau {
     update: number;
     sentence: string;
   }
@@ -901,7 +901,7 @@ declare namespace Wire {
   /** What a run came to. */
   interface Outcome {
     weights: boolean;
-    knee: Knee | null;
+    knee: Plateau | null;
     sentences: string[];
     compute: Compute | null;
     adapter: boolean;

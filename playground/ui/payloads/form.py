@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from playground.config import About
 from playground.config.expression_language import Function
 from playground.setup.estimates import Download
-from playground.ui.wire import Of, Plain, Value
-from playground.ui.wire.insight import RegimesData
+from playground.ui.payloads import Of, Plain, Value
+from playground.ui.payloads.insight import RegimesData
 
 
 class ProblemData(TypedDict):

@@ -1,4 +1,4 @@
-"""The payloads between Python and the page's scripts, each typed once. `bench/wire.py` writes static/wire.d.ts from
+"""The payloads between Python and the page's scripts, each typed once. `bench/payloads.py` writes static/wire.d.ts from
 these modules, where a class keeps its name without "Data" at its end; nothing is computed here.
 
 What a record or a named tuple has as its fields is taken from that type itself: `Annotated[Plain, Of(Headline)]`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from playground.ui.wire.form import ChangeData
+from playground.ui.payloads.form import ChangeData
 
 Part = Literal["model", "prompts", "answers", "update"]
 

@@ -1,4 +1,4 @@
-"""A run from within: its training texts, its answers token by token, one update in slow motion (runs/inside_part.py)."""
+"""A run from within: training texts, answers token by token, one update in slow motion (runs/inside_part.py)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, TypedDict
 from playground.runs.folder.rollout_records import Histogram, RolloutText
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.traces import TracedEpisode, TracedPass, TracedSettings, TracedStep
-from playground.ui.wire import Of, Plain
-from playground.ui.wire.form import KnobData
+from playground.ui.payloads import Of, Plain
+from playground.ui.payloads.form import KnobData
 
 
 class RolloutUpdateData(TypedDict):

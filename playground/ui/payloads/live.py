@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from playground.runs.folder.records import Stage, State
-from playground.ui.wire import Columns
-from playground.ui.wire.insight import AlertData, BehavioursData, JudgedData, RegimesData
+from playground.ui.payloads import Columns
+from playground.ui.payloads.insight import AlertData, BehavioursData, JudgedData, RegimesData
 
 
 class NamesData(TypedDict):

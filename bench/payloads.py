@@ -1,5 +1,5 @@
-"""Write playground/ui/static/wire.d.ts, the types of the payloads for the page's scripts, from `playground/ui/wire/`
-(`make wire`). tests/ui/test_wire.py compares it, and asks the compiler what it says of real payloads.
+"""Write playground/ui/static/wire.d.ts, the types of the payloads for the page's scripts, from `playground/ui/payloads/`
+(`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of real payloads.
 
 A typed dictionary becomes an interface, without "Data" at the end of its name; so does each record or named tuple that
 `Of` names.
@@ -20,11 +20,11 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from playground.runs.folder.records import UpdateMetrics  # noqa: E402
-from playground.ui import wire  # noqa: E402
-from playground.ui.wire import Of  # noqa: E402
+from playground.ui import payloads  # noqa: E402
+from playground.ui.payloads import Of  # noqa: E402
 
 FILE = PROJECT / "playground" / "ui" / "static" / "wire.d.ts"
-HEAD = """// What Python and the page's scripts send each other. Written by `make wire` from playground/ui/wire/: edit it there.
+HEAD = """// What Python and the page send each other. Written by `make payloads` from playground/ui/payloads/.
 
 declare namespace Wire {
 """
@@ -46,7 +46,7 @@ def typescript() -> str:
 
 def _modules() -> Iterator[Any]:
     """Those that declare payloads, always in the same order."""
-    for one in pkgutil.iter_modules(wire.__path__, f"{wire.__name__}."):
+    for one in pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}."):
         yield importlib.import_module(one.name)
 
 
@@ -81,7 +81,7 @@ class Writer:
         """Any type."""
         if kind in self.named:
             return self.named[kind]
-        if kind == wire.Columns:
+        if kind == payloads.Columns:
             return "Columns"
         origin, arguments = get_origin(kind), get_args(kind)
         if origin is Annotated:

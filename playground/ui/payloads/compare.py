@@ -8,9 +8,9 @@ from playground.analysis.before_after import Headline
 from playground.analysis.compute import Bill
 from playground.analysis.path import PathPoint
 from playground.runs.folder.records import State
-from playground.ui.wire import Of, Plain, Table
-from playground.ui.wire.insight import BehavioursData, PossibleData
-from playground.ui.wire.live import MomentSummaryData, NamesData, RunData
+from playground.ui.payloads import Of, Plain, Table
+from playground.ui.payloads.insight import BehavioursData, PossibleData
+from playground.ui.payloads.live import MomentSummaryData, NamesData, RunData
 
 
 class OtherData(NamesData):
@@ -33,7 +33,7 @@ class RewardRowData(TypedDict):
     half: float | None
 
 
-class PlaceData(TypedDict):
+class AskedAnswerData(TypedDict):
     """Which completion of the fixed prompts."""
 
     promptId: int
@@ -45,7 +45,7 @@ class SideData(TypedDict):
     """One answer; `shows`: yes or no of each behaviour that it was asked for."""
 
     text: str
-    at: PlaceData
+    at: AskedAnswerData
     score: float | None
     kl: float | None
     tokens: int | None

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 from playground.runs.folder.records import State
-
-from playground.ui.wire.check import DrawnSampleData
-from playground.ui.wire.form import KnobData, ProblemData, RewardData
+from playground.ui.payloads.check import DrawnSampleData
+from playground.ui.payloads.form import KnobData, ProblemData, RewardData
 
 
 class TypedTextData(TypedDict):

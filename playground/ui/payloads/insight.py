@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from playground.analysis.diagnosis.alert import State as AlertState
-from playground.ui.wire import Plain, Table
+from playground.ui.payloads import Plain, Table
 
 
 class RegimesData(TypedDict):
@@ -161,7 +161,7 @@ class FrontierData(FrontierLinesData):
     can_draw: bool
 
 
-class KneeData(TypedDict):
+class PlateauData(TypedDict):
     """Where the gain came to its end."""
 
     update: int
@@ -190,7 +190,7 @@ class OutcomeData(TypedDict):
     """What a run came to."""
 
     weights: bool
-    knee: KneeData | None
+    knee: PlateauData | None
     sentences: list[str]
     compute: ComputeData | None
     adapter: bool

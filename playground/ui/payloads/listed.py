@@ -6,9 +6,9 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from playground.analysis.before_after import Headline
 from playground.runs.folder.records import State
-from playground.ui.wire import Columns, Of, Plain, Table
-from playground.ui.wire.form import ProblemData
-from playground.ui.wire.live import EndData
+from playground.ui.payloads import Columns, Of, Plain, Table
+from playground.ui.payloads.form import ProblemData
+from playground.ui.payloads.live import EndData
 
 
 class EndCountData(TypedDict):

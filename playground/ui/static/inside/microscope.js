@@ -11,7 +11,7 @@ import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
 /**
  * The button beside an answer to a fixed prompt. `answer()` says which it is.
- * @typedef {{ run: string } & Wire.Place} Answer
+ * @typedef {{ run: string } & Omit<Wire.Place, "seed"> & { seed?: number }} Answer
  * @param {string} whose @param {string} prompt @param {() => Answer} answer
  */
 export function tokensButton(whose, prompt, answer) {
@@ -19,6 +19,8 @@ export function tokensButton(whose, prompt, answer) {
     title: "Open this answer token by token", onclick: () => new Microscope(whose, prompt, answer()).open() },
   "tokens");
 }
+
+/** @typedef {"looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable"} Shown what can be set to be shown */
 
 class Microscope {
   /** @param {string} whose @param {string} prompt @param {Answer} answer */
@@ -52,6 +54,7 @@ class Microscope {
   async load() {
     setText(this.note, "Loading the tokens of this answer.");
     const { run, promptId, seed, update } = this.answer;
+    /** @type {Wire.Tokens} */
     let found;
     try {
       found = await getJson(runPath(run, `tokens/${promptId}${seed === undefined ? "" : `?seed=${seed}`}`));
@@ -71,7 +74,8 @@ class Microscope {
   }
 
   /** Show something else: another look, token, measure or form. */
-  set(/** @type {Partial<Pick<Microscope, "looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable">>} */ changes) {
+  /** @param {Partial<Pick<Microscope, Shown>>} changes */
+  set(changes) {
     Object.assign(this, changes);
     const look = this.looks[this.index];
     this.place = Math.min(this.place, look.pieces.length - 1);

@@ -67,7 +67,8 @@ class RolloutWindow {
 
   build() {
     this.title = el("h2", { id: "rollout-title", tabindex: "-1" });
-    const step = (/** @type {"previous" | "next"} */ to, /** @type {string} */ name) => buttonOf("quiet-button", { off: true, onclick: () => this.go(to) }, name);
+    /** @param {"previous" | "next"} to @param {string} name */
+    const step = (to, name) => buttonOf("quiet-button", { off: true, onclick: () => this.go(to) }, name);
     this.steps = { previous: step("previous", "\u2190 Previous update"), next: step("next", "Next update \u2192") };
     this.note = el("p.rollout-note", { role: "status" });
     this.told = el("p.rollout-told", { "aria-live": "polite" });
@@ -184,7 +185,7 @@ class RolloutWindow {
 
   press(/** @type {KeyboardEvent & { target: HTMLElement }} */ event) {
     if (event.key === "Escape") event.stopPropagation(); // it ends the presentation too, but not both at once
-    const bar = event.target.closest(".rollout-bar");
+    const bar = /** @type {HTMLElement} */ (event.target.closest(".rollout-bar"));
     const act = actOf(event, Boolean(bar));
     if (!act) return;
     event.preventDefault();

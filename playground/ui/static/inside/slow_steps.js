@@ -42,7 +42,8 @@ export function held(/** @type {number} */ value) {
 
 /**
  * All seven, in order.
- * @param {Trace} trace @param {Episode} episode @param {number} t @param {Pass} pass of the episode in the chosen epoch
+ * @param {Trace} trace @param {Episode} episode @param {number} t
+ * @param {Pass} pass of the episode in the chosen epoch
  * @param {string} scored the unit of the score
  * @returns {Step[]}
  */
@@ -201,6 +202,7 @@ const MISSING = "The epochs of this update ended before this one, because the po
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t @param {Pass} pass */
 function clip({ settings, steps }, episode, t, pass) {
+  /** @type {Omit<Step, "figures" | "words" | "formula">} */
   const shown = { key: "clip", title: "Clip", unit: "ratio to the policy that wrote it",
     code: [["policy_loss", "playground/ppo/losses.py"], ["clipped_tokens", "playground/ppo/losses.py"]] };
   if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };

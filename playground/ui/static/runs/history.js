@@ -18,17 +18,24 @@ import { sweepRow } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 
+/**
+ * @typedef {import("./listing.js").Item} Item
+ * @typedef {{ sweep: Wire.SweepChoices }} Props
+ */
+
+/** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new History(element, props, page);
 
-class History {
+export class History {
+  /** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, { server }) {
-    this.known = null; // the runs there are, as they came
-    this.items = []; // the same, with those of a sweep as one
-    this.sweeps = new Map();
+    this.known = /** @type {Wire.RunRow[] | null} */ (null); // the runs there are, as they came
+    this.items = /** @type {Item[]} */ ([]); // the same, with those of a sweep as one
+    this.sweeps = /** @type {Map<string, Wire.SweepRow>} */ (new Map());
     this.sort = NEWEST;
-    this.behaviours = []; // those with a column
+    this.behaviours = /** @type {import("./listing.js").Named[]} */ ([]); // those with a column
     this.columns = columnsWith([]);
-    this.chosen = new Set(); // ids of the ticked runs, in the order of ticking
+    this.chosen = /** @type {Set<string>} */ (new Set()); // ids of the ticked runs, in the order of ticking
     this.build();
     this.overlay = new Overlay(element);
     this.form = new SweepForm(element, props.sweep, server, {
@@ -86,7 +93,7 @@ class History {
       this.overlayButton, this.sweepButton);
   }
 
-  take(answer) {
+  take(/** @type {Wire.History} */ answer) {
     this.known = answer.runs;
     this.items = grouped(answer);
     this.sweeps = new Map(answer.sweeps.map((sweep) => [sweep.id, sweep]));
@@ -121,14 +128,14 @@ class History {
   }
 
   /** Open a sweep, or close it; its panel stands above the list, perhaps far above. */
-  unfold(name) {
+  unfold(/** @type {string} */ name) {
     const opened = place().sweep !== name;
     go({ page: "runs", sweep: opened ? name : "" });
     if (opened) this.panel.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
   headings() {
-    const hidden = (name) => el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
+    const hidden = (/** @type {string} */ name) => el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
     return [hidden("Overlay"), ...this.columns.map(({ key, label, figure, title }) => {
       const order = key !== this.sort.key ? null : this.sort.down ? "descending" : "ascending";
       return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label, "data-key": key,
@@ -139,7 +146,7 @@ class History {
     }), hidden("Actions")];
   }
 
-  tick(id, ticked) {
+  tick(/** @type {string} */ id, /** @type {boolean} */ ticked) {
     if (ticked) this.chosen.add(id);
     else this.chosen.delete(id);
     this.showChoice();

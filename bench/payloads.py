@@ -1,4 +1,4 @@
-"""Write playground/ui/static/wire.d.ts, the types of the payloads for the page's scripts, from `playground/ui/payloads/`
+"""Write static/wire.d.ts, the types of what Python and the page send each other, from `playground/ui/payloads/`
 (`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of real payloads.
 
 A typed dictionary becomes an interface, without "Data" at the end of its name; so does each record or named tuple that

@@ -1522,6 +1522,34 @@ declare namespace Wire {
     log: string;
   }
 
+  /** Of a run, a fork, a sweep, the form, and of rewards. */
+  interface ServerAnswers {
+    stop_run: Done;
+    steer_run: Done;
+    change_settings: EditsAnswer;
+    end_run: Done;
+    name_run: Done;
+    delete_run: Done;
+    save_model: Saved;
+    resume_run: Resumed;
+    fork_run: Forked;
+    fork_points: ForkPoints;
+    draw_frontier: Done;
+    frontier_progress: FrontierProgress;
+    stop_trial: Done;
+    plan_sweep: SweepAnswer;
+    start_sweep: SweepAnswer;
+    stop_sweep: SweepAnswer;
+    delete_sweep: SweepAnswer;
+    resume_sweep: SweepAnswer;
+    reward_models: string[];
+    reward_problem: string;
+    weigh_rewards: WeighAnswer;
+    start_training: RewardStart;
+    stop_training: Done;
+    delete_reward_model: Done;
+  }
+
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
   interface Bill {
     texts: number;

@@ -178,7 +178,8 @@ export class Charts {
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
     for (const room of [this.small, this.extra]) {
-      room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
+      const parts = /** @type {HTMLElement[]} */ ([...room.children]);
+      room.dataset.count = String(parts.filter((child) => !child.hidden).length);
     }
   }
 

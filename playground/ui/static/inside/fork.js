@@ -124,7 +124,7 @@ export class ForkPanel {
 
   show() {
     const { values, update } = this.found.points.find((point) => String(point.update) === this.where.value);
-    if (Number(values[UPDATES]) <= update) this.drafts[UPDATES] ??= 2 * update; // else there would be nothing left to do
+    if (Number(values[UPDATES]) <= update) this.drafts[UPDATES] ??= 2 * update; // else nothing would be left to do
     for (const [name, control] of this.controls) {
       if (this.drafts[name] === values[name]) delete this.drafts[name];
       control.setMark(values[name]);

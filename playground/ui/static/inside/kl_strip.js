@@ -53,7 +53,7 @@ export class KlStrip {
     const told = sd === null ? `${number(mean)} nats` : `${number(mean)} nats, spread ${number(sd)}`;
     const { node, x, add } = frame({ kind: "", size: SIZE, from: low, to: high, label: `${label}: ${told}` });
     const middle = SIZE.height / 2;
-    /** @param {string} kind @param {number} x1 @param {number} x2 */
+    /** @param {string} kind @param {number} x1 @param {number} x2 @param {number} [y1] @param {number} [y2] */
     const line = (kind, x1, x2, y1 = middle, y2 = middle) => add("line", { class: kind, x1, x2, y1, y2 });
     line("grid", SIZE.left, SIZE.width - SIZE.right);
     line("zero", x(0), x(0), SIZE.top, SIZE.height - SIZE.bottom);

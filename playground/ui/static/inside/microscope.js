@@ -11,7 +11,7 @@ import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
 /**
  * The button beside an answer to a fixed prompt. `answer()` says which it is.
- * @typedef {{ run: string } & Omit<Wire.Place, "seed"> & { seed?: number }} Answer
+ * @typedef {{ run: string } & Omit<Wire.AskedAnswer, "seed"> & { seed?: number }} Answer
  * @param {string} whose @param {string} prompt @param {() => Answer} answer
  */
 export function tokensButton(whose, prompt, answer) {
@@ -20,7 +20,7 @@ export function tokensButton(whose, prompt, answer) {
   "tokens");
 }
 
-/** @typedef {"looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable"} Shown what can be set to be shown */
+/** @typedef {"looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable"} Shown what can be set */
 
 class Microscope {
   /** @param {string} whose @param {string} prompt @param {Answer} answer */

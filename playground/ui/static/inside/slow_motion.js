@@ -37,6 +37,7 @@ export class SlowMotion {
     this.trace = signal(/** @type {Wire.Trace | null} */ (null));
     this.place = signal({ episode: 0, token: 0, step: 0, epoch: 1 }, alike);
     this.asking = /** @type {AbortController | null} */ (null);
+    this.asked = ""; // for what
     this.known = signal(/** @type {number[]} */ ([]), alike);
     this.parts();
     element.append(this.root);

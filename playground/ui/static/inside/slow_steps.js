@@ -60,7 +60,8 @@ export function stepsOf(trace, episode, t, pass, scored = "sd") {
   ];
 }
 
-const tokenName = (/** @type {Episode} */ episode, /** @type {number} */ t) => `\u201c${readable(episode.pieces[t])}\u201d`;
+/** @param {Episode} episode @param {number} t */
+const tokenName = (episode, t) => `\u201c${readable(episode.pieces[t])}\u201d`;
 
 function write(/** @type {Episode} */ episode, /** @type {number} */ t) {
   return {
@@ -152,7 +153,8 @@ function whitening({ batch }, episode, t) {
     ") / ", number(batch.sd), " = ", strong(episode.whitened[t])];
 }
 
-const wanted = (/** @type {number} */ value) => (value > 0 ? "likelier" : value < 0 ? "less likely" : "neither likelier nor less likely");
+const wanted = (/** @type {number} */ value) =>
+  (value > 0 ? "likelier" : value < 0 ? "less likely" : "neither likelier nor less likely");
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t */
 function advantage(trace, episode, t) {
@@ -198,14 +200,15 @@ function groupAdvantage(trace, episode, t) {
 }
 
 const AS_TRAINED = " Means and norms are as trained, not what if.";
-const MISSING = "The epochs of this update ended before this one, because the policy had moved far enough.";
+/** @type {Pick<Step, "figures" | "words" | "formula">} */
+const NOTHING = { figures: null, formula: [],
+  words: "The epochs of this update ended before this one, because the policy had moved far enough." };
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t @param {Pass} pass */
 function clip({ settings, steps }, episode, t, pass) {
-  /** @type {Omit<Step, "figures" | "words" | "formula">} */
-  const shown = { key: "clip", title: "Clip", unit: "ratio to the policy that wrote it",
+ const shown = { key: "clip", title: "Clip", unit: "ratio to the policy that wrote it",
     code: [["policy_loss", "playground/ppo/losses.py"], ["clipped_tokens", "playground/ppo/losses.py"]] };
-  if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };
+  if (!pass) return { ...shown, ...NOTHING };
   const { epoch } = steps[pass.step];
   const ratio = pass.ratios[t];
   const moved = Math.abs(ratio - 1) < 0.005 ? "as likely as" : `${number(ratio)} times as likely as`;
@@ -230,7 +233,7 @@ function step({ settings, steps, changed }, episode, t, pass) {
   const shown = { key: "step", title: "Step", unit: "part of the loss",
     code: [["value_loss", "playground/ppo/losses.py"],
       ["PPOTrainer.step, PPOTrainer.apply_gradient", "playground/training/loop/trainer.py"]] };
-  if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };
+  if (!pass) return { ...shown, ...NOTHING };
   const { epoch, minibatch, tokens, grad_norm: norm, policy_loss: policy, value_loss: critic } = steps[pass.step];
   const cut = norm > settings.max_grad_norm;
   const hasCritic = settings.baseline === "value";

@@ -7,7 +7,8 @@ import { knobControls, write } from "../core/knob.js";
 
 const EXPLAINED = "The same tokens, scores and values, rewarded and credited in another way. What the model did stays "
   + "as it was: what it wrote, the ratios of each step, the gradient norms. The first question takes a few seconds.";
-const PARTLY = (/** @type {number} */ kept, /** @type {number} */ all) => ` Whitened over the ${kept} of ${all} episodes that were kept.`;
+/** @param {number} kept @param {number} all */
+const PARTLY = (kept, all) => ` Whitened over the ${kept} of ${all} episodes that were kept.`;
 const DISCOUNTS = ["gamma", "gae_lambda"]; // without a critic nothing is discounted
 
 export class WhatIf {

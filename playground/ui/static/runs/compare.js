@@ -14,7 +14,7 @@ import { computed, effect, signal, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts } from "../core/texts.js";
 
-/** @typedef {[string, string]} Choice a run by its id, and what the menus call it */
+/** @typedef {string[]} Choice a run by its id, and what the menus call it */
 
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
 const TERMS_GLOSS = "Mean of each reward before and after, and its change on the same prompts with the 95 % interval, "
@@ -45,7 +45,8 @@ class Compare {
   constructor(element, setRun) {
     this.setRun = setRun;
     this.run = /** @type {string | null} */ (null);
-    this.other = /** @type {string | null} */ (null); // the run with which it is compared; null: with itself before training
+    /** @type {string | null} */
+    this.other = null; // the run with which it is compared; null: with itself before training
     this.update = /** @type {number | null} */ (null); // null: at the end
     this.data = /** @type {Wire.Compare | null} */ (null);
     this.build(element);
@@ -155,7 +156,8 @@ class Compare {
 
   /** A run has begun or ended while the page is in view. */
   async refreshRuns() {
-    const known = await this.known().catch(() => null); // the header says that there is no connection
+    // the header says that there is no connection
+    const known = await this.known().catch(() => /** @type {Choice[]} */ (null));
     if (!known || !this.run) return;
     this.fillRuns(known, this.run, this.other);
     if (this.update === null) this.load();
@@ -170,7 +172,8 @@ class Compare {
 
   async load() {
     const { run, other, update } = this;
-    const query = new URLSearchParams({ ...(update === null ? {} : { update }), ...(other ? { with: other } : {}) });
+    const query = new URLSearchParams({ ...(update === null ? {} : { update: String(update) }),
+      ...(other ? { with: other } : {}) });
     /** @type {Wire.Compare} */
     let data;
     try {
@@ -186,10 +189,10 @@ class Compare {
     this.data = shown.value = data;
     const { moments, update, state, other } = data;
     const index = moments.indexOf(update);
-    this.slider.max = Math.max(0, moments.length - 1);
+    this.slider.max = String(Math.max(0, moments.length - 1));
     this.slider.disabled = moments.length < 2;
     this.oneMoment.hidden = moments.length !== 1;
-    this.slider.value = Math.max(0, index);
+    this.slider.value = String(Math.max(0, index));
     if (update === null)
       return this.refreshEmpty(ENDED.includes(state) ? "This run ended before it answered the fixed prompts again."
         : "Nothing to compare yet: the fixed prompts are answered again after the first few updates.");

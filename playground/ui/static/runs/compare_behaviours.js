@@ -45,7 +45,7 @@ export class Behaviours {
 
 /**
  * What the filter offers for these behaviours: [[value, name], ...].
- * @param {Wire.Behaviours | null} behaviours @returns {[string, string][]}
+ * @param {Wire.Behaviours | null} behaviours @returns {string[][]}
  */
 export function turnChoices(behaviours) {
   const meters = behaviours?.meters ?? [];

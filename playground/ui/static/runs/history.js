@@ -113,7 +113,7 @@ export class History {
     this.columns = columnsWith(this.behaviours);
     showParts(this.heads, this.headings());
     setText(this.sortButton, `Sorted by ${sortedBy(this.sort, this.columns)}`);
-    showParts(this.body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours: this.behaviours,
+    showParts(this.body, shown.map((item) => ("runs" in item ? sweepRow(item, { behaviours: this.behaviours,
       open: item.id === open, actions: this.actions.ofSweep(item), toggle: () => this.unfold(item.id) })
       : runRow(item, { behaviours: this.behaviours, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
         tick: (ticked) => this.tick(item.id, ticked) }))), filter);
@@ -135,7 +135,8 @@ export class History {
   }
 
   headings() {
-    const hidden = (/** @type {string} */ name) => el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
+    const hidden = (/** @type {string} */ name) =>
+      el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
     return [hidden("Overlay"), ...this.columns.map(({ key, label, figure, title }) => {
       const order = key !== this.sort.key ? null : this.sort.down ? "descending" : "ascending";
       return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label, "data-key": key,

@@ -7,6 +7,9 @@ import { el, setWords, showParts, tableOf } from "../core/dom.js";
 import { openUpdateOf } from "../inside/rollout.js";
 import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
+/** @param {Wire.Overlaid} run @returns {Wire.Overlaid} */
+const withoutPossible = (run) => ({ ...run, possible: null });
+
 export class Methods {
   constructor() {
     this.chart = new FrontierPlot({ key: "overlay-frontier" }, openUpdateOf);
@@ -30,7 +33,7 @@ export class Methods {
     if (this.root.hidden) return;
     setWords(this.sentence, sentenceOf(data));
     showParts(this.table, [table(data)]);
-    this.chart.show({ run: runs[0], runs: differ ? runs.map((run) => ({ ...run, possible: null })) : runs });
+    this.chart.show({ run: runs[0], runs: differ ? runs.map(withoutPossible) : runs });
   }
 }
 
@@ -42,7 +45,8 @@ function sentenceOf(/** @type {Wire.Overlay} */ { reached, scores_differ: differ
 }
 
 function table(/** @type {Wire.Overlay} */ { runs, reached }) {
-  const gain = (/** @type {Wire.PathPoint | null} */ look) => (look ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
+  const gain = (/** @type {Wire.PathPoint | null} */ look) => (look
+    ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
   /** @type {[string, (run: Wire.Overlaid) => string][]} */
   const rows = [
     ["Method", (run) => run.method],

@@ -27,6 +27,7 @@ export class Overlay {
     this.wanted = /** @type {string[]} */ ([]);
     this.data = /** @type {Wire.Overlay | null} */ (null);
     this.preparing = /** @type {Promise<void> | null} */ (null);
+    this.shown = /** @type {string | null} */ (null); // names of the behaviours with a chart
     this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x),
       opened: openUpdateOf });
     this.controls = new CurveControls({ of: " of the overlaid curves", raw: "values",

@@ -15,13 +15,14 @@ export class RunActions {
   constructor(page, server) {
     this.page = page;
     this.server = server;
-    this.busy = /** @type {Map<string, string>} */ (new Map()); // what a button says while its question is under way, by the button's key
+    /** @type {Map<string, string>} */
+    this.busy = new Map(); // what a button says while its question is under way, by the button's key
   }
 
   /** @param {string} key @param {string} name @param {() => unknown} onclick */
-  button(key, name, onclick, { kind = "", title = "" } = {}) {
+  button(key, name, onclick, kind = "") {
     const word = this.busy.get(key);
-    return buttonOf(`quiet-button ${kind}`, { "data-key": key, title: title || null, off: Boolean(word), onclick }, word ?? name);
+    return buttonOf(`quiet-button ${kind}`, { "data-key": key, off: Boolean(word), onclick }, word ?? name);
   }
 
   /**
@@ -60,7 +61,7 @@ export class RunActions {
       this.button(`name ${id}`, "Rename", () => this.rename(run)),
       el("div.menu-head", { role: "presentation" }, "Download"), ...fileLinks(id),
       run.end ? [el("hr", { role: "presentation" }),
-        this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" })] : null,
+        this.button(`delete ${id}`, "Delete", () => this.delete(run), "delete")] : null,
     ].flat().filter(Boolean);
     const busy = ["resume", "out"].map((what) => this.busy.get(`${what} ${id}`)).find(Boolean);
     return [
@@ -88,7 +89,7 @@ export class RunActions {
         return answer.error || !first ? answer
           : { ...answer, error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
       }, then) : null,
-      ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), { kind: "delete" })
+      ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), "delete")
         : null,
     ].filter(Boolean);
   }
@@ -138,12 +139,13 @@ export class RunActions {
     const kept = el("p.muted", `${moves} to the bin, the folder .bin inside the outputs folder, and ${
       moves.startsWith("It") ? "stays" : "stay"} there until the bin is emptied.`);
     if (!(await confirmed(title, [el("p", what), kept], "Delete"))) return null;
-    const keys = [...body.children].map((part) => part.dataset.key);
+    const keys = /** @type {HTMLElement[]} */ ([...body.children]).map((part) => part.dataset.key);
     const near = [...keys.slice(keys.indexOf(key)), ...keys.slice(0, keys.indexOf(key)).reverse()];
     const answer = await answerOf(ask, "; look again before you repeat it.");
     await this.page.refresh();
     setWords(note, answer.error ?? "");
-    const names = near.map((one) => body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`));
+    const names = near.map((one) => /** @type {HTMLElement | null} */ (
+      body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`)));
     (names.find(Boolean) ?? sweepButton).focus({ preventScroll: true });
     return answer;
   }

@@ -17,7 +17,9 @@ import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 const EVERY_MS = 3000;
 const GLOSS = " The line is the mean over the seeds so far; the band is its 95 % interval (Student's t), which needs "
   + "two seeds.";
-const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => ({ ...spec,
+/** @typedef {import("../charts/types").Spec} Spec */
+
+const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => /** @type {Spec} */ ({ ...spec,
   key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
   note: (run) => `mean over seeds with its 95 % band, ${spec.unit(run)}`,
   gloss: spec.gloss.split(" Eight of ten")[0] + GLOSS, // which is about the band of one run
@@ -68,7 +70,7 @@ export class SweepPanel {
     if (name) this.refresh(!same);
   }
 
-  show(data) {
+  show(/** @type {Wire.Sweep} */ data) {
     this.data = data;
     this.showAll();
     this.preparing ??= this.prepare();
@@ -136,13 +138,21 @@ export class SweepPanel {
   draw() {
     if (!this.data) return;
     const { settings, unit, num_updates: updates, ends } = this.data;
-    const runs = settings.filter(({ metrics }) => metrics)
-      .map((setting) => ({ ...setting, unit, possible: null, num_updates: updates }));
+    const runs = settings.filter(({ metrics }) => metrics).map((setting) => drawnOf(setting, unit));
     const drawn = { run: runs[0], runs };
     this.group.show([0, Math.max(updates, 1)], (chart) =>
       /** @type {LinesChart} */ (chart).follow(drawn, "update", 0));
     this.frontier.show({ run: { unit }, runs, ends }, Math.max(farthest(runs), 1.12 * Math.max(0, ...ends.kl)));
   }
+}
+
+/**
+ * What is drawn of a setting that has curves.
+ * @param {Wire.SettingRow} setting @param {string} unit
+ * @returns {import("../charts/frontier_lines.js").FrontierRun & Wire.DrawnSetting}
+ */
+function drawnOf({ title, metrics, looks }, unit) {
+  return { title, unit, metrics, looks, possible: null };
 }
 
 function aboutOf(/** @type {Wire.Sweep} */ { settings, seeds }) {

@@ -15,7 +15,10 @@ const FORM = ""; // in the place of a preset: the form as it stands
  * @typedef {Pick<Wire.Problem, "label" | "message">} Told
  */
 
-/** The sentence before the start; `told` is what was understood. @param {Partial<Wire.SweepAnswer>} plan */
+/**
+ * The sentence before the start; `told` is what was understood.
+ * @param {Partial<Pick<Wire.SweepAnswer, "count" | "seconds" | "beside" | "told">>} plan
+ */
 export function messageOf({ count, seconds, beside, told = "" }) {
   const runs = `${count} ${count === 1 ? "run" : "runs"}`;
   const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
@@ -84,7 +87,7 @@ export class SweepForm {
     this.told = el("p.sweep-told", { role: "status" });
     this.problems = el("ul.problem.sweep-problems", { role: "status" });
     this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");
-    const row = (/** @type {string} */ label, /** @type {Page.Child[]} */ ...parts) => el("label", el("span", label), ...parts);
+    const row = (/** @type {string} */ label, /** @type {HTMLElement} */ part) => el("label", el("span", label), part);
     this.root = el("section.panel.sweep-form", { "aria-label": "New sweep", hidden: true,
       onkeydown: (event) => {
         if (event.key === "Escape") this.open(false);

@@ -15,6 +15,9 @@ declare namespace Page {
       ((event: HTMLElementEventMap[Name] & { readonly target: Element; readonly currentTarget: Element }) => void) | null;
   };
 
+  /** The status of the run in view; a recording that is played says so. */
+  type Status = Omit<Wire.Status, "state"> & { state: Wire.Status["state"] | "recorded" };
+
   /** What Gradio gives a part of the page (core/mount.js). */
   interface Tools {
     trigger: (event: "input" | "apply" | "submit") => void;

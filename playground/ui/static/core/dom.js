@@ -144,7 +144,11 @@ function placeHelp({ target, newState }) {
   }, { capture: true, signal: leaving.signal });
 }
 
-/** Set a text only when it changed: nothing repaints, a screen reader stays calm. @param {Node} node @param {string} text */
+/**
+ * Set a text only when it changed: nothing repaints, a screen reader stays calm.
+ * @param {Node} node
+ * @param {string} text
+ */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -327,7 +331,10 @@ export function shape(what, ...rest) {
   return node;
 }
 
-/** A sentence of ours as nodes: what stands between two backticks is code, one is a character. @param {string} sentence */
+/**
+ * A sentence of ours as nodes: what stands between two backticks is code, one is a character.
+ * @param {string} sentence
+ */
 export function withCode(sentence) {
   const parts = sentence.split("`");
   if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));

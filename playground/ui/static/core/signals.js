@@ -89,7 +89,10 @@ function flush() {
   for (const reader of now) reader.again();
 }
 
-/** At most once a frame: a slow page takes what came meanwhile in one. A hidden one has none. @param {() => void} work */
+/**
+ * At most once a frame: a slow page takes what came meanwhile in one. A hidden one has none.
+ * @param {() => void} work
+ */
 function soon(work) {
   if (globalThis.document?.hidden === false) requestAnimationFrame(work);
   else queueMicrotask(work);

@@ -27,7 +27,10 @@ export function askFork(update, changes) {
   document.dispatchEvent(new CustomEvent(ASKED, { detail: { update, changes } }));
 }
 
-/** @typedef {Record<string, unknown>} Drafts settings by field */
+/**
+ * @typedef {import("../core/knob.js").Entered} Entered
+ * @typedef {Record<string, unknown>} Drafts settings by field
+ */
 
 export class ForkPanel {
   /**
@@ -127,8 +130,8 @@ export class ForkPanel {
     if (Number(values[UPDATES]) <= update) this.drafts[UPDATES] ??= 2 * update; // else nothing would be left to do
     for (const [name, control] of this.controls) {
       if (this.drafts[name] === values[name]) delete this.drafts[name];
-      control.setMark(values[name]);
-      control.show(this.drafts[name] ?? values[name]);
+      control.setMark(/** @type {Entered} */ (values[name]));
+      control.show(/** @type {Entered} */ (this.drafts[name] ?? values[name]));
     }
   }
 

@@ -41,7 +41,7 @@ export class KlStrip {
   /** Take the columns of a run and which update of them is read. */
   show(/** @type {Wire.Columns} */ metrics, /** @type {number} */ index) {
     const found = index < 0 ? null : stripOf(metrics, index);
-    setHidden(this.root, !found);
+    setHidden(this.root, !found, null);
     if (!found) return;
     this.note.textContent = `Update ${metrics.update[index]}, to the reference, nats per completion. Dot: mean over `
       + "its completions; line: one standard deviation to each side.";

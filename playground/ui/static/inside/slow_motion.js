@@ -203,8 +203,9 @@ function startOf(/** @type {Wire.Trace} */ { episodes, steps }) {
 }
 
 function differences(/** @type {Wire.Trace} */ { knobs, recorded, settings }) {
-  return knobs.filter(({ name }) => recorded[name] !== settings[name])
-    .map(({ name, label }) => `${label} ${number(recorded[name])} \u2192 ${number(settings[name])}`).join(", ");
+  return /** @type {{ name: keyof Wire.WhatIf, label: string }[]} */ (knobs)
+    .filter(({ name }) => recorded[name] !== settings[name]).map(({ name, label }) =>
+      `${label} ${number(recorded[name])} \u2192 ${number(settings[name])}`).join(", ");
 }
 
 function part(/** @type {import("./slow_steps.js").Part} */ piece) {

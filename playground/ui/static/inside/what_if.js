@@ -45,7 +45,8 @@ export class WhatIf {
     setHidden(this.grid, Boolean(refused), this.title);
     setHidden(this.reset, !changed, this.title);
     this.knobs ??= this.build(knobs);
-    for (const [name, control] of this.knobs) {
+    for (const [field, control] of this.knobs) {
+      const name = /** @type {keyof Wire.WhatIf} */ (field);
       control.setMark(recorded[name]);
       control.show(settings[name]);
       control.root.hidden = settings.baseline !== "value" && DISCOUNTS.includes(name);

@@ -17,11 +17,13 @@ const WEIGHT_GLOSS = "The score is the sum of all rewards, each multiplied by it
  * @typedef {Wire.Reward} Reward
  * @typedef {{ value: Reward[], place: string, title: string, help?: string, watching?: boolean, single?: boolean }
  *   & Wire.Lists} Props
+ * @typedef {import("../core/knob.js").Entered} Entered
  */
 
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new Picker(element, props, page);
 
+/** @extends {Widget<Props>} */
 class Picker extends Widget {
   /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
@@ -138,7 +140,7 @@ class Picker extends Widget {
         menuOf(options.map((option) => [option, option]), { value: reward[name], "data-key": key, onchange: changed }));
     if (field.number)
       return el("label.own", label,
-        this.number(name, write(reward[name] ?? ""), index, { placeholder: hint, spellcheck: "false" }));
+        this.number(name, write(/** @type {Entered} */ (reward[name] ?? "")), index, { placeholder: hint, spellcheck: "false" }));
     return el("label.own", label, el("input", { type: "text", value: reward[name] ?? "",
       placeholder: hint, spellcheck: "false", "data-key": key,
       list: name === "source" ? `${this.props.place}-models` : null, onchange: changed }));
@@ -192,12 +194,12 @@ class Picker extends Widget {
 
   /** Names of the reward models that were trained here, for a person who turns to a choice that may need them. */
   async offerNames() {
-    const found = await this.server?.reward_models?.(null).catch(() => null);
+    const found = await this.server?.reward_models?.(null).catch(() => /** @type {string[]} */ (null));
     if (Array.isArray(found)) trained.value = found;
   }
 }
 
-/** @param {string} key @param {Page.Child} title @param {Page.Child[]} children */
+/** @param {string} key @param {Page.Child} title @param {Page.Child} children */
 function folded(key, title, children) {
   return el("details.folded", { "data-key": key }, el("summary", title), children);
 }

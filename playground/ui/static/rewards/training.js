@@ -23,6 +23,7 @@ const about = (/** @type {string} */ sentence) => el("p.muted", sentence);
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => whenOpened("train", () => new Training(element, props, page));
 
+/** @extends {Widget<Props>} */
 class Training extends Widget {
   /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {

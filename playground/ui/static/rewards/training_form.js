@@ -5,7 +5,10 @@ import { knobControls } from "../core/knob.js";
 
 const OTHER = "other"; // the choice that opens a text field
 
-/** @typedef {Record<string, string | number | boolean | null>} Values */
+/**
+ * @typedef {import("../core/knob.js").Entered} Entered
+ * @typedef {Record<string, Entered>} Values
+ */
 
 export class TrainingForm {
   /** @param {Wire.RewardForm} form @param {(values: Values & { name: string }) => void} start */
@@ -61,8 +64,7 @@ export class TrainingForm {
 
   makeKnobs(/** @type {Wire.Knob[]} */ knobs) {
     this.knobs = knobs;
-    /** @type {Values} */
-    this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, knob.default ?? ""]));
+    this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, /** @type {Entered} */ (knob.default ?? "")]));
     this.controls = knobControls(knobs, "reward", "default", (field, value) => {
       this.numbers[field] = value;
       this.controls.get(field).show(value);

@@ -234,7 +234,7 @@ class Compare {
     el("p.muted.small-text", TERMS_GLOSS));
   }
 
-  /** What there is to know about both sides, in numbers. */
+  /** What there is to know about both sides, in numbers. @returns {[string, string][]} */
   pairs() {
     const { data } = this;
     const { before, after } = data;
@@ -243,7 +243,8 @@ class Compare {
     const raw = data.table.length < 2 && data.measured ? Object.keys(after.terms) : [];
     return [
       data.measured ? ["score", `${sides(signed, "score")} ${data.run.unit}`] : null,
-      ...raw.map((name) => [`${name}, raw`, both(data, rounded(before.terms[name]), rounded(after.terms[name]))]),
+      ...raw.map((name) => /** @type {[string, string]} */ ([`${name}, raw`,
+        both(data, rounded(before.terms[name]), rounded(after.terms[name]))])),
       data.other ? ["distance (KL)", `${sides(rounded, "kl")} nats`] : null,
       ["length", `${sides(rounded, "length")} tokens`],
       ["different texts", `${sides(String, "unique")} of ${after.count}`],

@@ -152,9 +152,8 @@ export class PairTable {
     const { other, run, update } = this.data;
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
-    const side = (/** @type {number} */ at) => headOf(clamped("span", sides[at], {
-      tabindex: sides[at].length > LONG_HEAD ? 0 : null }),
-      at ? "now" : "before");
+    const side = (/** @type {number} */ at) => el("th", { scope: "col", class: at ? "now" : "before" },
+      clamped("span", sides[at], { tabindex: sides[at].length > LONG_HEAD ? 0 : null }));
     return [headOf("Prompt", "prompt"), side(0), side(1),
       headOf(`Score, ${run.unit}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS), headOf("Tokens", "figure")];
   }

@@ -140,7 +140,8 @@ class Picker extends Widget {
         menuOf(options.map((option) => [option, option]), { value: reward[name], "data-key": key, onchange: changed }));
     if (field.number)
       return el("label.own", label,
-        this.number(name, write(/** @type {Entered} */ (reward[name] ?? "")), index, { placeholder: hint, spellcheck: "false" }));
+        this.number(name, write(/** @type {Entered} */ (reward[name] ?? "")), index,
+          { placeholder: hint, spellcheck: "false" }));
     return el("label.own", label, el("input", { type: "text", value: reward[name] ?? "",
       placeholder: hint, spellcheck: "false", "data-key": key,
       list: name === "source" ? `${this.props.place}-models` : null, onchange: changed }));

@@ -8,16 +8,22 @@ from playground.analysis.before_after import Headline
 from playground.analysis.compute import Bill
 from playground.analysis.path import PathPoint
 from playground.runs.folder.records import State
+from playground.runs.model_service import GeneratedSample
 from playground.ui.payloads import Of, Plain, Table
-from playground.ui.payloads.insight import BehavioursData, PossibleData
+from playground.ui.payloads.insight import BehavioursData, FrontierLinesData
 from playground.ui.payloads.live import MomentSummaryData, NamesData, RunData
 
 
-class OtherData(NamesData):
-    """The run with which another is compared; `notice`: what to know before."""
+class RunNamesData(NamesData):
+    """A run by its names."""
 
     id: str
     wrong_on_purpose: str
+
+
+class OtherData(RunNamesData):
+    """The run with which another is compared; `notice`: what to know before."""
+
     update: int | None
     notice: str
 
@@ -31,6 +37,7 @@ class RewardRowData(TypedDict):
     after: float | None
     change: float | None
     half: float | None
+    unit: str
 
 
 class AskedAnswerData(TypedDict):
@@ -104,7 +111,18 @@ class BillExtra(TypedDict):
     operations: str
 
 
-class OverlaidData(TypedDict):
+BillData = Annotated[Plain, Of(Bill, ("operations",), BillExtra)]
+
+
+class WentData(FrontierLinesData):
+    """How a run went."""
+
+    behaviours: list[SharesData]
+    bill: BillData | None
+    end: Annotated[Plain, Of(Headline)] | None
+
+
+class OverlaidData(WentData):
     """One run of an overlay. `there`: at the KL that all have reached."""
 
     id: str
@@ -122,11 +140,6 @@ class OverlaidData(TypedDict):
     num_updates: int
     ended: bool
     metrics: Table
-    behaviours: list[SharesData]
-    bill: Annotated[Plain, Of(Bill, ("operations",), BillExtra)] | None
-    looks: Table
-    possible: PossibleData | None
-    end: Annotated[Plain, Of(Headline)] | None
     there: NotRequired[Annotated[Plain, Of(PathPoint)] | None]
 
 
@@ -148,17 +161,7 @@ class OverlayData(TypedDict):
     scores_differ: str
 
 
-class AskedSampleData(TypedDict):
-    """One answer to a prompt of one's own."""
-
-    side: Literal["reference", "policy"]
-    index: int
-    completion: str
-    score: float | None
-    scores: dict[str, float | None]
-    kl: float | None
-    tokens: int
-    ended: bool
+GeneratedSampleData = Annotated[Plain, Of(GeneratedSample)]
 
 
 class AnswersData(TypedDict):
@@ -166,5 +169,5 @@ class AnswersData(TypedDict):
 
     state: Literal["empty", "asking", "done", "error"]
     count: NotRequired[int]
-    samples: NotRequired[list[AskedSampleData]]
+    samples: NotRequired[list[GeneratedSampleData]]
     message: NotRequired[str]

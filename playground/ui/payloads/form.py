@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from playground.config import About
 from playground.config.expression_language import Function
@@ -173,13 +173,23 @@ class EstimateData(TypedDict):
 
 
 class NeedsExtra(TypedDict):
-    """What the form says beside an estimate; `problem`: why there is none."""
+    """What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py."""
 
-    model: NotRequired[str]
-    fit: NotRequired[FitData | None]
+    model: str
+    fit: FitData | None
     problem: str
-    use: NotRequired[dict[str, Value]]
+    use: NotRequired[dict[str, Value] | None]
     undo: NotRequired[dict[str, Value]]
+    at: NotRequired[float]
+
+
+NeedsData = Annotated[Plain, Of(EstimateData, (), NeedsExtra)]
+
+
+class NoNeedsData(TypedDict):
+    """Why there is no estimate."""
+
+    problem: str
 
 
 class RewardOwnData(TypedDict):
@@ -242,58 +252,3 @@ class ListsData(TypedDict):
 
     kinds: list[RewardKindData]
     functions: list[Annotated[Plain, Of(Function)]]
-
-
-class DoneData(TypedDict):
-    """What a server function answers: an error, empty when all is well, and what it has to say beside."""
-
-    error: str
-    problems: NotRequired[list[ProblemData]]
-    sentence: NotRequired[str]
-
-
-class EditsAnswerData(DoneData):
-    """Of changed settings."""
-
-    edits: NotRequired[dict[str, Any]]
-
-
-class SavedData(DoneData):
-    """Of a saved model."""
-
-    folder: NotRequired[str]
-
-
-class ResumedData(DoneData):
-    """Of a resumed run."""
-
-    attempt: NotRequired[int]
-
-
-class ForkedData(DoneData):
-    """Of a fork."""
-
-    run: NotRequired[str]
-
-
-class ForkPointData(TypedDict):
-    """A checkpoint, with the settings in force there."""
-
-    update: int
-    values: dict[str, Value]
-
-
-class ForkPointsData(DoneData):
-    """Where a run can be forked, and the knobs of what can be set then."""
-
-    points: NotRequired[list[ForkPointData]]
-    knobs: NotRequired[list[KnobData]]
-
-
-class FrontierProgressData(TypedDict, total=False):
-    """How far the drawing of texts is; empty where nothing is drawn."""
-
-    phase: str
-    done: int
-    of: int
-    error: str

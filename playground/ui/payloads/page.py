@@ -44,7 +44,7 @@ class StepData(TypedDict):
     """An experiment of the story; `against`: the preset that it is to be held against."""
 
     preset: str
-    number: str
+    number: int
     title: str
     against: str
     look: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from playground.runs.folder.records import State
 from playground.ui.payloads.check import DrawnSampleData
@@ -59,13 +59,13 @@ class WeighedSampleData(TypedDict):
     total: float | None
     score: float
     adds: list[float]
-    rank: int
+    rank: NotRequired[int]
 
 
 class WeighedTextData(WeighedSampleData):
     """A typed one; `better`: the share of samples that score lower."""
 
-    better: float
+    better: NotRequired[float]
 
 
 class DuelTermData(TypedDict):
@@ -83,20 +83,8 @@ class DuelData(TypedDict):
     terms: list[DuelTermData]
 
 
-class WeighedData(TypedDict):
-    """The ranking. `missing`: kinds that were not measured."""
-
-    terms: list[WeighedTermData]
-    missing: list[str]
-    texts: list[WeighedTextData]
-    samples: list[WeighedSampleData]
-    sd: float
-    order: list[int]
-    duel: DuelData | None
-
-
-class WeighAnswerData(TypedDict, total=False):
-    """The ranking, or why there is none."""
+class WeighedData(TypedDict, total=False):
+    """The ranking, or why there is none. `missing`: kinds that were not measured."""
 
     error: str
     terms: list[WeighedTermData]
@@ -106,15 +94,6 @@ class WeighAnswerData(TypedDict, total=False):
     sd: float
     order: list[int]
     duel: DuelData | None
-
-
-class CheckReportData(TypedDict):
-    """The self-test of a reward model (training/rewards/format_check.py)."""
-
-    state: Literal["empty", "asking", "done", "error"]
-    phase: NotRequired[str]
-    message: NotRequired[str]
-    report: NotRequired[Any]
 
 
 class ModelNameData(TypedDict):

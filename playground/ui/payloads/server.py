@@ -2,19 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from playground.ui.payloads.form import (
-    DoneData,
-    EditsAnswerData,
-    ForkedData,
-    ForkPointsData,
-    FrontierProgressData,
-    ResumedData,
-    SavedData,
-)
+from playground.ui.payloads import Value
+from playground.ui.payloads.form import KnobData, ProblemData
 from playground.ui.payloads.listed import SweepAnswerData
-from playground.ui.payloads.rewards import RewardStartData, WeighAnswerData
+from playground.ui.payloads.rewards import RewardStartData, WeighedData
+
+
+class DoneData(TypedDict):
+    """What a server function answers: an error, empty when all is well, and what it has to say beside."""
+
+    error: str
+    problems: NotRequired[list[ProblemData]]
+    sentence: NotRequired[str]
+
+
+class EditsAnswerData(DoneData):
+    """Of changed settings."""
+
+    edits: NotRequired[dict[str, Any]]
+
+
+class SavedData(DoneData):
+    """Of a saved model."""
+
+    folder: NotRequired[str]
+
+
+class ResumedData(DoneData):
+    """Of a resumed run."""
+
+    attempt: NotRequired[int]
+
+
+class ForkedData(DoneData):
+    """Of a fork."""
+
+    run: NotRequired[str]
+
+
+class ForkPointData(TypedDict):
+    """A checkpoint, with the settings in force there."""
+
+    update: int
+    values: dict[str, Value]
+
+
+class ForkPointsData(DoneData):
+    """Where a run can be forked, and the knobs of what can be set then."""
+
+    points: NotRequired[list[ForkPointData]]
+    knobs: NotRequired[list[KnobData]]
+
+
+class FrontierProgressData(TypedDict, total=False):
+    """How far the drawing of texts is; empty where nothing is drawn."""
+
+    phase: str
+    done: int
+    of: int
+    error: str
 
 
 class ServerAnswersData(TypedDict):
@@ -40,7 +88,7 @@ class ServerAnswersData(TypedDict):
     resume_sweep: SweepAnswerData
     reward_models: list[str]
     reward_problem: str
-    weigh_rewards: WeighAnswerData
+    weigh_rewards: WeighedData
     start_training: RewardStartData
     stop_training: DoneData
     delete_reward_model: DoneData

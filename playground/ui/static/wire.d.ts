@@ -129,12 +129,10 @@ declare namespace Wire {
     paid: Paid[];
   }
 
-  /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
-  interface Possible {
-    start: number | null;
-    best_of: Record<string, (number | null)[]>;
-    optimum: Record<string, (number | null)[]>;
-    trusted: number;
+  /** Score against KL, for the chart. */
+  interface FrontierLines {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
   }
 
   /** Means over all completions of one evaluation. */
@@ -183,6 +181,16 @@ declare namespace Wire {
     settings: Setting[];
   }
 
+  /** A run by its names. */
+  interface RunNames {
+    title: string;
+    told: string;
+    story: string;
+    note: string;
+    id: string;
+    wrong_on_purpose: string;
+  }
+
   /** The run with which another is compared; `notice`: what to know before. */
   interface Other {
     title: string;
@@ -203,6 +211,7 @@ declare namespace Wire {
     after: number | null;
     change: number | null;
     half: number | null;
+    unit: string;
   }
 
   /** Which completion of the fixed prompts. */
@@ -281,8 +290,24 @@ declare namespace Wire {
     operations: string;
   }
 
+  type Bill = Omit<Bill, "operations"> & BillExtra;
+
+  /** How a run went. */
+  interface Went {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+    behaviours: Shares[];
+    bill: Bill | null;
+    end: Headline | null;
+  }
+
   /** One run of an overlay. `there`: at the KL that all have reached. */
   interface Overlaid {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+    behaviours: Shares[];
+    bill: Bill | null;
+    end: Headline | null;
     id: string;
     title: string;
     told: string;
@@ -298,11 +323,6 @@ declare namespace Wire {
     num_updates: number;
     ended: boolean;
     metrics: Record<string, (number | null)[]>;
-    behaviours: Shares[];
-    bill: Omit<Bill, "operations"> & BillExtra | null;
-    looks: Record<string, (number | null)[]>;
-    possible: Possible | null;
-    end: Headline | null;
     there?: PathPoint | null;
   }
 
@@ -322,23 +342,13 @@ declare namespace Wire {
     scores_differ: string;
   }
 
-  /** One answer to a prompt of one's own. */
-  interface AskedSample {
-    side: "reference" | "policy";
-    index: number;
-    completion: string;
-    score: number | null;
-    scores: Record<string, number | null>;
-    kl: number | null;
-    tokens: number;
-    ended: boolean;
-  }
+  type GeneratedSample = GeneratedSample;
 
   /** The answers so far. */
   interface Answers {
     state: "empty" | "asking" | "done" | "error";
     count?: number;
-    samples?: AskedSample[];
+    samples?: GeneratedSample[];
     message?: string;
   }
 
@@ -491,13 +501,21 @@ declare namespace Wire {
     download: Download | null;
   }
 
-  /** What the form says beside an estimate; `problem`: why there is none. */
+  /** What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py. */
   interface NeedsExtra {
-    model?: string;
-    fit?: Fit | null;
+    model: string;
+    fit: Fit | null;
     problem: string;
-    use?: Record<string, string | number | boolean | null>;
+    use?: Record<string, string | number | boolean | null> | null;
     undo?: Record<string, string | number | boolean | null>;
+    at?: number;
+  }
+
+  type Needs = Estimate & NeedsExtra;
+
+  /** Why there is no estimate. */
+  interface NoNeeds {
+    problem: string;
   }
 
   /** What every reward has, as the picker holds it. */
@@ -553,68 +571,6 @@ declare namespace Wire {
   interface Lists {
     kinds: RewardKind[];
     functions: Function[];
-  }
-
-  /** What a server function answers: an error, empty when all is well, and what it has to say beside. */
-  interface Done {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-  }
-
-  /** Of changed settings. */
-  interface EditsAnswer {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-    edits?: Record<string, unknown>;
-  }
-
-  /** Of a saved model. */
-  interface Saved {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-    folder?: string;
-  }
-
-  /** Of a resumed run. */
-  interface Resumed {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-    attempt?: number;
-  }
-
-  /** Of a fork. */
-  interface Forked {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-    run?: string;
-  }
-
-  /** A checkpoint, with the settings in force there. */
-  interface ForkPoint {
-    update: number;
-    values: Record<string, string | number | boolean | null>;
-  }
-
-  /** Where a run can be forked, and the knobs of what can be set then. */
-  interface ForkPoints {
-    error: string;
-    problems?: Problem[];
-    sentence?: string;
-    points?: ForkPoint[];
-    knobs?: Knob[];
-  }
-
-  /** How far the drawing of texts is; empty where nothing is drawn. */
-  interface FrontierProgress {
-    phase?: string;
-    done?: number;
-    of?: number;
-    error?: string;
   }
 
   /** What is kept of the training texts of an update. */
@@ -859,10 +815,12 @@ declare namespace Wire {
     series: string;
   }
 
-  /** Score against KL, for the chart. */
-  interface FrontierLines {
-    looks: Record<string, (number | null)[]>;
-    possible: Possible | null;
+  /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
+  interface Possible {
+    start: number | null;
+    best_of: Record<string, (number | null)[]>;
+    optimum: Record<string, (number | null)[]>;
+    trusted: number;
   }
 
   /** The same with words. `missing`: why nothing is known of what is possible. */
@@ -1303,7 +1261,7 @@ declare namespace Wire {
   /** An experiment of the story; `against`: the preset that it is to be held against. */
   interface Step {
     preset: string;
-    number: string;
+    number: number;
     title: string;
     against: string;
     look: string;
@@ -1354,7 +1312,7 @@ declare namespace Wire {
     total: number | null;
     score: number;
     adds: number[];
-    rank: number;
+    rank?: number;
   }
 
   /** A typed one; `better`: the share of samples that score lower. */
@@ -1364,8 +1322,8 @@ declare namespace Wire {
     total: number | null;
     score: number;
     adds: number[];
-    rank: number;
-    better: number;
+    rank?: number;
+    better?: number;
   }
 
   /** By how much one reward prefers the winner. */
@@ -1381,19 +1339,8 @@ declare namespace Wire {
     terms: DuelTerm[];
   }
 
-  /** The ranking. `missing`: kinds that were not measured. */
+  /** The ranking, or why there is none. `missing`: kinds that were not measured. */
   interface Weighed {
-    terms: WeighedTerm[];
-    missing: string[];
-    texts: WeighedText[];
-    samples: WeighedSample[];
-    sd: number;
-    order: number[];
-    duel: Duel | null;
-  }
-
-  /** The ranking, or why there is none. */
-  interface WeighAnswer {
     error?: string;
     terms?: WeighedTerm[];
     missing?: string[];
@@ -1402,14 +1349,6 @@ declare namespace Wire {
     sd?: number;
     order?: number[];
     duel?: Duel | null;
-  }
-
-  /** The self-test of a reward model (training/rewards/format_check.py). */
-  interface CheckReport {
-    state: "empty" | "asking" | "done" | "error";
-    phase?: string;
-    message?: string;
-    report?: unknown;
   }
 
   /** A model to begin with. */
@@ -1522,6 +1461,168 @@ declare namespace Wire {
     log: string;
   }
 
+  /** One finding of a self-test. */
+  interface Finding {
+    level: "ok" | "warn" | "fail";
+    name: string;
+    text: string;
+  }
+
+  /** What fewer bits cost, against the same network in full. */
+  interface FewerBits {
+    quantization: string;
+    rank_correlation: number | null;
+    pair_agreement: number | null;
+    bytes_full?: number;
+  }
+
+  /** One completion as the model reads it; `length` in tokens, of which the first are shown. */
+  interface ReadExample {
+    prompt?: string;
+    completion?: string;
+    ids?: number[];
+    tokens?: string[];
+    special?: boolean[];
+    length?: number;
+  }
+
+  /** How long its texts are, in tokens. */
+  interface ReadLengths {
+    mean?: number;
+    longest?: number;
+    limit?: number | null;
+    cut_share?: number;
+  }
+
+  /** A completion and its score. */
+  interface ExampleScore {
+    prompt?: string;
+    completion?: string;
+    score?: number;
+  }
+
+  /** Scores of completions of the untrained model. */
+  interface Spread {
+    completions?: number;
+    mean?: number;
+    sd?: number;
+    lowest?: number;
+    highest?: number;
+  }
+
+  /** How often good beats bad; `generic`: on the built-in pairs. */
+  interface TestedPairs {
+    source?: string;
+    count?: number;
+    generic?: boolean;
+    accuracy?: number;
+  }
+
+  /** The same pairs in one prompt format. `ahead`: of the one in force, in accuracy. */
+  interface TriedFormat {
+    name: string;
+    help: string;
+    in_force: boolean;
+    accuracy: number;
+    margin: number;
+    margin_error: number;
+    ahead: number;
+    ahead_error: number;
+    example: string;
+  }
+
+  /** The self-test of a reward model (training/rewards/format_check.py); empty what could not be measured. */
+  interface RewardReport {
+    name: string;
+    source: string;
+    verdict: "ok" | "warn" | "fail";
+    findings: Finding[];
+    template: string;
+    output: string;
+    max_length: number | null;
+    bytes_held: number;
+    cost: FewerBits | null;
+    example: ReadExample;
+    lengths: ReadLengths;
+    good: ExampleScore;
+    bad: ExampleScore;
+    reference: Spread;
+    pairs: TestedPairs;
+    formats: TriedFormat[];
+  }
+
+  /** What the panel of the self-test shows. */
+  interface RewardCheck {
+    state: "empty" | "asking" | "done" | "error";
+    phase?: string;
+    done?: number;
+    of?: number;
+    message?: string;
+    report?: RewardReport;
+  }
+
+  /** What a server function answers: an error, empty when all is well, and what it has to say beside. */
+  interface Done {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+  }
+
+  /** Of changed settings. */
+  interface EditsAnswer {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    edits?: Record<string, unknown>;
+  }
+
+  /** Of a saved model. */
+  interface Saved {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    folder?: string;
+  }
+
+  /** Of a resumed run. */
+  interface Resumed {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    attempt?: number;
+  }
+
+  /** Of a fork. */
+  interface Forked {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    run?: string;
+  }
+
+  /** A checkpoint, with the settings in force there. */
+  interface ForkPoint {
+    update: number;
+    values: Record<string, string | number | boolean | null>;
+  }
+
+  /** Where a run can be forked, and the knobs of what can be set then. */
+  interface ForkPoints {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    points?: ForkPoint[];
+    knobs?: Knob[];
+  }
+
+  /** How far the drawing of texts is; empty where nothing is drawn. */
+  interface FrontierProgress {
+    phase?: string;
+    done?: number;
+    of?: number;
+    error?: string;
+  }
+
   /** Of a run, a fork, a sweep, the form, and of rewards. */
   interface ServerAnswers {
     stop_run: Done;
@@ -1544,7 +1645,7 @@ declare namespace Wire {
     resume_sweep: SweepAnswer;
     reward_models: string[];
     reward_problem: string;
-    weigh_rewards: WeighAnswer;
+    weigh_rewards: Weighed;
     start_training: RewardStart;
     stop_training: Done;
     delete_reward_model: Done;
@@ -1579,6 +1680,18 @@ declare namespace Wire {
     half: number | null;
     gain: number | null;
     gain_half: number | null;
+  }
+
+  /** One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, in nats. */
+  interface GeneratedSample {
+    side: "reference" | "policy";
+    index: number;
+    completion: string;
+    score: number | null;
+    scores: Record<string, number | null>;
+    kl: number;
+    tokens: number;
+    ended: boolean;
   }
 
   /** What a preset is for, in words. It travels with the run, so a run can be read years later. */

@@ -220,7 +220,9 @@ export function write(value) {
   return String(value);
 }
 
-/** @typedef {{ low: number, steps: number, toValue: (at: number) => number, toStep: (value: number) => number }} Scale */
+/**
+ * @typedef {{ low: number, steps: number, toValue: (at: number) => number, toStep: (value: number) => number }} Scale
+ */
 
 /**
  * Slider steps <-> values. Powers of ten if the knob says so; 0, where allowed, is the stop at the left end.

@@ -6,27 +6,11 @@ import { bytesTold, capital, number, percent, rounded, signed } from "../core/fo
 import { seenPart } from "../core/texts.js";
 import { whenOpened } from "./tabs.js";
 
-/**
- * What training/rewards/format_check.py says; empty what could not be measured.
- * @typedef {"ok" | "warn" | "fail"} Level
- * @typedef {{ prompt: string, completion: string, score: number }} Scored
- * @typedef {{ name: string, help: string, in_force: boolean, accuracy: number, margin: number, margin_error: number,
- *   ahead: number, ahead_error: number, example: string }} Format
- * @typedef {{ verdict: Level, findings: { level: Level, name: string, text: string }[], template: string,
- *   bytes_held: number, good: Partial<Scored>, bad: Partial<Scored>, formats: Format[],
- *   cost: { quantization: string, rank_correlation: number | null, pair_agreement: number | null,
- *     bytes_full: number } | null,
- *   example: { ids?: number[], tokens?: string[], special?: boolean[], length?: number },
- *   lengths: { mean?: number, longest?: number, limit?: number, cut_share?: number },
- *   reference: { completions?: number, mean?: number, sd?: number, lowest?: number, highest?: number },
- *   pairs: { source?: string, count?: number, accuracy?: number } }} Report
- */
-
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
   fail: "Do not train on it as it is" };
 
-/** @typedef {{ value: Wire.CheckReport }} Props */
+/** @typedef {{ value: Wire.RewardCheck }} Props */
 
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => whenOpened("test", () => draw(element, props, page));
@@ -46,7 +30,7 @@ function draw(element, props, { watch }) {
         + "it scores pairs of a good and a bad completion, in this prompt format and in others. A few seconds for a "
         + "small model."
       : "");
-    if (state === "done") body.replaceChildren(...drawn(/** @type {Report} */ (report)));
+    if (state === "done") body.replaceChildren(...drawn(report));
     else if (state !== "asking") body.replaceChildren();
     body.classList.toggle("old", state === "asking");
   }
@@ -55,11 +39,11 @@ function draw(element, props, { watch }) {
   show();
 }
 
-function drawn(/** @type {Report} */ report) {
+function drawn(/** @type {Wire.RewardReport} */ report) {
   return [verdict(report), facts(report), example(report), forms(report)].filter(Boolean);
 }
 
-function verdict(/** @type {Report} */ report) {
+function verdict(/** @type {Wire.RewardReport} */ report) {
   return el("section", { class: `check-verdict ${report.verdict}` },
     el("h3", signOf(MARKS[report.verdict]), WORDS[report.verdict]),
     el("ul", report.findings.map((finding) => el("li", { class: finding.level },
@@ -68,7 +52,7 @@ function verdict(/** @type {Report} */ report) {
 }
 
 /** Good and bad example, spread, accuracy, lengths, size and what fewer bits cost. */
-function facts(/** @type {Report} */ report) {
+function facts(/** @type {Wire.RewardReport} */ report) {
   const { pairs, reference, lengths, good, bad, cost } = report;
   /** @type {[string, string, Page.Child][]} */
   const rows = [];
@@ -93,12 +77,12 @@ function facts(/** @type {Report} */ report) {
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));
 }
 
-function quoted(/** @type {Partial<Scored>} */ shown) {
+function quoted(/** @type {Wire.ExampleScore} */ shown) {
   return el("span.output", shown.completion.trim());
 }
 
 /** What the model reads, token by token; special tokens stand out. */
-function example(/** @type {Report} */ { example: shown, template }) {
+function example(/** @type {Wire.RewardReport} */ { example: shown, template }) {
   if (!shown?.tokens) return null;
   const more = shown.length - shown.ids.length;
   return el("section.check-example",
@@ -109,9 +93,9 @@ function example(/** @type {Report} */ { example: shown, template }) {
 }
 
 /** The same pairs in the prompt format in use and in others, best first. */
-function forms(/** @type {Report} */ { formats }) {
+function forms(/** @type {Wire.RewardReport} */ { formats }) {
   if (!formats?.length) return null;
-  const name = (/** @type {Format} */ { name: title, in_force: inForce, help, example: shown }) => el("td",
+  const name = (/** @type {Wire.TriedFormat} */ { name: title, in_force: inForce, help, example: shown }) => el("td",
     el("details", el("summary", title, inForce ? el("span.mark", "in use") : ""),
       el("p.muted.small-text", help), el("p.output", shown)));
   /** @param {string} label @param {Page.Child[]} parts */

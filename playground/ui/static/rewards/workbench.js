@@ -40,7 +40,7 @@ class Workbench {
   /**
    * `ask({found, rewards})` weighs what was measured by the rewards as they are.
    * @param {Element} element
-   * @param {(asked: { found: Measured, rewards: Wire.Reward[] }) => Promise<Wire.WeighAnswer>} ask
+   * @param {(asked: { found: Measured, rewards: Wire.Reward[] }) => Promise<Wire.Weighed>} ask
    */
   constructor(element, ask) {
     this.ask = ask;
@@ -118,7 +118,7 @@ class Workbench {
       rewards }));
     if (mine !== this.turn) return;
     if (now.error) return setWords(this.moved, now.error);
-    this.now = /** @type {Weighed} */ (now);
+    this.now = now;
     this.show();
   }
 

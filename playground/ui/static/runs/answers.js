@@ -29,7 +29,7 @@ export function mount(element, props, { watch }) {
   show();
 }
 
-function row(/** @type {Wire.AskedSample[]} */ samples) {
+function row(/** @type {Wire.GeneratedSample[]} */ samples) {
   const [reference, policy] = ["reference", "policy"].map((side) => samples.find((sample) => sample.side === side));
   const [left, right] = reference && policy ? textPair(reference.completion, policy.completion)
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]

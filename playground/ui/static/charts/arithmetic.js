@@ -1,10 +1,6 @@
 // Arithmetic behind the charts, without any drawing: smoothing, ranges that do not twitch, looking up a point. Pure.
 
-/**
- * @typedef {import("./types").Columns} Columns
- * @typedef {import("./types").Mark} Mark
- * @typedef {ArrayLike<number>} Numbers
- */
+/** @typedef {ArrayLike<number>} Numbers */
 
 /** Debiased exponential moving average; gaps (NaN) stay gaps and do not count. `weight` 0 changes nothing. */
 export function smooth(/** @type {Numbers} */ values, /** @type {number} */ weight) {
@@ -25,7 +21,7 @@ export function smooth(/** @type {Numbers} */ values, /** @type {number} */ weig
 }
 
 /** A column with null as NaN. */
-export function column(/** @type {Columns} */ columns, /** @type {string} */ name) {
+export function column(/** @type {Charts.Columns} */ columns, /** @type {string} */ name) {
   return Float64Array.from(columns[name] ?? [], (value) => (value === null ? NaN : value));
 }
 
@@ -157,7 +153,7 @@ export function drawnIndices(values, from, to, limit) {
 
 /**
  * Applied changes as marks, one for each update, numbered in order.
- * @param {import("./types").Flag[]} events @returns {Mark[]}
+ * @param {Charts.Flag[]} events @returns {Charts.Mark[]}
  */
 export function marksOf(events) {
   /** @type {Map<number, string[]>} */
@@ -183,7 +179,7 @@ export function whenChanged(/** @type {number} */ update) {
 
 /**
  * For each row of a table of updates, the messages of what was changed between the row before it and it.
- * @param {number[]} updates @param {Mark[]} marks @returns {string[][]}
+ * @param {number[]} updates @param {Charts.Mark[]} marks @returns {string[][]}
  */
 export function changesBefore(updates, marks) {
   const rows = updates.map(() => /** @type {string[]} */ ([]));

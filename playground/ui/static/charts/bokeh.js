@@ -8,8 +8,6 @@ import { addPlotting } from "./plotting.js";
 const LATE_MS = 10000; // then the page says that it waits
 const LIBRARY = "the library that draws (BokehJS)";
 
-/** @typedef {import("./types").Figure} Figure */
-
 /** @type {Promise<boolean> | null} */
 let loading = null;
 
@@ -76,7 +74,7 @@ export function axisPixels() {
 }
 
 /** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */
-export function plainAxes(/** @type {Figure} */ figure, /** @type {number} */ yTicks, xTicks = 0) {
+export function plainAxes(/** @type {Bokeh.Figure} */ figure, /** @type {number} */ yTicks, xTicks = 0) {
   for (const axis of [...figure.xaxes, ...figure.yaxes]) {
     axis.minor_tick_line_color = null;
     axis.major_tick_line_color = null;
@@ -92,7 +90,7 @@ export function plainAxes(/** @type {Figure} */ figure, /** @type {number} */ yT
 }
 
 /** A band, the raw values and a smoothed line of one source of columns x, raw, line, low and high. */
-export function lineGlyphs(/** @type {Figure} */ figure, { bandAlpha = 0, rawAlpha = 0.22, width = 2.25 }) {
+export function lineGlyphs(/** @type {Bokeh.Figure} */ figure, { bandAlpha = 0, rawAlpha = 0.22, width = 2.25 }) {
   const B = bokeh();
   const source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
   const x = { field: "x" };

@@ -12,27 +12,22 @@ import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/d
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
-/**
- * @typedef {import("./types").Columns} Columns
- * @typedef {import("./types").Figure} Figure
- * @typedef {import("./types").Series} Series
- * @typedef {(update: number) => number} XOf where an update lies along the foot
- */
+/** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const KNEE_ROOM = 70; // pixels that its name needs
-/** @type {Series} */
+/** @type {Charts.Series} */
 const NO_SERIES = { x: new Float64Array(), raw: new Float64Array(), line: new Float64Array() };
 
 export class Chart {
-  /** @param {import("./types").Spec} spec @param {import("./chart_group.js").ChartGroup} group */
+  /** @param {Charts.Spec} spec @param {import("./chart_group.js").ChartGroup} group */
   constructor(spec, group) {
     this.spec = spec;
     this.group = group;
     this.yBounds = /** @type {number[] | null} */ (null);
-    /** @type {Series[]} */
+    /** @type {Charts.Series[]} */
     this.series = [];
     this.value = el("span.chart-value");
     this.detail = el("span.chart-detail");
@@ -54,7 +49,7 @@ export class Chart {
         this.value, this.expand),
       spec.first ? null : el("div.chart-sub", el("span.chart-about", this.note, help), this.detail),
       el("div.plot", this.stage));
-    this.cursor = /** @type {import("./types").Point | null} */ (null); // the point that is read
+    this.cursor = /** @type {Charts.Point | null} */ (null); // the point that is read
     this.dot = /** @type {HTMLElement | null} */ (null); // that is there, if its points can be opened
     this.dragged = false;
     this.goesBack = false; // its lines may
@@ -103,7 +98,7 @@ export class Chart {
   }
 
   /** The lines of the figure. */
-  glyphs(/** @type {Figure} */ figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     const { band, large } = this.spec;
     const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
     this.slots = [only];
@@ -152,7 +147,7 @@ export class Chart {
 
   /**
    * First index of a line in view, and the one after the last, with one more on either side.
-   * @param {Series} line @returns {[number, number]}
+   * @param {Charts.Series} line @returns {[number, number]}
    */
   between({ x }) {
     const { start, end } = this.group.range;
@@ -165,7 +160,7 @@ export class Chart {
 
   /**
    * Take columns: x by mode, values smoothed by weight.
-   * @param {Columns} columns @param {string} xColumn @param {number} weight @param {import("./types").ChartedRun} run
+   * @param {Charts.Columns} columns @param {string} xColumn @param {number} weight @param {Charts.Run} run
    */
   update(columns, xColumn, weight, run) {
     const { spec } = this;
@@ -213,7 +208,7 @@ export class Chart {
   }
 
   /** Both ranges. */
-  /** @param {import("./types").Guide | null} guide */
+  /** @param {Charts.Guide | null} guide */
   fit(guide = null) {
     const { x_range: range } = this.figure;
     const { start, end } = this.group.range;
@@ -222,7 +217,7 @@ export class Chart {
   }
 
   /** Fit the y range to what is in view; a range that still fits stays. */
-  fitY(/** @type {import("./types").Guide | null} */ guide) {
+  fitY(/** @type {Charts.Guide | null} */ guide) {
     const { span, floor, zero, whole } = this.spec;
     const found = extent(this.series.flatMap((one) =>
       [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
@@ -289,7 +284,7 @@ export class Chart {
     return x === null ? known.at(-1) : known[nearest(known.map((index) => xs[index]), x)];
   }
 
-  /** Small flags on the axis. @param {import("./types").Flag[]} events @param {XOf} xOf */
+  /** Small flags on the axis. @param {Charts.Flag[]} events @param {XOf} xOf */
   showFlags(events, xOf) {
     if (!this.view) return;
     this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
@@ -298,7 +293,7 @@ export class Chart {
 
   /**
    * What was changed in mid-run: a dashed line with its number, which the list below the charts explains.
-   * @param {import("./types").Mark[]} marks @param {XOf} xOf
+   * @param {Charts.Mark[]} marks @param {XOf} xOf
    */
   showMarks(marks, xOf) {
     if (!this.frame()) return;

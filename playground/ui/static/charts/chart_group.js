@@ -4,7 +4,7 @@
 /**
  * @typedef {import("./chart.js").Chart} Chart
  * @typedef {import("./lines_chart.js").LinesChart} LinesChart
- * @typedef {(update: number, line: import("./types").Series) => void} Opened
+ * @typedef {(update: number, line: Charts.Series) => void} Opened
  */
 
 export class ChartGroup {

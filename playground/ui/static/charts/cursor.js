@@ -1,17 +1,14 @@
 // Which point of a line is meant: by where a pointer is, or by a cursor that keys move. A line is {x, raw, updates},
 // where `updates` says of which update each point is. Pure.
 
-/**
- * @typedef {import("./types").Series} Series
- * @typedef {{ left: number, top: number }} Place
- */
+/** @typedef {{ left: number, top: number }} Place */
 
 /** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -Infinity, End: Infinity };
 
 /**
  * Indices of the points that a cursor can be at: known, of an update, and between `start` and `end`.
- * @param {Pick<Series, "x" | "raw" | "updates">} line @param {import("./types").Range} range
+ * @param {Pick<Charts.Series, "x" | "raw" | "updates">} line @param {Charts.Range} range
  */
 export function pointsOf({ x, raw, updates }, { start, end }) {
   return [...x.keys()].filter((at) => !Number.isNaN(raw[at]) && updates?.[at] > 0 && x[at] >= start && x[at] <= end);

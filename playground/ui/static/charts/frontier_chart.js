@@ -9,12 +9,11 @@ import { scoreUnit } from "./specs.js";
 import { cssValue } from "../core/dom.js";
 
 /**
- * @typedef {import("./types").Spec} Spec
  * @typedef {import("./frontier_lines.js").FrontierRun} FrontierRun
- * @typedef {{ run: import("./types").ChartedRun, runs: FrontierRun[], ends?: Wire.Sweep["ends"] }} Drawn
+ * @typedef {{ run: Charts.Run, runs: FrontierRun[], ends?: Wire.Sweep["ends"] }} Drawn
  */
 
-/** @type {Spec} */
+/** @type {Charts.Spec} */
 export const SPEC = {
   key: "frontier", span: 1, large: true, title: "Score on the fixed prompts", totalName: "",
   unit: scoreUnit, zero: true,
@@ -26,7 +25,7 @@ export const SPEC = {
 
 /** The chart in its box; there is nothing to zoom into. */
 export class FrontierPlot {
-  /** @param {Partial<Spec>} spec @param {import("./chart_group.js").Opened | null} opened */
+  /** @param {Partial<Charts.Spec>} spec @param {import("./chart_group.js").Opened | null} opened */
   constructor(spec = {}, opened = null) {
     this.spec = { ...SPEC, ...spec };
     this.data = /** @type {Drawn | null} */ (null);
@@ -62,7 +61,7 @@ export class FrontierPlot {
 export class FrontierChart extends LinesChart {
   goesBack = true;
 
-  glyphs(/** @type {import("./types").Figure} */ figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     super.glyphs(figure);
     this.looks = new (bokeh().ColumnDataSource)({ data: { x: [], y: [], colour: [] } });
     figure.scatter({ x: { field: "x" }, y: { field: "y" }, size: 6, line_color: null, source: this.looks,
@@ -70,7 +69,7 @@ export class FrontierChart extends LinesChart {
   }
 
   /** A path may go back to where it has been. */
-  /** @param {import("./types").Series} line @returns {[number, number]} */
+  /** @param {Charts.Series} line @returns {[number, number]} */
   between({ x }) {
     return [0, x.length];
   }

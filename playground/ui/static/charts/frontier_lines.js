@@ -5,18 +5,17 @@ import { COLOURS, DASHES, LETTERS } from "./specs.js";
 import { number } from "../core/format.js";
 
 /**
- * @typedef {import("./types").Series} Series
- * @typedef {Wire.FrontierLines & import("./types").ChartedRun & Partial<Pick<Wire.Frontier, "beta">>} FrontierRun
- * @typedef {(label: string, kl: number[], score: number[], look: Partial<Series>) => Series} LineOf
+ * @typedef {Wire.FrontierLines & Charts.Run & Partial<Pick<Wire.Frontier, "beta">>} FrontierRun
+ * @typedef {(label: string, kl: number[], score: number[], look: Partial<Charts.Series>) => Charts.Series} LineOf
  */
 
 const ROOM = 1.12; // beyond the farthest look
 const TANGENT_STEPS = 24;
-/** @type {import("./types").Look} */
+/** @type {Charts.Look} */
 const DOTS = { colour: "--pg-reference", dash: [] };
-/** @type {import("./types").Look} */
+/** @type {Charts.Look} */
 const OWN = { colour: "--pg-policy", dash: [], width: 2.75 };
-/** @type {import("./types").Look} */
+/** @type {Charts.Look} */
 const OPTIMUM = { colour: "--pg-score", dash: [], width: 2.5 };
 const GREY = { colour: "--pg-reference", dash: [2, 4], width: 2 };
 const BEST_OF = { colour: "--pg-reference", dash: [7, 3], width: 2.25 };
@@ -39,7 +38,7 @@ export function linesOf(/** @type {FrontierRun[]} */ runs) {
     return { label, x, raw: values, line: values, ...look };
   };
   const several = runs.length > 1;
-  const paths = runs.map(({ looks }, index) => /** @type {Series} */ ({
+  const paths = runs.map(({ looks }, index) => /** @type {Charts.Series} */ ({
     ...line(several ? LETTERS[index] : "this run", looks.kl, looks.score, several
       ? { colour: COLOURS[index], dash: DASHES[index] } : OWN),
     low: Float64Array.from(looks.low), high: Float64Array.from(looks.high), path: true, updates: looks.update,
@@ -53,7 +52,7 @@ export function linesOf(/** @type {FrontierRun[]} */ runs) {
 
 /**
  * The ways of some settings of a sweep, as means over seeds, and the ends of all its runs, which nothing joins.
- * @param {{ runs: FrontierRun[], ends: Wire.Sweep["ends"] }} sweep @returns {Series[]}
+ * @param {{ runs: FrontierRun[], ends: Wire.Sweep["ends"] }} sweep @returns {Charts.Series[]}
  */
 export function sweepLines({ runs, ends }) {
   const apart = (/** @type {number[]} */ values) =>

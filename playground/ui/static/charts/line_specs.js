@@ -6,9 +6,6 @@ import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
 import { capital } from "../core/format.js";
 
 /**
- * @typedef {import("./types").Columns} Columns
- * @typedef {import("./types").Series} Series
- * @typedef {import("./types").Spec} Spec
  * @typedef {Pick<Wire.Snapshot, "run" | "metrics" | "farmed" | "judged">} Told what the store holds
  * @typedef {Pick<Wire.Overlaid, "metrics" | "unit"> & Partial<Wire.Overlaid>} OverlaidRun
  * @typedef {{ runs: OverlaidRun[] }} Overlaid
@@ -20,7 +17,7 @@ const SCORE = "--pg-score";
 const look = (/** @type {number} */ index) => ({ colour: COLOURS[index % COLOURS.length],
   dash: DASHES[(index + Math.floor(index / DASHES.length)) % DASHES.length] });
 
-/** @type {Spec[]} */
+/** @type {Charts.Spec[]} */
 export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
@@ -76,10 +73,10 @@ export const LINE_CHARTS = [
 
 /**
  * A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}].
- * @param {Spec} spec @returns {Spec}
+ * @param {Charts.Spec} spec @returns {Charts.Spec}
  */
 export function overlaid(spec) {
-  /** @type {(overlaid: Overlaid, xColumn: string, weight: number) => Series[]} */
+  /** @type {(overlaid: Overlaid, xColumn: string, weight: number) => Charts.Series[]} */
   const lines = ({ runs }, xColumn, weight) => runs.map((run, index) => {
     const { metrics, title } = run;
     const raw = column(metrics, spec.column);
@@ -94,10 +91,10 @@ export function overlaid(spec) {
 
 /**
  * The same of a behaviour that all runs have counted: its share at each look, with its interval.
- * @param {Wire.Shares} shares @returns {Spec}
+ * @param {Wire.Shares} shares @returns {Charts.Spec}
  */
 export function sharesOf({ name, words }) {
-  /** @type {(overlaid: Overlaid, xColumn: string) => Series[]} */
+  /** @type {(overlaid: Overlaid, xColumn: string) => Charts.Series[]} */
   const lines = ({ runs }, xColumn) => runs.map((run, index) => {
     const { metrics, title, behaviours } = run;
     const { looks } = behaviours.find((one) => one.name === name);
@@ -114,7 +111,7 @@ export function sharesOf({ name, words }) {
 }
 
 /** Where an update lies on an axis. */
-function placeOf(/** @type {Columns} */ metrics, /** @type {string} */ xColumn) {
+function placeOf(/** @type {Charts.Columns} */ metrics, /** @type {string} */ xColumn) {
   return (/** @type {number} */ update) => (xColumn === "update" ? update : update === 0 ? 0
     : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
 }

@@ -14,7 +14,7 @@ const LABEL_HEIGHT = 15;
 const [LEAST_ROOM, MOST_ROOM] = [104, 210]; // pixels kept free at the right for the names
 
 export class LinesChart extends Chart {
-  /** @param {import("./types").Spec} spec @param {import("./chart_group.js").ChartGroup} group */
+  /** @param {Charts.Spec} spec @param {import("./chart_group.js").ChartGroup} group */
   constructor(spec, group) {
     super(spec, group);
     this.hoverX = /** @type {number | null} */ (null);
@@ -25,7 +25,7 @@ export class LinesChart extends Chart {
     this.card.hidden = true;
   }
 
-  glyphs(/** @type {import("./types").Figure} */ figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     const source = new (bokeh().ColumnDataSource)({ data: { x: [], low: [], high: [] } });
     const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
     this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
@@ -41,7 +41,7 @@ export class LinesChart extends Chart {
 
   /**
    * Take what there is to draw of a run: `data` is what the store holds; hidden without lines.
-   * @param {{ run?: import("./types").ChartedRun }} data @param {string} xColumn @param {number} weight
+   * @param {{ run?: Charts.Run }} data @param {string} xColumn @param {number} weight
    */
   follow(data, xColumn, weight) {
     this.run = data.run;
@@ -134,7 +134,7 @@ export class LinesChart extends Chart {
 }
 
 /** What a line has at a place, or last; nothing where it ended well before. */
-function valueAt(/** @type {import("./types").Series} */ { x: xs, raw }, /** @type {number | null} */ x) {
+function valueAt(/** @type {Charts.Series} */ { x: xs, raw }, /** @type {number | null} */ x) {
   const end = xs.length - 1;
   const at = x === null ? lastKnown(raw) : nearest(xs, x);
   const beyond = x !== null && at > 0 && at === end && x > xs[at] + (xs[at] - xs[at - 1]) / 2;

@@ -1,9 +1,9 @@
 // What this page needs of BokehJS's plotting interface, over its models: a figure with two axes and a grid, its lines,
 // bands and dots, and showing it. The library's own is a second file of 120 kB, with all else that it can do.
 
-/** @param {import("./types").Bokeh} Bokeh as its one file leaves it; gets what the other would add */
+/** @param {Bokeh.Library} Bokeh as its one file leaves it; gets what the other would add */
 export function addPlotting(Bokeh) {
-  /** @template {keyof import("./types").Models} N @param {N} name */
+  /** @template {keyof Bokeh.Models} N @param {N} name */
   const model = (name) => Bokeh.Models.get(name);
   const { Document } = Bokeh.require("document");
   Object.assign(Bokeh, { Range1d: model("Range1d"), Span: model("Span"), ColumnDataSource: model("ColumnDataSource") });
@@ -21,7 +21,7 @@ export function addPlotting(Bokeh) {
       plot.add_layout(grid, "center");
       return grid;
     });
-    /** @returns {import("./types").DrawGlyph} */
+    /** @returns {Bokeh.DrawGlyph} */
     const glyph = (/** @type {"Line" | "Scatter" | "VArea"} */ name) => ({ source, ...options }) => {
       const renderer = new (model("GlyphRenderer"))({ data_source: source, glyph: new (model(name))(options) });
       plot.add_renderers(renderer);
@@ -31,7 +31,7 @@ export function addPlotting(Bokeh) {
       line: glyph("Line"), scatter: glyph("Scatter"), varea: glyph("VArea") });
   }
 
-  /** @param {import("./types").Figure} plot @param {HTMLElement} element */
+  /** @param {Bokeh.Figure} plot @param {HTMLElement} element */
   async function show(plot, element) {
     const whole = new Document();
     whole.add_root(plot);

@@ -4,10 +4,7 @@
 import { moved, pointAt, pointsOf } from "./cursor.js";
 import { el, setAttribute } from "../core/dom.js";
 
-/**
- * @typedef {import("./chart.js").Chart} Chart
- * @typedef {import("./types").Point} Point
- */
+/** @typedef {import("./chart.js").Chart} Chart */
 
 const DOUBLE_CLICK_MS = 250; // a second click may follow
 const LEAST_DRAG = 6; // pixels
@@ -76,7 +73,7 @@ function select(chart, from, to) {
 function listenToClicks(/** @type {Chart} */ chart) {
   const { stage, group } = chart;
   let opening = 0;
-  /** @type {Point | null} */
+  /** @type {Charts.Point | null} */
   let pressed = null; // a click tells its place in whole pixels only, which may be beside what the cursor shows
   stage.addEventListener("pointerdown", (event) => {
     pressed = under(chart, event);
@@ -92,7 +89,7 @@ function listenToClicks(/** @type {Chart} */ chart) {
   });
 }
 
-/** The point nearest to a pointer. @param {Chart} chart @param {MouseEvent} event @returns {Point | null} */
+/** The point nearest to a pointer. @param {Chart} chart @param {MouseEvent} event @returns {Charts.Point | null} */
 function under(chart, event) {
   if (!chart.frame() || !chart.yBounds) return null;
   const box = chart.stage.getBoundingClientRect();
@@ -101,12 +98,12 @@ function under(chart, event) {
   return pointAt(lines, { left: event.clientX - box.left, top: event.clientY - box.top }, chart.goesBack) ?? null;
 }
 
-/** @param {Chart} chart @param {Point["line"]} line @param {number} at */
+/** @param {Chart} chart @param {Charts.Point["line"]} line @param {number} at */
 function placeOf(chart, { x, line }, at) {
   return { left: chart.pixel(x[at]), top: chart.height(line[at]) };
 }
 
-function open(/** @type {Chart} */ chart, /** @type {Point} */ { line, at }) {
+function open(/** @type {Chart} */ chart, /** @type {Charts.Point} */ { line, at }) {
   chart.group.opened(line.updates[at], line);
 }
 
@@ -126,7 +123,7 @@ function listenToKeys(/** @type {Chart} */ chart) {
   });
 }
 
-/** Where the cursor is, or the last point; null without points. @param {Chart} chart @returns {Point | null} */
+/** Where the cursor is, or the last point; null without points. @param {Chart} chart @returns {Charts.Point | null} */
 function here(chart) {
   const { cursor, group } = chart;
   const lines = openable(chart);
@@ -141,7 +138,7 @@ function openable(/** @type {Chart} */ { series, group }) {
   return series.filter((line) => pointsOf(line, group.range).length);
 }
 
-/** @param {Chart} chart @param {string} key @returns {Point | null} */
+/** @param {Chart} chart @param {string} key @returns {Charts.Point | null} */
 function pointAfter(chart, key) {
   const now = here(chart);
   if (!now) return null;
@@ -162,7 +159,7 @@ function leave(/** @type {Chart} */ chart) {
 }
 
 /** Put the cursor on a point of a line, or nowhere. */
-function setCursor(/** @type {Chart} */ chart, /** @type {Point | null} */ point) {
+function setCursor(/** @type {Chart} */ chart, /** @type {Charts.Point | null} */ point) {
   chart.cursor = point;
   placeCursor(chart);
   describeCursor(chart);

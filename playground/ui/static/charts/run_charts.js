@@ -36,7 +36,7 @@ export class Charts {
    * @param {Element} element @param {Element} section
    */
   constructor(element, section) {
-    this.marks = /** @type {import("./types").Mark[]} */ ([]);
+    this.marks = /** @type {Charts.Mark[]} */ ([]);
     this.group = new ChartGroup({ draw: () => this.refresh(), hovered: (x) => this.tell(x),
       place: (chart) => this.placeSigns(chart), opened: openUpdate });
     this.controls = new CurveControls({ raw: "points", marks: SIGNS, reset: () => this.group.setZoom(null),

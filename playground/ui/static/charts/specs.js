@@ -4,18 +4,16 @@
 // value; `whole` is a y range that stays; `unit` and `note` may depend on the run. `compared`: runs are laid over each
 // other in it, as in the large ones.
 
-/** @typedef {import("./types").ChartedRun} ChartedRun @typedef {import("./types").WrittenSpec} WrittenSpec */
-
 const SMALLEST = 0.005; // what is less than this is not shown
 
 /** The unit of the score of a run. */
-export const scoreUnit = (/** @type {ChartedRun} */ run) => (run?.unit === "points" ? "points" : "sd");
+export const scoreUnit = (/** @type {Charts.Run} */ run) => (run?.unit === "points" ? "points" : "sd");
 
-/** @param {WrittenSpec} spec @returns {import("./types").Spec} */
+/** @param {Charts.WrittenSpec} spec @returns {Charts.Spec} */
 const specOf = ({ unit = "", note, ...spec }) => ({ colour: "--pg-ink", ...spec,
   unit: typeof unit === "string" ? () => unit : unit, note: typeof note === "string" ? () => note : note });
 
-export const CHARTS = /** @type {WrittenSpec[]} */ ([
+export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
     key: "score", span: 2, large: true, first: true, title: "Score", column: "score_mean",
     band: ["score_p10", "score_p90"], colour: "--pg-score", zero: true, unit: scoreUnit,
@@ -84,7 +82,7 @@ export const CHARTS = /** @type {WrittenSpec[]} */ ([
 ]).map(specOf);
 
 /** Folded below the others: the machinery of an update. */
-export const MORE_CHARTS = /** @type {WrittenSpec[]} */ ([
+export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
     key: "policy_loss", span: 0.02, title: "Policy loss", column: "policy_loss", note: "mean over tokens and steps",
     gloss: "A loss at 0, below 0 or rising means nothing by itself: watch score, distance and texts. It is minus the "

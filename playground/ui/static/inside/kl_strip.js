@@ -20,7 +20,7 @@ export const ESTIMATES = [
 const SIZE = { width: 320, height: 26, left: 6, right: 6, top: 2, bottom: 2 };
 
 /** Means and spreads of an update, and the axis that holds them; null where it has none. Pure. */
-export function stripOf(/** @type {import("../charts/types").Columns} */ metrics, /** @type {number} */ index) {
+export function stripOf(/** @type {Charts.Columns} */ metrics, /** @type {number} */ index) {
   const of = (/** @type {string} */ field, /** @type {string} */ name) => metrics[`${field}.${name}`]?.[index] ?? null;
   const rows = ESTIMATES.map((one) => ({ ...one, mean: of("kl_estimates", one.name), sd: of("kl_spreads", one.name) }))
     .filter(({ mean }) => mean !== null);

@@ -44,7 +44,7 @@ export function openUpdate(/** @type {number} */ update) {
 
 /**
  * Open an update of the run to which an overlaid line belongs.
- * @param {number} update @param {import("../charts/types").Series} line
+ * @param {number} update @param {Charts.Series} line
  */
 export function openUpdateOf(update, { run }) {
   openRollout(run.id, update, { title: run.title, unit: scoreUnit(run), ended: () => run.ended });

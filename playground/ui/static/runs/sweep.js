@@ -17,10 +17,8 @@ import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 const EVERY_MS = 3000;
 const GLOSS = " The line is the mean over the seeds so far; the band is its 95 % interval (Student's t), which needs "
   + "two seeds.";
-/** @typedef {import("../charts/types").Spec} Spec */
-
-const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => /** @type {Spec} */ ({ ...spec,
-  key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
+const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => /** @type {Charts.Spec} */ ({
+  ...spec, key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
   note: (run) => `mean over seeds with its 95 % band, ${spec.unit(run)}`,
   gloss: spec.gloss.split(" Eight of ten")[0] + GLOSS, // which is about the band of one run
 }));

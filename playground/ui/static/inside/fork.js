@@ -30,6 +30,7 @@ export function askFork(update, changes) {
 /**
  * @typedef {import("../core/knob.js").Entered} Entered
  * @typedef {Record<string, unknown>} Drafts settings by field
+ * @typedef {{ update: number, changes: Drafts }} Offer
  */
 
 export class ForkPanel {
@@ -44,7 +45,7 @@ export class ForkPanel {
     this.found = /** @type {Wire.ForkPoints | null} */ (null); // where it can part, and the words of what can be set
     this.controls = /** @type {ReturnType<typeof knobControls>} */ (new Map());
     this.loading = /** @type {Promise<void> | null} */ (null);
-    this.request = null; // the name of this start: sent again, it starts once
+    this.request = /** @type {string | null} */ (null); // the name of this start: sent again, it starts once
     this.sending = false;
     this.where = menuOf([], { "aria-label": "After update", onchange: () => this.show() });
     this.grid = el("div.live-grid");
@@ -60,7 +61,7 @@ export class ForkPanel {
       el("summary", "Fork: continue from a checkpoint with other settings"), this.body);
     this.root = el("section.fork", { hidden: true, "aria-label": "Fork" }, this.details);
     element.append(this.root);
-    document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));
+    document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent<Offer>} */ (event).detail));
     let runId = "";
     effect(() => {
       if (runId !== live.runId) this.forget();
@@ -78,7 +79,7 @@ export class ForkPanel {
     setWords(this.note, "");
   }
 
-  async offer(/** @type {{ update: number, changes: Drafts }} */ { update, changes }) {
+  async offer(/** @type {Offer} */ { update, changes }) {
     openSection("export");
     this.details.open = true;
     await this.load();

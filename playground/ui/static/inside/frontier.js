@@ -81,6 +81,7 @@ export class Frontier {
     this.show();
     if (this.data && live.run.recorded) return; // all of a recording is known by now
     try {
+      /** @type {Wire.Frontier} */
       const data = await getJson(runPath(live.runId, "frontier"));
       if (this.asked === wanted) this.data = data;
     } catch {

@@ -55,12 +55,13 @@ class RolloutWindow {
     this.run = /** @type {Opened} */ (null);
     this.wanted = 0; // the update that was asked for
     this.data = /** @type {Wire.Rollout | null} */ (null); // what is shown
+    /** @type {import("./rollout_bins.js").Axes | null} */
     this.axes = null; // wide enough for every histogram that was shown of this run
     this.bin = /** @type {number | null} */ (null); // the chosen one
     this.build();
     this.ask = poll({
       ask: (signal) => getJson(runPath(this.run.runId, `rollout/${this.wanted}`), signal),
-      tell: (data) => this.show(data), fail: (error) => this.fail(error),
+      tell: (/** @type {Wire.Rollout} */ data) => this.show(data), fail: (error) => this.fail(error),
       every: () => (this.data?.next === null && !this.run.ended() ? EVERY_MS : 0), wanted: () => this.dialog.open,
     });
   }
@@ -78,7 +79,8 @@ class RolloutWindow {
     this.body = el("div.rollout-body", { hidden: true }, this.told, this.plot, this.foot,
       el("div.rollout-scroll", { tabindex: "0", role: "region", "aria-label": "Texts of this update" }, this.list));
     let outside = false; // where a press began: a text that is selected with the mouse may end beside the window
-    this.dialog = /** @type {HTMLDialogElement} */ (el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
+    /** @type {HTMLDialogElement} */
+    this.dialog = el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
       onkeydown: (event) => this.press(event),
       onpointerdown: (event) => {
         outside = this.isOutside(event);
@@ -88,7 +90,7 @@ class RolloutWindow {
       } },
     el("div.rollout-head", this.title, el("div.rollout-steps", this.steps.previous, this.steps.next),
       buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
-    this.note, this.body, el("p.rollout-keys.muted", KEYS)));
+    this.note, this.body, el("p.rollout-keys.muted", KEYS));
     document.body.append(this.dialog);
   }
 

@@ -130,6 +130,7 @@ export class SlowMotion {
     try {
       const query = this.whatIf.query();
       const path = runPath(live.runId, `${query ? "what-if" : "trace"}/${update}${query}`);
+      /** @type {Wire.Trace} */
       const found = await getJson(path, this.asking.signal);
       if (this.asked !== wanted) return;
       setWords(this.problem, "");

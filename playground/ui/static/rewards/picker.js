@@ -42,7 +42,7 @@ class Picker extends Widget {
         watching ? "+ Add a monitor" : "+ Add a reward"), this.names));
     // a reward that another part offers (static/rewards/training.js) takes the place of all that are there
     document.addEventListener("playground-use-reward", (event) => {
-      const { place: where, reward } = /** @type {CustomEvent} */ (event).detail;
+      const { place: where, reward } = /** @type {CustomEvent<{ place: string, reward: Reward }>} */ (event).detail;
       if (where === place) this.edit([{ ...this.fresh(reward.kind), ...reward }]);
     });
     this.list.addEventListener("focusin", (event) => {

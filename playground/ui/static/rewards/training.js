@@ -67,9 +67,11 @@ class Training extends Widget {
 
   /** @param {AbortSignal} signal @returns {Promise<Found>} */
   async ask(signal) {
-    const found = /** @type {Wire.RewardModels} */ (await getJson("live/_rewards", signal));
+    /** @type {Wire.RewardModels} */
+    const found = await getJson("live/_rewards", signal);
     const names = found.models.map((item) => item.name);
     const shown = names.includes(this.chosen) ? this.chosen : found.living ?? names[0] ?? null;
+    /** @type {Wire.RewardTraining | null} */
     const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, signal) : null;
     return { found, names, shown, detail };
   }

@@ -57,6 +57,7 @@ export class TrainingForm {
       [OTHER, "Another model"]], { id: "reward-base", value: form.base, onchange: changed });
     this.baseSource = text("reward-base-source",
       { placeholder: "owner/name or a model folder", "aria-label": "Base model" });
+    /** @type {HTMLInputElement} */
     this.name = text("reward-name", { oninput: () => { this.touched = this.name.value !== ""; } });
     this.template = menuOf(form.templates.map((name) => [name, name]), { id: "reward-template" });
     this.lora = el("input", { type: "checkbox", id: "reward-lora" });
@@ -65,6 +66,7 @@ export class TrainingForm {
   makeKnobs(/** @type {Wire.Knob[]} */ knobs) {
     this.knobs = knobs;
     this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, /** @type {Entered} */ (knob.default ?? "")]));
+    /** @type {ReturnType<typeof knobControls>} */
     this.controls = knobControls(knobs, "reward", "default", (field, value) => {
       this.numbers[field] = value;
       this.controls.get(field).show(value);

@@ -61,6 +61,7 @@ class Compare {
     const choose = () => go({ page: "compare", run: this.runs.value, with: this.others.value, replace: true });
     this.runs = menuOf([], { "aria-label": "Run", onchange: choose });
     this.others = menuOf([], { "aria-label": "Against", onchange: choose });
+    /** @type {HTMLInputElement} */
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-describedby": "moment-reason",
       oninput: () => this.chooseMoment(Number(this.slider.value)) });
     this.at = el("output.at");
@@ -131,8 +132,10 @@ class Compare {
 
   /** Every run and recording. Raises: Error. @returns {Promise<Choice[]>} */
   async known() {
-    const { runs } = /** @type {Wire.History} */ (await getJson("live/_runs"));
-    const { recorded } = /** @type {Wire.Home} */ (await getJson("live/_home").catch(() => ({ recorded: {} })));
+    /** @type {Wire.History} */
+    const { runs } = await getJson("live/_runs");
+    /** @type {Pick<Wire.Home, "recorded">} */
+    const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
     const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
     return [
       ...runs.map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),

@@ -52,7 +52,8 @@ export class History {
     this.actions = new RunActions(this, server);
     this.panel = new SweepPanel(element, (name) => this.actions.ofSweep(this.sweeps.get(name), "panel "));
     element.append(el("section.panel.runs-panel", this.bar, this.note, this.table, this.empty));
-    this.refresh = follow({ address: () => "live/_runs", show: (answer) => this.take(answer), note: this.note,
+    this.refresh = follow({ address: () => "live/_runs", note: this.note,
+      show: (/** @type {Wire.History} */ answer) => this.take(answer),
       every: () => EVERY_MS, wanted: () => place().page === "runs" });
     effect(() => {
       this.sweepButton.hidden = !rights.value.start;
@@ -82,10 +83,12 @@ export class History {
       this.overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
     } }, "Overlay curves");
     this.hint = el("span.muted");
+    /** @type {HTMLButtonElement} */
     this.sweepButton = buttonOf("button sweep-button", { hidden: true, "aria-expanded": "false", onclick: () => {
       this.sweepButton.setAttribute("aria-expanded", "true");
       this.form.open(true);
     } }, "Sweep");
+    /** @type {HTMLButtonElement} */
     this.sortButton = buttonOf("quiet-button sort-fold", { "aria-expanded": "false", onclick: () => {
       this.sortButton.setAttribute("aria-expanded", String(this.table.classList.toggle("sorting")));
     } });

@@ -38,7 +38,7 @@ export class Overlay {
     // the curves; again and again while one of the runs is alive and somebody looks
     this.refresh = follow({
       address: () => `live/_overlay?runs=${this.wanted.map(encodeURIComponent).join(",")}`,
-      show: (data) => this.show(data), note: this.problem,
+      show: (/** @type {Wire.Overlay} */ data) => this.show(data), note: this.problem,
       every: () => (this.data?.runs.every((run) => run.ended) ? 0 : EVERY_MS),
       wanted: () => this.wanted.length > 0 && place().page === "runs",
     });

@@ -40,7 +40,8 @@ export class SweepPanel {
     element.append(this.root);
     this.refresh = follow({
       address: () => `live/_sweeps/${encodeURIComponent(this.name)}`,
-      show: (/** @type {Wire.Sweep} */ data) => this.show(data), note: this.problem, every: () => (this.data?.ended ? 0 : EVERY_MS),
+      show: (/** @type {Wire.Sweep} */ data) => this.show(data), note: this.problem,
+      every: () => (this.data?.ended ? 0 : EVERY_MS),
       wanted: () => this.name !== null && place().page === "runs",
     });
     onPlace(({ sweep }) => this.want(sweep));

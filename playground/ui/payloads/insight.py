@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from playground.analysis.diagnosis.alert import State as AlertState
-from playground.ui.payloads import Plain, Table
+from playground.ui.payloads import Table, Value
 
 
 class RegimesData(TypedDict):
@@ -115,7 +115,7 @@ class RemedyData(TypedDict):
     """What to try: settings, and where they can be tried. `fork`: the update to fork from."""
 
     words: str
-    changes: Plain
+    changes: dict[str, Value]
     live: bool
     form: bool
     fork: int | None

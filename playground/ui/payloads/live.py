@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from playground.runs.folder.records import Stage, State
 from playground.ui.payloads import Columns
@@ -103,7 +103,7 @@ class EventData(TypedDict):
     update: int
     message: str
     field: NotRequired[str]
-    value: NotRequired[Any]
+    value: NotRequired[float | None]
     attempt: NotRequired[int]
 
 
@@ -171,7 +171,7 @@ class SnapshotData(KnownData):
 
     run: RunData
     status: StatusData
-    live: dict[str, Any]
+    live: dict[str, float | None]
     metrics: Columns
     events: list[EventData]
     moments: list[MomentData]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from playground.ui.payloads import Value
 from playground.ui.payloads.form import KnobData, ProblemData
@@ -21,7 +21,7 @@ class DoneData(TypedDict):
 class EditsAnswerData(DoneData):
     """Of changed settings."""
 
-    edits: NotRequired[dict[str, Any]]
+    edits: NotRequired[dict[str, float | None]]
 
 
 class SavedData(DoneData):

@@ -28,3 +28,9 @@ declare namespace Page {
   /** The functions of the server that a part may call. */
   type Server = { [Name in keyof Wire.ServerAnswers]: (asked?: unknown) => Promise<Wire.ServerAnswers[Name]> };
 }
+
+/** What parts of the page ask of each other. */
+interface DocumentEventMap {
+  "playground-use-settings": CustomEvent<{ run?: string; preset?: string; changes?: Record<string, unknown> }>;
+  "playground-use-preset": CustomEvent<string>;
+}

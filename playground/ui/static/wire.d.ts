@@ -794,7 +794,7 @@ declare namespace Wire {
   /** What to try: settings, and where they can be tried. `fork`: the update to fork from. */
   interface Remedy {
     words: string;
-    changes: Record<string, unknown>;
+    changes: Record<string, string | number | boolean | null>;
     live: boolean;
     form: boolean;
     fork: number | null;
@@ -1128,7 +1128,7 @@ declare namespace Wire {
     update: number;
     message: string;
     field?: string;
-    value?: unknown;
+    value?: number | null;
     attempt?: number;
   }
 
@@ -1185,7 +1185,7 @@ declare namespace Wire {
     updates: number[];
     run: Run;
     status: Status;
-    live: Record<string, unknown>;
+    live: Record<string, number | null>;
     metrics: Columns;
     events: Event[];
     moments: Moment[];
@@ -1572,7 +1572,7 @@ declare namespace Wire {
     error: string;
     problems?: Problem[];
     sentence?: string;
-    edits?: Record<string, unknown>;
+    edits?: Record<string, number | null>;
   }
 
   /** Of a saved model. */

@@ -178,7 +178,8 @@ export class KnobControl {
     if (regimes) {
       const value = this.sliding ? scale.toValue(Number(slider.value)) : shown;
       const zone = typeof value === "number" ? zoneOf(value, regimes) : -1;
-      for (const name of /** @type {Iterable<HTMLElement>} */ (this.names.children)) name.classList.toggle("here", Number(name.dataset.zone) === zone);
+      for (const name of /** @type {Iterable<HTMLElement>} */ (this.names.children))
+        name.classList.toggle("here", Number(name.dataset.zone) === zone);
     }
     slider?.style.setProperty("--share", String(Number(slider.value) / scale.steps));
     const differs = marked !== undefined && !alike(marked, shown);

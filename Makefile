@@ -5,6 +5,7 @@
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
+# make payloads     the types of the payloads for the page's scripts, from playground/ui/payloads/
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
@@ -29,7 +30,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -69,6 +70,9 @@ style: $(VENV)/.test-ready node_modules/.ready
 
 types: $(VENV)/.test-ready
 	$(BIN)/mypy
+
+payloads: $(VENV)/.run-ready
+	$(BIN)/python bench/payloads.py
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py

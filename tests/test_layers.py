@@ -22,7 +22,7 @@ INNER_ORDER = {
     "runs": ("folder", "", "cluster", "sweeps"),  # "" stands for the modules of the package itself
     "training": ("models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
-    "ui": ("auth", "train", "feed", "runs", "rewards", "api"),
+    "ui": ("payloads", "auth", "train", "feed", "runs", "rewards", "api"),
 }
 NOT_EVEN_SO = {  # of what the order would allow; a folder of a package with a dot
     "ppo": {*ORDER},

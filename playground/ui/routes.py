@@ -33,6 +33,7 @@ from playground.ui.auth.access import Access, Action, Role
 from playground.ui.feed import compare_serializer, home, insight_serializer, run_serializer, run_state
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
+from playground.ui.payloads.compare import CompareData, RunNamesData
 from playground.ui.rewards import training_part
 from playground.ui.runs import history_data, inside_part
 
@@ -80,7 +81,7 @@ class RouteCall(NamedTuple):
         return int(text) if text.isdecimal() and len(text) < 12 else None
 
 
-def compare(asked: RouteCall) -> dict[str, Any]:
+def compare(asked: RouteCall) -> CompareData:
     """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
     run, config = asked.run, asked.run.config()
     other = None
@@ -88,7 +89,7 @@ def compare(asked: RouteCall) -> dict[str, Any]:
         beside = asked.hub.find(with_id)
         theirs = beside.config()
         wrong = describe.wrong_on_purpose(theirs)
-        names = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
+        names: RunNamesData = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
         other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
     update = asked.number("update")
     return {

@@ -36,6 +36,7 @@ from playground.ui.auth import visitors
 from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
+from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
 MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
@@ -317,18 +318,18 @@ class Access:
             return None
         return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
 
-    def to_json(self, request: Any) -> dict[str, Any]:
+    def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
+        may: dict[str, Right] = {
+            item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no" for item in Action
+        }
         notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
         return {
             "mode": self.mode,
             "role": caller.role.value,
-            "may": {
-                item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
-                for item in Action
-            },
+            "may": may,
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
             "share": self.addresses() if caller.role is Role.HOST else [],

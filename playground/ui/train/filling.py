@@ -22,6 +22,7 @@ from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Action, Caller, Role
+from playground.ui.payloads.form import NotesData, RestoredData, StoryData
 from playground.ui.train import edits, form, frontier_part
 from playground.ui.train.form import Form, FormUpdate
 
@@ -38,7 +39,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     try:
         base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
-        nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
+        nothing: NotesData = {"differences": [], "marks": {}, "about": {}}
         refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
         return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
     problems: list[Problem] = []
@@ -68,7 +69,7 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     try:
         config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept)
     except InvalidConfig as error:
-        restored: dict[str, Any] = {"refused": form.problem_data(error.problems)}
+        restored: RestoredData = {"refused": form.problem_data(error.problems)}
         return found._replace(notes={**(found.notes or {}), "restored": restored})
     values = form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
     changes = {field: value for field, value in values.items() if value != found.values[field]}
@@ -126,7 +127,7 @@ def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path, ca
 
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
-    notes = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
+    notes: Any = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
     return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 
@@ -197,9 +198,7 @@ def meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(
-    chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = ""
-) -> dict[str, Any]:
+def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = "") -> NotesData:
     """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls, and why
     the run would wait in the `queue`."""
     text, marks, method = edits.written(config, base), form.values_of(base), methods.METHODS[config.method]
@@ -225,7 +224,7 @@ def notes_on(
     }
 
 
-def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
+def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
     found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)

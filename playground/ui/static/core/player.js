@@ -4,11 +4,19 @@ import { upTo } from "./counts.js";
 
 const SECONDS = 20;
 
-/** Start playing; returns a function that stops. With reduced motion asked for, it shows the end at once. */
+/** @typedef {Omit<Wire.Snapshot, "status"> & { status: Page.Status }} Snapshot */
+/** @typedef {Omit<Wire.Delta, "status"> & { status?: Page.Status }} Delta */
+
+/**
+ * Start playing; returns a function that stops. With reduced motion asked for, it shows the end at once.
+ * @param {Wire.Snapshot} recorded
+ * @param {(data: Snapshot) => void} takeSnapshot
+ * @param {(data: Delta) => void} takeDelta
+ */
 export function play(recorded, takeSnapshot, takeDelta) {
   const updates = recorded.metrics.update;
   const total = updates.at(-1) ?? 0;
-  const status = (index) => ({
+  const status = (/** @type {number} */ index) => /** @type {Page.Status} */ ({
     ...recorded.status,
     state: "recorded",
     ended: index >= updates.length,
@@ -22,7 +30,8 @@ export function play(recorded, takeSnapshot, takeDelta) {
     takeSnapshot({ ...recorded, status: status(updates.length) });
     return () => {};
   }
-  const columns = Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, []]));
+  const columns = /** @type {Wire.Columns} */ (
+    Object.fromEntries(Object.keys(recorded.metrics).map((name) => [name, /** @type {number[]} */ ([])])));
   const first = recorded.moments.filter((item) => item.update === 0);
   takeSnapshot({ ...recorded, status: status(0), metrics: columns, events: [], moments: first, updates: [0], farmed: "",
     judged: null, alerts: null, behaviours: upTo(recorded.behaviours, 0) });
@@ -31,9 +40,10 @@ export function play(recorded, takeSnapshot, takeDelta) {
     if (document.hidden) return;
     const update = updates[index];
     index += 1;
+    /** @type {Delta} */
     const delta = {
-      metrics: Object.fromEntries(Object.entries(recorded.metrics)
-        .map(([name, values]) => [name, [values[index - 1]]])),
+      metrics: /** @type {Wire.Columns} */ (Object.fromEntries(Object.entries(recorded.metrics)
+        .map(([name, values]) => [name, [values[index - 1]]]))),
       status: status(index),
       events: recorded.events.filter((item) => item.update === update || (index === 1 && item.update === 0)),
     };

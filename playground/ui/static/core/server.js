@@ -8,18 +8,25 @@ export function newName() {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16).padStart(8, "0")).join("");
 }
 
-/** What the server has of a run, relative to the page. */
+/** What the server has of a run, relative to the page. @param {string} run @param {string} what */
 export function runPath(run, what) {
   return `live/${encodeURIComponent(run)}/${what}`;
 }
 
-/** An address relative to the page, so that the app works under a sub-path. */
+/** An address relative to the page, so that the app works under a sub-path. @param {string} path */
 export function url(path) {
   return new URL(path, document.baseURI).toString();
 }
 
-/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
+/**
+ * Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence.
+ * @template Answer who asks says which payload it is: `@type {Promise<Wire.Home>}`
+ * @param {string} path
+ * @param {AbortSignal | null} signal
+ * @returns {Promise<Answer>}
+ */
 export async function getJson(path, signal = null) {
+  /** @type {Response} */
   let response;
   try {
     response = await fetch(url(path), { cache: "no-store", signal });
@@ -37,7 +44,7 @@ export async function getJson(path, signal = null) {
   return data;
 }
 
-/** A text of the server; without an answer the sentence `instead`. */
+/** A text of the server; without an answer the sentence `instead`. @param {string} path @param {string} instead */
 export async function getText(path, instead) {
   try {
     return await (await fetch(url(path))).text();
@@ -49,20 +56,26 @@ export async function getText(path, instead) {
 /**
  * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
  * nothing then, as if all were well.
+ * @param {Page.Server | null} server
  */
 export function answering(server) {
-  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+  const calls = Object.entries(server ?? {}).map(([name, call]) => [name, async (/** @type {unknown[]} */ ...given) => {
     const answer = await call(...given);
     if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
     return answer;
-  }]));
+  }]);
+  return /** @type {Page.Server} */ (Object.fromEntries(calls));
 }
 
-/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
+/**
+ * What the server answers to something a person asked of it; without an answer {error}, which ends in `so`.
+ * @template {{ error?: string }} Answer
+ * @param {() => Promise<Answer>} call
+ */
 export async function answerOf(call, so = STILL_RUNNING) {
   try {
-    return (await call()) ?? {};
+    return (await call()) ?? /** @type {Answer} */ ({});
   } catch {
-    return { error: UNREACHED + so };
+    return /** @type {Answer} */ ({ error: UNREACHED + so });
   }
 }

@@ -503,6 +503,7 @@ declare namespace Wire {
   interface NeedsExtra {
     model: string;
     fit: Fit | null;
+    quota: string;
     problem: string;
     use?: Record<string, string | number | boolean | null> | null;
     undo?: Record<string, string | number | boolean | null>;

@@ -96,8 +96,10 @@ def launch(
     outputs: Path = Path("outputs"),
     mode: str | None = None,
     recorded: Path = RECORDED,
+    framed_by: str = "",
 ) -> Running:
     """Start serving in background threads and return. `mode`: by default `space` on Hugging Face Spaces, else `local`.
+    `framed_by`: whose pages may show this one in a frame, as a source list of CSP has it.
 
     Raises: InvalidConfig (mode, port, token, caps, bucket), OutputsNotWritable, AddressUnusable.
     """
@@ -116,6 +118,7 @@ def launch(
     if isinstance(standby, zero_gpu.ZeroGpu):
         page_limits = PageLimits(*(one._replace(call_seconds=standby.seconds) for one in page_limits))
     access = Access(mode, outputs, token, proxied, page_limits)
+    access.framed_by = framed_by
     incoming = Incoming(outputs, access.limits.uploads_bytes)
     demo = page.build(outputs, access, service, standby)
     warning = _gradio_warning(demo, mode)
@@ -170,6 +173,8 @@ def _serve_gradio(
         server_port=port,
         prevent_thread_lock=True,
         quiet=True,
+        inline=False,  # in a notebook, `Run.show` says where it is seen
+        share=False,
         ssr_mode=False,
         run_history=False,
         footer_links=[],

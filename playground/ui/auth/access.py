@@ -134,6 +134,7 @@ class Access:
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
         self.starting = threading.Lock()  # held from counting a visitor's runs to the start of another one
         self.share: list[str] = []  # addresses for everyone, for the host to hand out
+        self.framed_by = ""  # whose pages may show this one in a frame, beside its own
         self._host = Host(token)
         self._key = (
             visitors.visitors_key(outputs) if mode == "space" and outputs is not None else secrets.token_bytes(32)

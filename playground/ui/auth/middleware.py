@@ -109,13 +109,16 @@ class RequestMiddleware:
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.own_names = own_names(listening)
         self.any_address = listening in ANYWHERE
+        frames = f"{FRAMES if access.mode == 'space' else SELF} {access.framed_by}".strip()
         self.headers = {
             "x-content-type-options": "nosniff",
             "referrer-policy": "same-origin",
-            "content-security-policy": f"{POLICY} {FRAMES if access.mode == 'space' else SELF}",
+            "content-security-policy": f"{POLICY} {frames}",
         }
         if access.mode != "space":
-            self.headers |= {"x-frame-options": "SAMEORIGIN", "cross-origin-resource-policy": "same-origin"}
+            self.headers["cross-origin-resource-policy"] = "same-origin"
+            if not access.framed_by:  # it knows of no others; what the policy says goes before it
+                self.headers["x-frame-options"] = "SAMEORIGIN"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""

@@ -261,7 +261,7 @@ def is_needed(path: str, method: str) -> bool:
 
 def without_page(query: bytes) -> bytes:
     """A query without `page`, by which Gradio means one of several pages of an app: it fails at a name that is none,
-    and an address of ours says `tab`."""
+    and an address of ours says `tab`. See docs/upstream.md#a-query-with-an-unknown-page-fails."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     rest = [(name, value) for name, value in pairs if name != "page"]
     return query if rest == pairs else urlencode(rest).encode()

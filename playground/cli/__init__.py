@@ -137,12 +137,17 @@ def train(
     Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
-    config = yaml_io.load(catalog.preset_path(preset), set_)
+    _follow(start(preset, set_ or [], outputs, run_id), json, wait)
+
+
+def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
+    """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
+    config = yaml_io.load(catalog.preset_path(preset), changes)
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
     disk.check([config], outputs)
     Supervisor(outputs).look()
-    _follow(launcher.start(config, outputs, run_id), json, wait)
+    return launcher.start(config, outputs, run_id)
 
 
 @app.command()

@@ -148,6 +148,7 @@ class Access:
         self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
         self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
+        self.framed_by = ""  # whose pages may show this one in a frame, beside its own
         self._host = Host(token)
         self.limiter = Limiter()
 

@@ -96,10 +96,14 @@ class Replacement(NamedTuple):
 
 
 PARTS = (
+    # docs/upstream.md#a-file-named-by-an-address-is-fetched-whatever-its-size
     Replacement(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
+    # docs/upstream.md#values-sent-in-a-call-are-kept-in-the-session
     Replacement(SessionState, "_update_value_in_config", _keep_nothing),
     # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
+    # docs/upstream.md#each-session-copies-the-settings-of-all-components
     Replacement(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
+    # docs/upstream.md#uploads-leave-files-that-no-one-is-told-about
     Replacement(route_utils, "GradioMultiPartParser", OneFile),
     Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
     Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),

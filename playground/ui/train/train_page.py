@@ -81,6 +81,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     fields = page.fields.values()
     # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
+    # (docs/upstream.md#a-textbox-does-not-notice-pasting)
     edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
     gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
     gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)

@@ -4,6 +4,7 @@
 // and of the loss of focus, which it takes for an edit, if the list was opened.
 //
 // After a choice by key the field keeps the focus, which Gradio drops.
+// docs/upstream.md#dropdowns-open-by-focus-and-stay-open
 
 const OPENING = new Set(["ArrowDown", "ArrowUp", "Enter"]);
 const WITHIN = new Set([...OPENING, "Home", "End", "Escape"]);

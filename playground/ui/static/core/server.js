@@ -55,7 +55,7 @@ export async function getText(path, instead) {
 
 /**
  * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
- * nothing then, as if all were well.
+ * nothing then, as if all were well (docs/upstream.md#a-server-function-that-fails-answers-nothing).
  * @param {Page.Server | null} server
  */
 export function answering(server) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from playground.imports.conversions import number
+from playground.imports.conversions import converted, number
 from playground.imports.found import Call
 from playground.imports.python_source import Unknown
 from playground.imports.translation import OLD_NAMES, Line, Translation
@@ -89,6 +89,13 @@ def _loading(work: Translation, call: Call) -> None:
     for name, bits in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")):
         if call.keywords.get(name) is True:
             work.set(f"{name} = True (line {call.line})", "model.quantization", bits)
+    dtype = call.keywords.get("dtype", call.keywords.get("torch_dtype"))
+    if isinstance(dtype, str) and not isinstance(dtype, Unknown):
+        said = f"dtype = {dtype} (line {call.line})"
+        try:
+            work.set(said, "model.precision", converted("dtype", dtype))
+        except ValueError as why:
+            work.no_equal.append(Line(said, why=str(why)))
     if "peft_config" in call.keywords:
         work.data["model.adapter.kind"] = "lora"
 

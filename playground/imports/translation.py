@@ -28,8 +28,8 @@ OLD_RLOO = {"rloo_k", "kl_coef", "num_ppo_epochs", "response_length", "total_epi
 BY_KIND = {"PPOv2Config": "trl-ppo", "GRPOConfig": "trl-grpo", "DPOConfig": "trl-dpo"}
 NOTHING = (
     "Nothing in this file is recognised as the settings of a trainer: PPOConfig, RLOOConfig, GRPOConfig or DPOConfig "
-    "of TRL, the options of a command that starts one, or a YAML of LLaMA-Factory. Where a script takes its settings from "
-    "the command line, import the shell script that starts it."
+    "of TRL, the options of a command that starts one, or a YAML of LLaMA-Factory. Where a script takes its settings "
+    "from the command line, import the shell script that starts it."
 )
 
 
@@ -165,13 +165,17 @@ def dialect_of(source: Source) -> str:
         return _age_of_ppo(source, names)
     if source.kind:  # a trainer without a class of settings
         raise InvalidConfig([Problem("", NOTHING)])
-    first = [name for name in DIALECTS if not name.startswith("llamafactory")]
-    hits = {name: len(names & TABLES[DIALECTS[name]["tables"][0]].keys()) for name in first}
-    hits["trl-rloo-old"] += 3 * ("rloo_k" in names)
-    best = max(("trl-ppo", "trl-grpo", *first), key=lambda name: hits[name])
+    hits = {name: len(names & _of_its_own(name)) for name in DIALECTS if not name.startswith("llamafactory")}
+    best = max(("trl-ppo", "trl-grpo", *hits), key=lambda name: hits[name])
     if hits[best] < 2:
         raise InvalidConfig([Problem("", NOTHING)])
     return best
+
+
+def _of_its_own(dialect: str) -> set[str]:
+    """The names of a dialect that not every trainer has."""
+    tables = [table for table in DIALECTS[dialect]["tables"] if table not in ("training", "model", "script")]
+    return {name for table in tables for name in TABLES[table]} - TABLES["training"].keys()
 
 
 def _age_of_ppo(source: Source, names: set[str]) -> str:

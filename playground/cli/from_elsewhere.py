@@ -10,7 +10,7 @@ import typer
 from playground.cli.arguments import Json
 from playground.cli.terminal import complain, plain, print_json
 from playground.imports import importing
-from playground.imports.translation import Line
+from playground.imports.translation import ReportLine
 
 
 def import_command(
@@ -45,6 +45,6 @@ def import_command(
     print(plain(text), end="") if output is None else print(output)
 
 
-def _in_words(line: Line) -> str:
+def _in_words(line: ReportLine) -> str:
     ours = f" -> {line.ours}" if line.ours else ""
     return f"{line.theirs}{ours}{f': {line.why}' if line.why and not ours else f' ({line.why})' if line.why else ''}"

@@ -13,7 +13,7 @@ class NotConstant(Exception):
     """Why a value cannot be known without running the file, in words that follow a colon."""
 
 
-class Setting(NamedTuple):
+class ForeignSetting(NamedTuple):
     """One setting as a file has it. `problem`: why its value is not known; `value` is then its text."""
 
     name: str
@@ -39,11 +39,11 @@ class Call(NamedTuple):
 
 
 @dataclass
-class Source:
+class ForeignSource:
     """All that a file says. `kind`: the class of settings or the command, as it is named there; `own`: constants of a
     script that this project has exported."""
 
-    settings: list[Setting] = field(default_factory=list)
+    settings: list[ForeignSetting] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     kind: str = ""
     own: dict[str, Any] = field(default_factory=dict)

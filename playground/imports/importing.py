@@ -12,8 +12,8 @@ from playground.config import RunConfig
 from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, Problem
 from playground.imports import python_source, roles, rules, sizes, text_source
-from playground.imports.found import Source
-from playground.imports.translation import DIALECTS, Line, Translation, dialect_of
+from playground.imports.found import ForeignSource
+from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of
 
 MOST_BYTES = 2_000_000
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
@@ -34,18 +34,18 @@ class Imported(NamedTuple):
         head = "".join(f"# {_one_line(line)}\n" for line in lines)
         return head + yaml.safe_dump(self.data, sort_keys=False, allow_unicode=True, width=120)
 
-    def report(self) -> list[tuple[str, list[Line]]]:
+    def report(self) -> list[tuple[str, list[ReportLine]]]:
         """The headings and their lines; empty ones left out."""
         work = self.work
-        aside = [Line(", ".join(sorted(work.aside)))] if work.aside else []
+        aside = [ReportLine(", ".join(sorted(work.aside)))] if work.aside else []
         found = [
             ("What each setting became", work.became),
             (f"Not named in the file, so what {work.label.partition(',')[0]} takes", work.assumed),
             ("Has no equal here", work.no_equal),
             ("Not understood", work.not_understood),
             ("About the machine, the log or the hub; nothing is learned from it", aside),
-            ("Fill in or check", [Line(text) for text in work.fill_in]),
-            ("Beside that", [Line(text) for text in work.source.remarks]),
+            ("Fill in or check", [ReportLine(text) for text in work.fill_in]),
+            ("Beside that", [ReportLine(text) for text in work.source.remarks]),
         ]
         return [(heading, lines) for heading, lines in found if lines]
 
@@ -70,7 +70,7 @@ def read(path: Path) -> Imported:
     return Imported(config, data, work)
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path) -> ForeignSource:
     try:
         data = plain_files.read_bytes(path, MOST_BYTES, links=True)
         text = "" if path.suffix == ".ipynb" else data.decode("utf-8")
@@ -106,7 +106,9 @@ def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
             for problem, name in refused:
                 if name and name in work.data:
                     value = work.data.pop(name)
-                    work.no_equal.append(Line(f"{name}: {value}", why=f"our own rules refuse it: {problem.message}"))
+                    work.no_equal.append(
+                        ReportLine(f"{name}: {value}", why=f"our own rules refuse it: {problem.message}")
+                    )
                     work.became = [line for line in work.became if not line.ours.startswith(f"{name}:")]
                     work.assumed = [line for line in work.assumed if not line.ours.startswith(f"{name}:")]
                     if name in ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size"):

@@ -10,7 +10,7 @@ from typing import Any
 from playground import plain_files
 from playground.errors import InvalidConfig, Problem
 from playground.imports.constants import Constants, name_of
-from playground.imports.found import Call, NotConstant, Owner, Setting, Source
+from playground.imports.found import Call, ForeignSetting, ForeignSource, NotConstant, Owner
 
 CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
 TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
@@ -21,7 +21,7 @@ OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "
 OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
 
 
-def read(text: str) -> Source:
+def read(text: str) -> ForeignSource:
     """Raises: InvalidConfig: not Python."""
     try:
         tree = ast.parse(text)
@@ -52,7 +52,7 @@ def _not_python(why: str) -> InvalidConfig:
 
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
-        self.tree, self.constants, self.found = tree, Constants(tree), Source()
+        self.tree, self.constants, self.found = tree, Constants(tree), ForeignSource()
         self.targets: dict[int, str] = {}  # id of a call -> the name that its value is assigned to
         self.conditional: set[int] = set()  # ids of the statements under an `if`
         for node in ast.walk(tree):
@@ -64,7 +64,7 @@ class _Reader:
             elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
                 self.conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
 
-    def source(self) -> Source:
+    def source(self) -> ForeignSource:
         calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
         calls.sort(key=lambda node: (node.lineno, node.col_offset))
         self._config(calls)
@@ -122,7 +122,7 @@ class _Reader:
             value = self.constants.value(node)
         except NotConstant as why:
             value, problem = ast.unparse(node)[:200], str(why)
-        self.found.settings.append(Setting(name, value, node.lineno, owner, problem))
+        self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
 
     def _assignment(self, node: ast.Assign) -> None:
         """`generation_kwargs = {...}`, `config = {...}` of the oldest TRL, and `config.learning_rate = 1e-5`."""
@@ -141,7 +141,7 @@ class _Reader:
             condition = "it is set under a condition" if id(node) in self.conditional else ""
             if condition:
                 text = ast.unparse(node.value)[:200]
-                self.found.settings.append(Setting(target.attr, text, node.lineno, "config", condition))
+                self.found.settings.append(ForeignSetting(target.attr, text, node.lineno, "config", condition))
             else:
                 self._setting(target.attr, node.value, "config")
 

@@ -8,7 +8,7 @@ from typing import Any
 from playground.imports.conversions import converted, number
 from playground.imports.found import Call
 from playground.imports.python_source import Unknown
-from playground.imports.translation import OLD_NAMES, Line, Translation
+from playground.imports.translation import OLD_NAMES, ReportLine, Translation
 
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
 CRITIC_NAME = re.compile(r"value|critic")
@@ -49,7 +49,7 @@ def _own(work: Translation) -> None:
         if name in own and not isinstance(own[name], Unknown):
             shown = f" ({own[name]})" if isinstance(own[name], str) else ""
             work.data[field] = own[name]
-            work.became.append(Line(f"{name} of a script of this project", f"{field}{shown}"))
+            work.became.append(ReportLine(f"{name} of a script of this project", f"{field}{shown}"))
     for call in work.source.named("Scale"):
         if call.keywords.get("mean") == 0.0 and call.keywords.get("sd") == 1.0:
             work.data["score.normalise"] = "none"
@@ -95,7 +95,7 @@ def _loading(work: Translation, call: Call) -> None:
         try:
             work.set(said, "model.precision", converted("dtype", dtype))
         except ValueError as why:
-            work.no_equal.append(Line(said, why=str(why)))
+            work.no_equal.append(ReportLine(said, why=str(why)))
     if "peft_config" in call.keywords:
         work.data["model.adapter.kind"] = "lora"
 
@@ -115,10 +115,10 @@ def _rewards(work: Translation) -> list[dict[str, Any]]:
     if weights and isinstance(weights.value, list) and len(weights.value) == len(found):
         for reward, weight in zip(found, weights.value, strict=True):
             reward["weight"] = number(weight)
-        work.became.append(Line(str(weights), "the weight of each reward"))
+        work.became.append(ReportLine(str(weights), "the weight of each reward"))
     elif weights and not weights.problem and weights.value is not None:
         work.no_equal.append(
-            Line(str(weights), why="the rewards it weighs were not all recognised: write each `weight` yourself")
+            ReportLine(str(weights), why="the rewards it weighs were not all recognised: write each `weight` yourself")
         )
     return found
 
@@ -130,10 +130,10 @@ def _by_settings(work: Translation) -> list[dict[str, Any]]:
             continue
         kind = work.named.get("reward_model_type")
         if item.problem or not isinstance(item.value, str):
-            work.not_understood.append(Line(str(item), why=item.problem or "it is no name of a model"))
+            work.not_understood.append(ReportLine(str(item), why=item.problem or "it is no name of a model"))
         elif (kind and kind.value == "api") or "://" in item.value:
             work.no_equal.append(
-                Line(str(item), why="no reward is asked over the network here: name a model or a folder")
+                ReportLine(str(item), why="no reward is asked over the network here: name a model or a folder")
             )
         else:
             if kind and kind.value == "lora":
@@ -163,7 +163,7 @@ def _by_calls(work: Translation) -> list[dict[str, Any]]:
                 why = (
                     "a language model gives no reward; it must be a sequence classifier, which this project loads it as"
                 )
-                work.no_equal.append(Line(said, why=why))
+                work.no_equal.append(ReportLine(said, why=why))
             return [reward | _precision_of_reward(work, call)]
     return []
 
@@ -173,11 +173,11 @@ def _precision_of_reward(work: Translation, call: Call) -> dict[str, Any]:
     for name, bits in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")):
         if call.keywords.get(name) is True:
             found["quantization"] = bits
-            work.became.append(Line(f"{name} = True (line {call.line})", f"rewards.0.quantization: {bits}"))
+            work.became.append(ReportLine(f"{name} = True (line {call.line})", f"rewards.0.quantization: {bits}"))
     if isinstance(threshold := call.keywords.get("llm_int8_threshold"), (int, float)):
         found["int8_threshold"] = float(threshold)
         work.became.append(
-            Line(f"llm_int8_threshold = {threshold} (line {call.line})", f"rewards.0.int8_threshold: {threshold}")
+            ReportLine(f"llm_int8_threshold = {threshold} (line {call.line})", f"rewards.0.int8_threshold: {threshold}")
         )
     return found
 
@@ -196,12 +196,12 @@ def _by_functions(work: Translation) -> list[dict[str, Any]]:
                 found.append(_learned(work, f"{said}: {one!r}", one))
             else:
                 why = "code is not taken over: write it as a reward of kind `python` or `expression`, or choose a rule"
-                work.no_equal.append(Line(f"{said}: {one}", why=why))
+                work.no_equal.append(ReportLine(f"{said}: {one}", why=why))
     return found
 
 
 def _learned(work: Translation, said: str, source: str) -> dict[str, Any]:
-    work.became.append(Line(said, f"rewards.0: kind model, source {source}"))
+    work.became.append(ReportLine(said, f"rewards.0: kind model, source {source}"))
     return {"kind": "model", "source": _hub_name(source)}
 
 
@@ -214,7 +214,7 @@ def _prompts(work: Translation) -> None:
         _loaded_dataset(work)
     if "dataset" in work.named and work.dialect.startswith("llamafactory"):
         why = "a name in LLaMA-Factory's dataset_info.json; name the file or the dataset of the hub as `prompts.source`"
-        work.no_equal.append(Line(work.theirs("dataset"), why=why))
+        work.no_equal.append(ReportLine(work.theirs("dataset"), why=why))
     if work.dialect.endswith("dpo"):
         work.fill_in.append(
             "DPO's pairs are written by the start model and judged by the run's reward here. To learn from pairs that "

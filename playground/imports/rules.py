@@ -6,7 +6,7 @@ import math
 
 from playground.imports import roles
 from playground.imports.conversions import number
-from playground.imports.translation import Line, Translation
+from playground.imports.translation import ReportLine, Translation
 
 SCALING = ("use_score_scaling", "use_score_norm", "normalize_reward", "ppo_score_norm")
 RAW = "the score stays in the reward's own unit (`score.normalise: none`), so beta is worth what it was there"
@@ -34,7 +34,7 @@ def translate(work: Translation) -> None:
         try:
             step(work)
         except ValueError as why:
-            work.not_understood.append(Line(step.__name__.strip("_").replace("_", " "), why=str(why)))
+            work.not_understood.append(ReportLine(step.__name__.strip("_").replace("_", " "), why=str(why)))
 
 
 def _beta(work: Translation) -> None:
@@ -48,7 +48,7 @@ def _beta(work: Translation) -> None:
     if work.dialect == "llamafactory":
         work.data |= {"kl.controller": "ziegler", "kl.horizon": 10000}
     if beta is None:
-        work.no_equal.append(Line(theirs, why="beta is a number here"))
+        work.no_equal.append(ReportLine(theirs, why="beta is a number here"))
         return
     if work.dialect == "trl-grpo":
         _grpo(work, theirs, beta)
@@ -73,10 +73,12 @@ def _in_units(work: Translation, theirs: str, beta: float) -> None:
     elif not beta:
         work.set(theirs, "kl.coef", 0.0, "no KL penalty in either")
     else:
-        work.no_equal.append(Line(theirs, why=NO_UNIT))
+        work.no_equal.append(ReportLine(theirs, why=NO_UNIT))
     for name in said:
         if name not in scaled:
-            work.became.append(Line(str(work.named[name]), why="the score is not scaled while training here either"))
+            work.became.append(
+                ReportLine(str(work.named[name]), why="the score is not scaled while training here either")
+            )
 
 
 def _grpo(work: Translation, theirs: str, beta: float) -> None:
@@ -85,13 +87,13 @@ def _grpo(work: Translation, theirs: str, beta: float) -> None:
     if item is None:
         return
     if item.value in (True, "group"):
-        work.became.append(Line(str(item), "method: grpo", "divided by the spread of a prompt's texts"))
+        work.became.append(ReportLine(str(item), "method: grpo", "divided by the spread of a prompt's texts"))
     elif item.value in (False, "none"):
         why = "method grpo divides by the spread of a prompt's texts; method rloo does not, and is nearest to Dr. GRPO"
-        work.no_equal.append(Line(str(item), why=why))
+        work.no_equal.append(ReportLine(str(item), why=why))
     else:
         work.no_equal.append(
-            Line(str(item), why="the spread of a prompt's texts is what advantages are divided by here")
+            ReportLine(str(item), why="the spread of a prompt's texts is what advantages are divided by here")
         )
 
 
@@ -111,9 +113,9 @@ def _early_stop(work: Translation) -> None:
             "it did nothing: TRL reads it only with early_stopping=True, to end an update early at 1.5 times it. The "
             "target of the adaptive KL penalty is `target`, 6 if it is not named"
         )
-        work.no_equal.append(Line(str(limit), why=why))
+        work.no_equal.append(ReportLine(str(limit), why=why))
     if stop:
-        work.became.append(Line(str(stop), "ppo.update_kl_stop: empty"))
+        work.became.append(ReportLine(str(stop), "ppo.update_kl_stop: empty"))
 
 
 def _warmup(work: Translation) -> None:
@@ -123,7 +125,7 @@ def _warmup(work: Translation) -> None:
     ratio, updates = number(item.value), work.data.get("ppo.num_updates")
     if updates is None:
         work.no_equal.append(
-            Line(
+            ReportLine(
                 str(item), why="it is a share of the updates, whose number is not in this file: set ppo.warmup_updates"
             )
         )
@@ -142,7 +144,7 @@ def _adapter(work: Translation) -> None:
     has = any(item.owner == "lora" for item in work.source.settings)
     if has and "model.adapter.kind" not in work.data:
         work.data["model.adapter.kind"] = "lora"
-        work.became.append(Line("LoraConfig", "model.adapter.kind: lora"))
+        work.became.append(ReportLine("LoraConfig", "model.adapter.kind: lora"))
 
 
 def _remarks(work: Translation) -> None:
@@ -152,7 +154,7 @@ def _remarks(work: Translation) -> None:
     for call in work.source.named("PPOTrainer"):
         if "reward_model" in call.keywords:
             why = "PPOTrainer of this age takes no reward_model and would refuse it; the score is `rewards` here"
-            work.no_equal.append(Line(f"PPOTrainer(reward_model=...) (line {call.line})", why=why))
+            work.no_equal.append(ReportLine(f"PPOTrainer(reward_model=...) (line {call.line})", why=why))
     if any("trainer" in call.name and "return_prompt" not in call.keywords for call in work.source.named("generate")):
         work.source.remarks.append(
             "TRL of this age gives the prompt back too, unless return_prompt=False is asked for: a script that scores "

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from playground.imports.conversions import count, number
-from playground.imports.translation import Line, Translation
+from playground.imports.translation import ReportLine, Translation
 
 PROCESSES = "on one process; with more, multiply `ppo.batch_size`"
 
@@ -35,7 +35,7 @@ def translate(work: Translation) -> None:
             if item.problem and (work.known(item) or {}).get("rule") == "sizes"
         ]
         said = ", ".join(map(str, unknown)) or "the sizes of the batch"
-        work.not_understood.append(Line(said, why=str(error)))
+        work.not_understood.append(ReportLine(said, why=str(error)))
         work.fill_in.append(
             "ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size: the file does not say them plainly."
         )
@@ -43,7 +43,7 @@ def translate(work: Translation) -> None:
     theirs = work.theirs(*sizes.names)
     parts = {"batch_size": sizes.batch, "minibatch_size": sizes.minibatch, "micro_batch_size": sizes.micro}
     work.data |= {f"ppo.{name}": size for name, size in parts.items()}
-    work.became.append(Line(theirs, ", ".join(f"ppo.{name}: {size}" for name, size in parts.items()), sizes.note))
+    work.became.append(ReportLine(theirs, ", ".join(f"ppo.{name}: {size}" for name, size in parts.items()), sizes.note))
     if sizes.samples > 1:
         group = "rloo_k" if work.dialect == "trl-rloo-old" else "num_generations"
         work.set(work.theirs(group) if group in work.named else "DPO's pairs", "ppo.samples_per_prompt", sizes.samples)
@@ -52,7 +52,7 @@ def translate(work: Translation) -> None:
         return
     if "num_train_epochs" in work.named:
         why = "how many updates that is depends on the number of prompts, which is not in this file"
-        work.no_equal.append(Line(work.theirs("num_train_epochs"), why=why))
+        work.no_equal.append(ReportLine(work.theirs("num_train_epochs"), why=why))
     work.fill_in.append("ppo.num_updates: the file does not say how many there are; ours is 40.")
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from playground.config.yaml_io import parse_yaml
 from playground.errors import InvalidConfig, Problem
-from playground.imports.found import Setting, Source
+from playground.imports.found import ForeignSetting, ForeignSource
 
 COMMANDS = re.compile(r"(?:^|/)(ppo|ppov2|ppo_tldr|rloo|rloo_tldr|grpo|dpo)[\w-]*(?:\.py)?$")
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
@@ -20,7 +20,7 @@ VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}|\$(\w+)")
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
-def read_mapping(text: str) -> Source:
+def read_mapping(text: str) -> ForeignSource:
     """A YAML or JSON file with a setting on each line. Raises: InvalidConfig."""
     data = parse_yaml(text)
     if not isinstance(data, dict):
@@ -28,7 +28,7 @@ def read_mapping(text: str) -> Source:
     if {"rewards", "format"} <= data.keys():
         raise InvalidConfig([Problem("", "This is a file of the playground's own: python -m playground train FILE.")])
     lines = _lines(text)
-    return Source([Setting(str(name), value, lines.get(str(name), 0)) for name, value in data.items()])
+    return ForeignSource([ForeignSetting(str(name), value, lines.get(str(name), 0)) for name, value in data.items()])
 
 
 def _lines(text: str) -> dict[str, int]:
@@ -37,7 +37,7 @@ def _lines(text: str) -> dict[str, int]:
     return {key.value: key.start_mark.line + 1 for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
 
 
-def read_shell(text: str) -> Source:
+def read_shell(text: str) -> ForeignSource:
     """A shell script: the options of its first command that names a trainer, else of its first with options.
 
     Raises:
@@ -53,7 +53,7 @@ def read_shell(text: str) -> Source:
     _, words, kind = chosen
     settings = _options(words, variables)
     stage = next((item for item in settings if item.name == "stage"), None)
-    source = Source(settings, kind="" if stage else kind)
+    source = ForeignSource(settings, kind="" if stage else kind)
     if len([item for item in found if item[2]]) > 1:
         source.remarks.append("The file has more than one command that trains; the others were left out.")
     return source
@@ -90,11 +90,11 @@ def _kind(words: list[tuple[int, str]]) -> str:
     return ""
 
 
-def _options(words: list[tuple[int, str]], variables: dict[str, str]) -> list[Setting]:
+def _options(words: list[tuple[int, str]], variables: dict[str, str]) -> list[ForeignSetting]:
     """The options behind the script, as settings."""
     scripts = [at for at, (_, word) in enumerate(words) if word.endswith(".py")]
     words = words[scripts[0] + 1 :] if scripts else words
-    found: list[Setting] = []
+    found: list[ForeignSetting] = []
     at = 0
     while at < len(words):
         line, word = words[at]
@@ -110,13 +110,13 @@ def _options(words: list[tuple[int, str]], variables: dict[str, str]) -> list[Se
     return found
 
 
-def _setting(name: str, values: list[str], line: int, variables: dict[str, str]) -> Setting:
+def _setting(name: str, values: list[str], line: int, variables: dict[str, str]) -> ForeignSetting:
     filled = [VARIABLE.sub(lambda match: _filled(match, variables), value) for value in values]
     unknown = next((value for value in filled if "$" in value), None)
     if unknown is not None:
-        return Setting(name, unknown, line, problem="a variable in it has no value in this file")
+        return ForeignSetting(name, unknown, line, problem="a variable in it has no value in this file")
     read = [_value(value) for value in filled]
-    return Setting(name, True if not read else read[0] if len(read) == 1 else read, line)
+    return ForeignSetting(name, True if not read else read[0] if len(read) == 1 else read, line)
 
 
 def _filled(match: re.Match[str], variables: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from playground.errors import InvalidConfig, Problem
 from playground.imports import conversions
-from playground.imports.found import Owner, Setting, Source
+from playground.imports.found import ForeignSetting, ForeignSource, Owner
 
 TABLES = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 DIALECTS = TABLES["dialects"]
@@ -33,7 +33,7 @@ NOTHING = (
 )
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """One line of the report. `theirs`: the setting as the file has it; `ours`: our field and its value, or ""."""
 
     theirs: str
@@ -45,13 +45,13 @@ class Line(NamedTuple):
 class Translation:
     """See the module. `data`: our settings by dotted name."""
 
-    source: Source
+    source: ForeignSource
     dialect: str
     data: dict[str, Any] = field(default_factory=dict)
-    became: list[Line] = field(default_factory=list)
-    assumed: list[Line] = field(default_factory=list)  # not named in the file: the other trainer's default
-    no_equal: list[Line] = field(default_factory=list)
-    not_understood: list[Line] = field(default_factory=list)
+    became: list[ReportLine] = field(default_factory=list)
+    assumed: list[ReportLine] = field(default_factory=list)  # not named in the file: the other trainer's default
+    no_equal: list[ReportLine] = field(default_factory=list)
+    not_understood: list[ReportLine] = field(default_factory=list)
     aside: list[str] = field(default_factory=list)
     fill_in: list[str] = field(default_factory=list)
 
@@ -60,9 +60,9 @@ class Translation:
         return str(DIALECTS[self.dialect]["label"])
 
     @cached_property
-    def named(self) -> dict[str, Setting]:
+    def named(self) -> dict[str, ForeignSetting]:
         """The settings by name; what is said last counts."""
-        found: dict[str, Setting] = {}
+        found: dict[str, ForeignSetting] = {}
         for item in self.source.settings:
             if item.owner == "generate" and self.dialect != "trl-old":
                 continue  # a text written after training
@@ -73,7 +73,7 @@ class Translation:
             found[name] = item
         return found
 
-    def known(self, item: Setting) -> dict[str, Any] | None:
+    def known(self, item: ForeignSetting) -> dict[str, Any] | None:
         """The line of the tables on a setting."""
         for table in OF_OWNER.get(item.owner, DIALECTS[self.dialect]["tables"]):
             if item.name in TABLES[table]:
@@ -103,7 +103,7 @@ class Translation:
         """One of our fields from theirs."""
         self.data[ours] = value
         shown = value if not isinstance(value, float) else f"{value:g}"
-        self.became.append(Line(theirs, f"{ours}: {'empty' if value is None else shown}", why))
+        self.became.append(ReportLine(theirs, f"{ours}: {'empty' if value is None else shown}", why))
 
     def translate_each(self) -> None:
         """Every setting that stands for itself; those with a `rule` are left to that."""
@@ -113,20 +113,20 @@ class Translation:
                 self.aside.append(item.name)
             elif line is None:
                 if item.owner != "generate":
-                    self.not_understood.append(Line(str(item), why=self._unknown(item.name)))
+                    self.not_understood.append(ReportLine(str(item), why=self._unknown(item.name)))
             elif "no" in line:
-                self.no_equal.append(Line(str(item), why=line["no"]))
+                self.no_equal.append(ReportLine(str(item), why=line["no"]))
             elif item.problem:
-                self.not_understood.append(Line(str(item), why=item.problem))
+                self.not_understood.append(ReportLine(str(item), why=item.problem))
             elif "to" in line:
                 self._one(item, line)
         self._defaults()
 
-    def _one(self, item: Setting, line: dict[str, Any]) -> None:
+    def _one(self, item: ForeignSetting, line: dict[str, Any]) -> None:
         try:
             value = conversions.converted(line.get("how", ""), item.value)
         except ValueError as why:
-            self.no_equal.append(Line(str(item), why=str(why)))
+            self.no_equal.append(ReportLine(str(item), why=str(why)))
         else:
             self.set(str(item), line["to"], value, line.get("note", ""))
 
@@ -141,7 +141,7 @@ class Translation:
         """One of our fields from a default of the other trainer's."""
         self.data[ours] = value
         self.assumed = [line for line in self.assumed if not line.ours.startswith(f"{ours}:")]
-        self.assumed.append(Line(theirs, f"{ours}: {'empty' if value is None else value}", why))
+        self.assumed.append(ReportLine(theirs, f"{ours}: {'empty' if value is None else value}", why))
 
     def _unknown(self, name: str) -> str:
         tables = DIALECTS[self.dialect]["tables"]
@@ -151,7 +151,7 @@ class Translation:
         return f"no setting of this name is known{f'; is it `{close[0]}`?' if close else ''}"
 
 
-def dialect_of(source: Source) -> str:
+def dialect_of(source: ForeignSource) -> str:
     """In whose terms a file is written. Raises: InvalidConfig."""
     names = {item.name for item in source.settings if item.owner in ("", "config")}
     stage = next((item.value for item in source.settings if item.name == "stage" and not item.owner), None)
@@ -178,7 +178,7 @@ def _of_its_own(dialect: str) -> set[str]:
     return {name for table in tables for name in TABLES[table]} - TABLES["training"].keys()
 
 
-def _age_of_ppo(source: Source, names: set[str]) -> str:
+def _age_of_ppo(source: ForeignSource, names: set[str]) -> str:
     only = {name: TABLES[name].keys() for name in ("trl-old", "trl-ppo")}
     old, new = len(names & (only["trl-old"] - only["trl-ppo"])), len(names & (only["trl-ppo"] - only["trl-old"]))
     with_head = any("WithValueHead" in call.name for call in source.calls)

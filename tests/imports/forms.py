@@ -1,4 +1,4 @@
-"""Files as people write them for other trainers, written anew here: name -> text. The two chapters' own are the first."""
+"""Files as people write them for other trainers, written anew here. Those of the two chapters are the first."""
 
 CHAPTER_ON_PPO = """
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -162,7 +162,7 @@ training_args = GRPOConfig(
     reward_weights=[1.0, 0.5],
 )
 trainer = GRPOTrainer(
-    model="Qwen/Qwen2-0.5B-Instruct", reward_funcs=["org/reward-a", reward_len], args=training_args, train_dataset=dataset
+    model="Qwen/Qwen2-0.5B-Instruct", reward_funcs=["org/reward-a", reward_len], args=training_args
 )
 """
 

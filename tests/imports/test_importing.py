@@ -17,7 +17,7 @@ from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_script
 from playground.imports import importing
 from playground.imports.importing import Imported
-from playground.imports.translation import ASIDE, DIALECTS, TABLES, Line
+from playground.imports.translation import ASIDE, DIALECTS, TABLES, ReportLine
 from playground.setup import catalog
 from tests.imports import forms
 
@@ -52,7 +52,7 @@ def has(found: Imported, expected: dict[str, Any]) -> None:
     assert {name: flat[name] for name in expected} == expected
 
 
-def why(lines: Sequence[Line], of: str) -> str:
+def why(lines: Sequence[ReportLine], of: str) -> str:
     """What the report says of a setting; it says it once."""
     found = [line.why for line in lines if line.theirs.startswith(of)]
     assert len(found) == 1, (of, lines)
@@ -277,7 +277,9 @@ def test_a_yaml_of_trl(imports: Imports) -> None:
             "prompts.source": "AI-MO/NuminaMath-TIR",
         },
     )
-    assert found.work.not_understood == [Line("colour = 'blue' (line 14)", why="no setting of this name is known")]
+    assert found.work.not_understood == [
+        ReportLine("colour = 'blue' (line 14)", why="no setting of this name is known")
+    ]
 
 
 def test_dpo(imports: Imports) -> None:

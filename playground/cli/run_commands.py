@@ -170,7 +170,7 @@ def generate(
 
 def diagnose(
     run_dir: Annotated[
-        str | None, typer.Argument(metavar="[RUN_DIR]", help="A run folder, or the id of a run in the outputs folder.")
+        str | None, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     set_: Annotated[

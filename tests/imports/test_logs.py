@@ -1,4 +1,4 @@
-"""Logs of other trainers in their real formats: read into the same checks; what cannot be judged says what is missing."""
+"""Logs of other trainers in their real formats, read into our checks; what cannot be judged says what is missing."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ MOST = 1e30  # of a number on the way
 MOST_EXPONENT = 64
 MOST_ITEMS = 1000
 MOST_DEPTH = 30
+MOST_STEPS = 200_000  # of all values of a file together
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -34,6 +35,7 @@ class Constants:
         self._assigned: dict[str, ast.expr] = {}
         self._times: Counter[str] = Counter()
         self._options: dict[str, list[ast.expr]] = {}
+        self._steps = 0
         for node in ast.walk(tree):
             self._look(node)
 
@@ -64,7 +66,8 @@ class Constants:
 
     def value(self, node: ast.expr, depth: int = 0) -> Any:
         """Raises: NotConstant."""
-        if depth > MOST_DEPTH:
+        self._steps += 1
+        if depth > MOST_DEPTH or self._steps > MOST_STEPS:
             raise NotConstant("it leads from name to name too often")
         if isinstance(node, ast.Constant):
             return node.value

@@ -78,7 +78,8 @@ def _source(path: Path) -> ForeignSource:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
     if path.suffix == ".py":
-        return python_source.read(text)
+        found = python_source.read(text)
+        return found if found.settings else _of_its_command(text) or found
     if path.suffix == ".ipynb":
         return python_source.read(python_source.from_notebook(data))
     if path.suffix in (".yaml", ".yml", ".json"):
@@ -86,6 +87,21 @@ def _source(path: Path) -> ForeignSource:
     if path.suffix in (".sh", ".bash", ".txt"):
         return text_source.read_shell(text)
     raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+
+
+def _of_its_command(text: str) -> ForeignSource | None:
+    """A script that takes all its settings from the command line often says in its own text how it is started."""
+    for said in python_source.texts(text):
+        try:
+            found = text_source.read_shell(said)
+        except InvalidConfig:
+            continue
+        if found.kind:
+            found.remarks.append(
+                "The settings are those of the command that the script's own text gives as its example."
+            )
+            return found
+    return None
 
 
 def _name(path: Path) -> str:

@@ -35,6 +35,12 @@ def read(text: str) -> ForeignSource:
         raise _not_python("it is nested too deeply") from None
 
 
+def texts(text: str) -> list[str]:
+    """The texts that stand for themselves in a script that `read` has read: docstrings, strings used as comments."""
+    parts = [node.value for node in ast.parse(text).body if isinstance(node, ast.Expr)]
+    return [node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
 def from_notebook(data: bytes) -> str:
     """The code of a notebook as one script; commands of the notebook itself are left out. Raises: InvalidConfig."""
     try:

@@ -15,6 +15,11 @@ CRITIC_NAME = re.compile(r"value|critic")
 REFERENCE_NAME = re.compile(r"(^|_)ref(erence)?($|_)")
 PLACEHOLDER = {"kind": "sentiment", "judge": "vader"}
 SENTIMENT = ("sentiment-analysis", "text-classification")
+NOT_A_CLASSIFIER = (
+    "rewards.0.source: LLaMA-Factory keeps a reward model as a language model with a value head beside it (or as an "
+    "adapter); here a sequence classifier with one label is read. `python -m playground reward-train` makes one of the "
+    "same pairs."
+)
 NO_REWARD = "rewards: what scores the texts is not in this file; praise in ordinary English (VADER) stands there now."
 
 
@@ -136,11 +141,11 @@ def _by_settings(work: Translation) -> list[dict[str, Any]]:
                 ReportLine(str(item), why="no reward is asked over the network here: name a model or a folder")
             )
         else:
-            if kind and kind.value == "lora":
-                work.fill_in.append(
-                    "rewards.0.source: merge the reward model's adapter first; a classifier of one label is read here."
-                )
-            return [_learned(work, str(item), item.value.rpartition(":")[2])]
+            if work.dialect == "llamafactory":
+                work.fill_in.append(NOT_A_CLASSIFIER)
+            task, _, source = item.value.rpartition(":")
+            reward = _learned(work, str(item), source)
+            return [reward | _label(work) if task in SENTIMENT else reward]
     return []
 
 
@@ -151,8 +156,7 @@ def _by_calls(work: Translation) -> list[dict[str, Any]]:
             source = call.keywords.get("model") or (call.arguments[1] if len(call.arguments) > 1 else None)
             if isinstance(source, str) and not isinstance(source, Unknown):
                 reward = _learned(work, f"pipeline({task!r}, {source!r}) (line {call.line})", source)
-                work.fill_in.append("rewards.0.label: check that POSITIVE is what this classifier calls what you want.")
-                return [reward | {"label": "POSITIVE"}]
+                return [reward | _label(work)]
         if call.name.endswith("from_pretrained") and _part(call) == "reward":
             source = _first(call, "pretrained_model_name_or_path")
             if not isinstance(source, str) or isinstance(source, Unknown):
@@ -166,6 +170,12 @@ def _by_calls(work: Translation) -> list[dict[str, Any]]:
                 work.no_equal.append(ReportLine(said, why=why))
             return [reward | _precision_of_reward(work, call)]
     return []
+
+
+def _label(work: Translation) -> dict[str, Any]:
+    """What a script that scores sentiment wants: the second of a classifier's labels, which TRL's examples take."""
+    work.fill_in.append("rewards.0.label: check that POSITIVE is what this classifier calls what you want.")
+    return {"label": "POSITIVE"}
 
 
 def _precision_of_reward(work: Translation, call: Call) -> dict[str, Any]:

@@ -13,7 +13,12 @@ from playground.config.yaml_io import parse_yaml
 from playground.errors import InvalidConfig, Problem
 from playground.imports.found import ForeignSetting, ForeignSource
 
-COMMANDS = re.compile(r"(?:^|/)(ppo|ppov2|ppo_tldr|rloo|rloo_tldr|grpo|dpo)[\w-]*(?:\.py)?$")
+COMMANDS = re.compile(r"(?:^|[/_-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-](?!online)[\w-]*)?(?:\.py)?$")
+OTHERS = re.compile(r"openrlhf|verl[./]|verl$")
+NOT_THESE = (
+    "Settings of OpenRLHF and verl are not imported: docs/scale.md has a table of what they are called there and here. "
+    "Their logs can be judged: python -m playground diagnose --log FILE."
+)
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
 ASSIGNED = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(\S*)\s*$")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}|\$(\w+)")
@@ -27,6 +32,8 @@ def read_mapping(text: str) -> ForeignSource:
         raise InvalidConfig([Problem("", "This file has no `name: value` lines.")])
     if {"rewards", "format"} <= data.keys():
         raise InvalidConfig([Problem("", "This is a file of the playground's own: python -m playground train FILE.")])
+    if {"actor_rollout_ref", "algorithm"} & data.keys():
+        raise InvalidConfig([Problem("", NOT_THESE)])
     lines = _lines(text)
     return ForeignSource([ForeignSetting(str(name), value, lines.get(str(name), 0)) for name, value in data.items()])
 
@@ -43,6 +50,8 @@ def read_shell(text: str) -> ForeignSource:
     Raises:
         InvalidConfig: it has no command with options.
     """
+    if any(OTHERS.search(word) for _, words in _commands(text) for _, word in words if not word.startswith("--")):
+        raise InvalidConfig([Problem("", NOT_THESE)])
     variables = _variables(text)
     found = [(line, words, _kind(words)) for line, words in _commands(text)]
     chosen = next((item for item in found if item[2]), None) or next(
@@ -84,7 +93,7 @@ def _kind(words: list[tuple[int, str]]) -> str:
     for _, word in words:
         found = COMMANDS.search(word)
         if found and not word.startswith("-") and (word.endswith(".py") or any(other == "trl" for _, other in words)):
-            return KINDS[found.group(1).split("_")[0]]
+            return KINDS[found.group(1)]
         if "llamafactory" in word or word.endswith("train_bash.py"):
             return "llamafactory"
     return ""
@@ -115,6 +124,8 @@ def _setting(name: str, values: list[str], line: int, variables: dict[str, str])
     unknown = next((value for value in filled if "$" in value), None)
     if unknown is not None:
         return ForeignSetting(name, unknown, line, problem="a variable in it has no value in this file")
+    if not values and name.startswith("no_") and name != "no_cuda":  # as transformers switches a default off
+        return ForeignSetting(name.removeprefix("no_"), False, line)
     read = [_value(value) for value in filled]
     return ForeignSetting(name, True if not read else read[0] if len(read) == 1 else read, line)
 

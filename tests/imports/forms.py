@@ -132,6 +132,34 @@ accelerate launch --config_file zero2.yaml --num_processes 8 \\
     --missing_eos_penalty 1.0 --stop_token eos --kl_coef 0.05 --output_dir $OUT --use_peft
 """
 
+EXAMPLE_SCRIPT = '''# /// script
+# dependencies = ["trl"]
+# ///
+"""
+# Full training:
+python examples/scripts/dpo.py \\
+    --dataset_name trl-lib/ultrafeedback_binarized \\
+    --model_name_or_path Qwen/Qwen2-0.5B-Instruct \\
+    --learning_rate 5.0e-7 --num_train_epochs 1 --per_device_train_batch_size 2 --gradient_accumulation_steps 8 \\
+    --output_dir Qwen2-0.5B-DPO --no_remove_unused_columns
+"""
+from trl import DPOConfig, DPOTrainer, ModelConfig, ScriptArguments, TrlParser
+parser = TrlParser((ScriptArguments, DPOConfig, ModelConfig))
+script_args, training_args, model_args = parser.parse_args_and_config()
+'''
+
+SENTIMENT_SCRIPT = """
+@dataclass
+class ScriptArguments:
+    ppo_config: PPOConfig = field(
+        default_factory=lambda: PPOConfig(
+            model_name="lvwerra/gpt2-imdb", query_dataset="imdb", log_with=None, learning_rate=1.41e-5, batch_size=128,
+            reward_model="sentiment-analysis:lvwerra/distilbert-imdb", mini_batch_size=128, target_kl=6.0,
+            gradient_accumulation_steps=1, early_stopping=False, kl_penalty="kl", seed=0, use_score_scaling=False,
+        )
+    )
+"""
+
 RLOO_OLD = """
 args = RLOOConfig(
     rloo_k=4, num_ppo_epochs=1, num_mini_batches=1, per_device_train_batch_size=8, gradient_accumulation_steps=8,

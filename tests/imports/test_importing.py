@@ -324,6 +324,22 @@ def test_a_yaml_of_llama_factory(imports: Imports) -> None:
     assert "linear" in why(found.work.no_equal, "lr_scheduler_type = 'cosine'")
 
 
+def test_a_script_that_only_says_how_it_is_started(imports: Imports) -> None:
+    found = imports(forms.EXAMPLE_SCRIPT)
+    expected = {"method": "dpo", "model.source": "Qwen/Qwen2-0.5B-Instruct", "ppo.learning_rate": 5e-7}
+    has(found, {**expected, "ppo.batch_size": 32, "kl.coef": 0.1, "prompts.source": "trl-lib/ultrafeedback_binarized"})
+    assert any("its example" in remark for remark in found.work.source.remarks)
+    assert not found.work.not_understood and "remove_unused_columns" in found.work.aside
+
+
+def test_a_script_with_its_settings_in_a_default(imports: Imports) -> None:
+    found = imports(forms.SENTIMENT_SCRIPT)
+    has(found, {"model.source": "lvwerra/gpt2-imdb", "prompts.source": "stanfordnlp/imdb", "ppo.batch_size": 128})
+    has(found, {"kl.coef": 0.2, "score.normalise": "none", "ppo.update_kl_stop": None})
+    assert found.data["rewards"] == [{"kind": "model", "source": "lvwerra/distilbert-imdb", "label": "POSITIVE"}]
+    assert "did nothing" in why(found.work.no_equal, "target_kl")
+
+
 @pytest.mark.parametrize("preset", ["kinder-reviews", "short-leash"])
 def test_our_own_script_for_trl_comes_back_as_it_was(imports: Imports, preset: str) -> None:
     config = yaml_io.load(catalog.preset_path(preset))
@@ -389,6 +405,10 @@ def test_the_tables_name_fields_and_rules_that_are_there() -> None:
         ("a.yaml", "format: 1\nrewards: []\n", "playground's own"),
         ("a.sh", "echo hello\n", "no command with options"),
         ("a.sh", "python other.py --colour blue\n", "Nothing in this file is recognised"),
+        ("a.sh", "python -m openrlhf.cli.train_ppo_ray --init_kl_coef 0.1 --gamma 1.0\n", "docs/scale.md"),
+        ("a.sh", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo\n", "docs/scale.md"),
+        ("a.yaml", "algorithm: {gamma: 1}\nactor_rollout_ref: {}\n", "docs/scale.md"),
+        ("a.sh", "python examples/scripts/dpo_online.py --colour blue\n", "Nothing in this file is recognised"),
         ("a.bin", "x", "it must be a Python script"),
         ("a.py", "\x00", "cannot be read as a script"),
     ],
@@ -412,6 +432,8 @@ config = PPOConfig(
 )
 """
     started = time.monotonic()
+    lists = "".join(f"L{at} = [{f'L{at + 1}, ' * 900}]\n" for at in range(12))
+    text += f"config.kl_penalty = L0\n{lists}L12 = 1\n"
     found = imports(text)
     assert time.monotonic() - started < 2 and not (tmp_path / "ran").exists()
     unknown = {line.theirs.partition(" ")[0] for line in found.work.not_understood}
@@ -425,6 +447,11 @@ def test_what_our_rules_refuse_is_left_out_and_said(imports: Imports) -> None:
     assert found.config.ppo.batch_size == 48
     assert "at most" in why(found.work.no_equal, "ppo.learning_rate: 5.0")
     assert any("do not divide each other" in line for line in found.work.fill_in)
+    quantized = imports(
+        "PPOConfig(ppo_epochs=2)\nmodel = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', load_in_8bit=True)\n"
+    )
+    assert quantized.config.model.quantization == "none"
+    assert "cannot be trained themselves" in why(quantized.work.no_equal, "model.quantization: int8")
 
 
 def test_a_second_set_of_settings_and_a_contradiction_are_told_of(imports: Imports) -> None:

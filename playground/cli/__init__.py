@@ -17,6 +17,7 @@ import typer
 from playground import __version__, errors
 from playground.cli import (
     following,
+    from_elsewhere,
     health,
     outgoing,
     preflight_commands,
@@ -225,6 +226,7 @@ app.command()(preflight_commands.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
+app.command("import")(from_elsewhere.import_command)
 
 
 @app.command()

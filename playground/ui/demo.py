@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import utils
+from gradio.tunneling import CURRENT_TUNNELS
 from starlette.middleware import Middleware
 
 from playground.errors import PlaygroundError
@@ -53,7 +54,8 @@ class Demo(gr.Blocks):
         self.contents, self.serving = contents, serving
         self.listening: str | None = None  # the address of `launch`; None within another app
         self.warning = ""  # for the terminal
-        self._greets = False
+        self._mode = serving.access.mode  # without a public address
+        self._greets = self._shares = False
         self._loop: asyncio.AbstractEventLoop | None = None
         contents.fill(self)
 
@@ -69,13 +71,13 @@ class Demo(gr.Blocks):
             raise PartOfAnotherApp("This page is mounted in another app already. Make another one for `launch`.")
         if self.is_running:
             self.close(verbose=False)
-        asked = self.serving.access.mode
-        given["share"] = self.space_id is None and wants_share(given.get("share"))
-        if given["share"] and asked == "local":
-            self.serving.become_a_class()
+        given["share"] = self._shares = self.space_id is None and wants_share(given.get("share"))
+        mode = "classroom" if self._shares and self._mode == "local" else self._mode
+        if mode != self.serving.access.mode:
+            self.serving.become(mode)
             self.clear()
             self.contents.fill(self)
-        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, asked)
+        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
         try:
@@ -92,6 +94,10 @@ class Demo(gr.Blocks):
         if self._loop is not None and self.is_running:  # else the server would wait for who watches
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.serving.hub.close(), self._loop).result(timeout=2)
+        for tunnel in CURRENT_TUNNELS:  # it would lead strangers to what listens there next
+            if tunnel.share_token == self.share_token:
+                tunnel.kill()
+        self.share_url = None
         super().close(verbose)
         self.serving.end()
 
@@ -107,7 +113,7 @@ class Demo(gr.Blocks):
         """For the terminal, once the page answers; it has the host's token in it."""
         serving, addresses = self.serving, self.addresses()
         url = self.share_url if self.share_url and (self.is_colab or self.is_hosted_notebook) else self.local_url
-        shared = self.share_url or "" if self.share else None
+        shared = (self.share_url or "") if self._shares else None
         return self.warning + sharing.greeting(
             f"{str(url).rstrip('/')}/", addresses, serving.access.mode, serving.token, serving.outputs, shared
         )

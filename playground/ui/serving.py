@@ -55,10 +55,12 @@ class Serving:
         self._begun = False
         self._lock = threading.Lock()
 
-    def become_a_class(self) -> None:
-        """A page of one's own that strangers are to reach: they watch, and who has the token steers."""
-        self.token = self.token or visitors.new_token()
-        self.access = rules("classroom", self.outputs, self.token)
+    def become(self, mode: str) -> None:
+        """A page of one's own that strangers are to reach becomes a class's: they watch, and who has the token steers.
+        And back. Only while nothing is served."""
+        if mode != "local":
+            self.token = self.token or visitors.new_token()
+        self.access = rules(mode, self.outputs, self.token)
         self.incoming.most_bytes = self.access.limits.uploads_bytes
 
     def prepare(self, within: Path | None = None) -> None:

@@ -122,7 +122,7 @@ class Page(NamedTuple):
 
 
 @contextlib.contextmanager
-def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
+def served(mode: str, outputs: Path, recorded: Path, share: bool = False) -> Iterator[Page]:
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
@@ -134,7 +134,7 @@ def served(mode: str, outputs: Path, recorded: Path) -> Iterator[Page]:
         if mode != "local":
             patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)
         port = free_port()
-        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded)
+        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded, share=share)
         assert visitors.TOKEN_VARIABLE not in os.environ
         try:
             yield Page(mode, f"http://127.0.0.1:{port}/", outputs, running, running.demo.app)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from playground.runs import bucket, cluster, history
@@ -27,6 +28,7 @@ from playground.ui.auth.incoming import Incoming
 from playground.ui.feed.feed import RECORDED, Hub
 
 CHORE_SECONDS = 60
+_served: list[str] = []  # modes of what this process serves; hardly ever more than one
 
 
 class Serving:
@@ -75,10 +77,10 @@ class Serving:
             if self._closing is not None:
                 return
             make_outputs(self.outputs)
-            os.environ[limits.MODE_VARIABLE] = self.access.mode  # for workers and the model service
             self._keeper = _keeper(self.outputs)
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
+            self._closing.enter_context(_telling_workers(self.access.mode))
             for close in (self.incoming.close, self.standby.close, self.service.close):
                 self._closing.callback(close)
 
@@ -122,6 +124,17 @@ def rules(mode: str, outputs: Path, token: str, call_seconds: int | None = None)
         page_limits = PageLimits(*(one._replace(call_seconds=call_seconds) for one in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     return Access(mode, outputs, token, proxied, page_limits)
+
+
+@contextlib.contextmanager
+def _telling_workers(mode: str) -> Iterator[None]:
+    """Meanwhile workers and the model service, whom the environment tells, go by this mode; where one process serves
+    pages of several, by the strictest."""
+    _served.append(mode)
+    os.environ[limits.MODE_VARIABLE] = max(_served, key=limits.MODES.index)
+    yield
+    _served.remove(mode)
+    os.environ[limits.MODE_VARIABLE] = max(_served, key=limits.MODES.index, default=mode)
 
 
 def _keeper(outputs: Path) -> BucketThread | None:

@@ -46,11 +46,16 @@ class CountingService(fake_server.FakeService):
 
 
 class CountingStandby(fake_server.NoStandby):
-    """None ever waits; remembers that one was wanted."""
+    """None ever waits; remembers that one was wanted, and whether it may be."""
 
     def __init__(self) -> None:
         super().__init__()
         self.wanted = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether no process would be started any more."""
+        return self._closed
 
     def prepare(self) -> None:
         """Remember only."""

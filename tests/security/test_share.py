@@ -39,7 +39,7 @@ def shared(asked, tmp_path_factory):
 
 def through(page, **headers):
     """A client as it reaches the page through the tunnel."""
-    return page.client(headers={"Host": PUBLIC, **headers})
+    return page.client(headers={"Host": PUBLIC, "Origin": f"https://{PUBLIC}", **headers})
 
 
 def test_a_page_of_one_s_own_becomes_a_class_s_and_the_terminal_says_how_to_be_its_host(shared, asked):
@@ -81,9 +81,9 @@ def test_only_the_name_that_the_tunnel_got_is_answered(shared):
         ("other.gradio.live", 421),
         ("gradio.live", 421),
     ):
-        with shared.client(headers={"Host": name}) as client:
+        with through(shared, Host=name, Origin=f"https://{name.lower()}") as client:
             assert client.get("").status_code == status
-    with through(shared, Origin=f"https://{PUBLIC}") as client:
+    with through(shared) as client:
         assert client.post("gradio_api/queue/join", json={}).status_code != 403
     with through(shared, Origin="https://other.gradio.live") as client:
         assert client.post("gradio_api/queue/join", json={}).status_code == 403
@@ -108,8 +108,7 @@ def test_strangers_are_told_apart_by_what_the_tunnel_says_of_them(shared, monkey
     monkeypatch.setitem(rules.limiter.per_minute, "views", 3)
 
     def codes(passed_on, name=PUBLIC):
-        headers = {"Host": name, "X-Forwarded-For": passed_on}
-        with shared.client(headers=headers) as client:
+        with through(shared, Host=name, Origin=f"https://{name}", **{"X-Forwarded-For": passed_on}) as client:
             return client.get("live/_access").status_code
 
     first = [codes(f"{number}.1.1.1, 93.184.216.34, 10.0.0.7") for number in range(1, 5)]

@@ -1,5 +1,6 @@
 """What can go wrong before the page is up, and what the web process must not hold."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -49,14 +50,20 @@ def test_the_listening_address(host, mode, variables, expected, monkeypatch):
     assert sharing.listening_address(host, mode) == expected
 
 
-def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
+def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served(tmp_path):
+    """`from app import demo`: no torch, no telemetry, no thread, no child, no folder."""
     code = (
-        "import sys; from pathlib import Path; from playground.ui import page, server, theme; "
-        f"page.build(Path({str(tmp_path)!r})); theme.theme(); page.head(); "
+        "import sys, threading, psutil; from app import demo; import gradio, app; "
+        "assert isinstance(demo, gradio.Blocks) and demo is app.demo; "
         f"heavy = {HEAVY | {'bokeh', 'playground.training'}!r} & set(sys.modules); assert not heavy, heavy; "
-        "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'"
+        "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'; "
+        "assert len(threading.enumerate()) == 1 and not psutil.Process().children(); "
+        "assert not os.path.exists(os.environ['PLAYGROUND_OUTPUTS']) and 'GRADIO_TEMP_DIR' not in os.environ"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)
+    environment = {name: value for name, value in os.environ.items() if name != "GRADIO_TEMP_DIR"}
+    environment["PLAYGROUND_OUTPUTS"] = str(tmp_path / "outputs")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"
 

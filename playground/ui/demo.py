@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,10 +103,12 @@ class Demo(gr.Blocks):
         self.serving.end()
 
     def block_thread(self) -> None:
-        """Until Ctrl-C."""
+        """Until Ctrl-C. Not Gradio's own, which would wait for those who watch before they are let go."""
         self._greet()
         try:
-            super().block_thread()
+            with contextlib.suppress(KeyboardInterrupt):
+                while self.is_running:
+                    time.sleep(0.1)
         finally:
             self.close(verbose=False)
 
@@ -130,7 +133,8 @@ class Demo(gr.Blocks):
         return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
 
     def app_kwargs(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What the web app around this page is made with: what the call asks for, behind what is ours."""
+        """What the web app around this page is made with: what the call asks for, behind what is ours. Routes of others
+        belong into the app in which the page is mounted: the middleware lets in what the page needs."""
         given = given or {}
         if not self.exited:
             return given  # the page is being filled: no one serves this app
@@ -147,7 +151,7 @@ class Demo(gr.Blocks):
         )
         return {
             **given,
-            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *given.get("routes", [])],
+            "routes": routes.routes(self.serving.hub, access, self.serving.service),
             "middleware": [
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
                 guard,

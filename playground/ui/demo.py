@@ -12,12 +12,14 @@ import asyncio
 import contextlib
 import inspect
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import utils
+from gradio.tunneling import CURRENT_TUNNELS
 from starlette.middleware import Middleware
 
 from playground.errors import PlaygroundError
@@ -53,7 +55,8 @@ class Demo(gr.Blocks):
         self.contents, self.serving = contents, serving
         self.listening: str | None = None  # the address of `launch`; None within another app
         self.warning = ""  # for the terminal
-        self._greets = False
+        self._mode = serving.access.mode  # without a public address
+        self._greets = self._shares = False
         self._loop: asyncio.AbstractEventLoop | None = None
         contents.fill(self)
 
@@ -69,13 +72,13 @@ class Demo(gr.Blocks):
             raise PartOfAnotherApp("This page is mounted in another app already. Make another one for `launch`.")
         if self.is_running:
             self.close(verbose=False)
-        asked = self.serving.access.mode
-        given["share"] = self.space_id is None and wants_share(given.get("share"))
-        if given["share"] and asked == "local":
-            self.serving.become_a_class()
+        given["share"] = self._shares = self.space_id is None and wants_share(given.get("share"))
+        mode = "classroom" if self._shares and self._mode == "local" else self._mode
+        if mode != self.serving.access.mode:
+            self.serving.become(mode)
             self.clear()
             self.contents.fill(self)
-        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, asked)
+        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
         try:
@@ -92,14 +95,20 @@ class Demo(gr.Blocks):
         if self._loop is not None and self.is_running:  # else the server would wait for who watches
             with contextlib.suppress(TimeoutError, RuntimeError):
                 asyncio.run_coroutine_threadsafe(self.serving.hub.close(), self._loop).result(timeout=2)
+        for tunnel in CURRENT_TUNNELS:  # it would lead strangers to what listens there next
+            if tunnel.share_token == self.share_token:
+                tunnel.kill()
+        self.share_url = None
         super().close(verbose)
         self.serving.end()
 
     def block_thread(self) -> None:
-        """Until Ctrl-C."""
+        """Until Ctrl-C. Not Gradio's own, which would wait for those who watch before they are let go."""
         self._greet()
         try:
-            super().block_thread()
+            with contextlib.suppress(KeyboardInterrupt):
+                while self.is_running:
+                    time.sleep(0.1)
         finally:
             self.close(verbose=False)
 
@@ -107,7 +116,7 @@ class Demo(gr.Blocks):
         """For the terminal, once the page answers; it has the host's token in it."""
         serving, addresses = self.serving, self.addresses()
         url = self.share_url if self.share_url and (self.is_colab or self.is_hosted_notebook) else self.local_url
-        shared = self.share_url or "" if self.share else None
+        shared = (self.share_url or "") if self._shares else None
         return self.warning + sharing.greeting(
             f"{str(url).rstrip('/')}/", addresses, serving.access.mode, serving.token, serving.outputs, shared
         )
@@ -124,7 +133,8 @@ class Demo(gr.Blocks):
         return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
 
     def app_kwargs(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What the web app around this page is made with: what the call asks for, behind what is ours."""
+        """What the web app around this page is made with: what the call asks for, behind what is ours. Routes of others
+        belong into the app in which the page is mounted: the middleware lets in what the page needs."""
         given = given or {}
         if not self.exited:
             return given  # the page is being filled: no one serves this app
@@ -142,7 +152,7 @@ class Demo(gr.Blocks):
         )
         return {
             **given,
-            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *given.get("routes", [])],
+            "routes": routes.routes(self.serving.hub, access, self.serving.service),
             "middleware": [
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
                 guard,

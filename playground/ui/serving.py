@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from playground.runs import bucket, cluster, history
@@ -27,6 +28,7 @@ from playground.ui.auth.incoming import Incoming
 from playground.ui.feed.feed import RECORDED, Hub
 
 CHORE_SECONDS = 60
+_served: list[str] = []  # modes of what this process serves; hardly ever more than one
 
 
 class Serving:
@@ -55,10 +57,12 @@ class Serving:
         self._begun = False
         self._lock = threading.Lock()
 
-    def become_a_class(self) -> None:
-        """A page of one's own that strangers are to reach: they watch, and who has the token steers."""
-        self.token = self.token or visitors.new_token()
-        self.access = rules("classroom", self.outputs, self.token)
+    def become(self, mode: str) -> None:
+        """A page of one's own that strangers are to reach becomes a class's: they watch, and who has the token steers.
+        And back. Only while nothing is served."""
+        if mode != "local":
+            self.token = self.token or visitors.new_token()
+        self.access = rules(mode, self.outputs, self.token)
         self.incoming.most_bytes = self.access.limits.uploads_bytes
 
     def prepare(self, within: Path | None = None) -> None:
@@ -73,10 +77,10 @@ class Serving:
             if self._closing is not None:
                 return
             make_outputs(self.outputs)
-            os.environ[limits.MODE_VARIABLE] = self.access.mode  # for workers and the model service
             self._keeper = _keeper(self.outputs)
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
+            self._closing.enter_context(_telling_workers(self.access.mode))
             for close in (self.incoming.close, self.standby.close, self.service.close):
                 self._closing.callback(close)
 
@@ -120,6 +124,17 @@ def rules(mode: str, outputs: Path, token: str, call_seconds: int | None = None)
         page_limits = PageLimits(*(one._replace(call_seconds=call_seconds) for one in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     return Access(mode, outputs, token, proxied, page_limits)
+
+
+@contextlib.contextmanager
+def _telling_workers(mode: str) -> Iterator[None]:
+    """Meanwhile workers and the model service, whom the environment tells, go by this mode; where one process serves
+    pages of several, by the strictest."""
+    _served.append(mode)
+    os.environ[limits.MODE_VARIABLE] = max(_served, key=limits.MODES.index)
+    yield
+    _served.remove(mode)
+    os.environ[limits.MODE_VARIABLE] = max(_served, key=limits.MODES.index, default=mode)
 
 
 def _keeper(outputs: Path) -> BucketThread | None:

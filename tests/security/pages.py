@@ -46,11 +46,16 @@ class CountingService(fake_server.FakeService):
 
 
 class CountingStandby(fake_server.NoStandby):
-    """None ever waits; remembers that one was wanted."""
+    """None ever waits; remembers that one was wanted, and whether it may be."""
 
     def __init__(self) -> None:
         super().__init__()
         self.wanted = 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether no process would be started any more."""
+        return self._closed
 
     def prepare(self) -> None:
         """Remember only."""
@@ -130,7 +135,7 @@ class Page(NamedTuple):
 
 
 @contextlib.contextmanager
-def served(mode: str, outputs: Path, recorded: Path, mcp: bool = False) -> Iterator[Page]:
+def served(mode: str, outputs: Path, recorded: Path, share: bool = False, mcp: bool = False) -> Iterator[Page]:
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
@@ -142,7 +147,7 @@ def served(mode: str, outputs: Path, recorded: Path, mcp: bool = False) -> Itera
         if mode != "local":
             patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)
         port = free_port()
-        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded, mcp=mcp)
+        running = server.launch(port=port, outputs=outputs, mode=mode, recorded=recorded, share=share, mcp=mcp)
         assert visitors.TOKEN_VARIABLE not in os.environ
         try:
             yield Page(mode, f"http://127.0.0.1:{port}/", outputs, running, running.demo.app)

@@ -1,16 +1,24 @@
 """What can go wrong before the page is up, and what the web process must not hold."""
 
+import contextlib
+import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import httpx
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.ui import server
+from playground.setup import limits
+from playground.ui import own_files, server
 from playground.ui.auth import sharing
+from tests.security import pages
+from tests.support import wait_until
 from tests.test_layers import HEAVY
+from tests.ui.conftest import free_port
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -49,14 +57,20 @@ def test_the_listening_address(host, mode, variables, expected, monkeypatch):
     assert sharing.listening_address(host, mode) == expected
 
 
-def test_the_page_is_built_without_torch_and_without_telemetry(tmp_path):
+def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served(tmp_path):
+    """`from app import demo`: no torch, no telemetry, no thread, no child, no folder."""
     code = (
-        "import sys; from pathlib import Path; from playground.ui import page, server, theme; "
-        f"page.build(Path({str(tmp_path)!r})); theme.theme(); page.head(); "
+        "import sys, threading, psutil; from app import demo; import gradio, app; "
+        "assert isinstance(demo, gradio.Blocks) and demo is app.demo; "
         f"heavy = {HEAVY | {'bokeh', 'playground.training'}!r} & set(sys.modules); assert not heavy, heavy; "
-        "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'"
+        "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'; "
+        "assert len(threading.enumerate()) == 1 and not psutil.Process().children(); "
+        "assert not os.path.exists(os.environ['PLAYGROUND_OUTPUTS']) and 'GRADIO_TEMP_DIR' not in os.environ"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=120)
+    environment = {name: value for name, value in os.environ.items() if name != "GRADIO_TEMP_DIR"}
+    environment["PLAYGROUND_OUTPUTS"] = str(tmp_path / "outputs")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"
 
@@ -74,3 +88,33 @@ def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 1
     assert "in serve" in ended.stderr  # the stack says what it waited for
+
+
+def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, monkeypatch):
+    """As a cell of a notebook that is run twice. What the page looks like is not to be chosen."""
+    monkeypatch.setattr(server, "StandbyWorker", pages.CountingStandby)
+    monkeypatch.setenv(limits.MODE_VARIABLE, "")
+    before, seen, port = set(threading.enumerate()), [], free_port()
+
+    @contextlib.asynccontextmanager
+    async def theirs(app):
+        seen.append("begun")
+        yield
+        seen.append("ended")
+
+    demo = server.new_demo(tmp_path / "outputs", "local", tmp_path)
+    for _ in range(2):
+        chosen = {"theme": "soft", "show_error": True, "footer_links": ["api"], "ssr_mode": True, "run_history": True}
+        kept = {"server_port": port, "app_kwargs": {"lifespan": theirs}, "quiet": True}
+        _, url, shared = demo.launch(prevent_thread_lock=True, **chosen, **kept)
+        with httpx.Client(base_url=url, timeout=60) as client:
+            config, home = client.get("config").json(), client.get("live/_home")
+            assert (config["theme"], config["footer_links"], config["run_history"]) == ("base", [], False)
+            assert home.status_code == 200 and not config["show_error"] and not demo.ssr_mode
+            assert own_files.SHEET in client.get("").text and shared is None
+            assert client.get("live/_access").json()["role"] == "host"
+    demo.close()
+    assert seen == ["begun", "ended"] * 2
+    assert demo.serving.standby.wanted == 2 and demo.serving.standby.closed
+    assert not demo.serving.incoming.folder.exists()
+    wait_until(lambda: not any(one.name in ("supervisor", "cluster") for one in set(threading.enumerate()) - before))

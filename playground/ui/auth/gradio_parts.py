@@ -1,4 +1,4 @@
-"""Parts of Gradio that this page replaces for the life of the process.
+"""Parts of Gradio that this page replaces for the life of the process. Other apps in it find them as they were.
 
 They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
 promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio import processing_utils, route_utils
+from gradio.context import LocalContext
 from gradio.mcp import GradioMCPServer
 from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import App
@@ -24,24 +26,60 @@ from starlette.datastructures import FormData, UploadFile
 from playground.errors import InvalidConfig, Problem
 
 
+def _is_ours(blocks: Any) -> bool:
+    """Whether an app of this process is such a page: others may be served beside it. Where none is named, it is."""
+    return blocks is None or hasattr(blocks, "app_kwargs")
+
+
+_download = processing_utils.async_ssrf_protected_download
+
+
 async def _fetch_nothing(url: str, cache_dir: str) -> str:
     """Where a browser names an address instead of an uploaded file, Gradio would download it, however large, before any
     handler is asked. This page fetches nothing for anyone."""
+    if not _is_ours(LocalContext.blocks.get(None)):
+        return await _download(url, cache_dir)
     raise gr.Error("Upload the file itself; addresses are not fetched.", print_exception=False)
+
+
+_update_value_in_config = SessionState._update_value_in_config
 
 
 def _keep_nothing(state: SessionState, key: int, value: Any) -> None:
     """Gradio would keep what a browser sends, however large, in the session that the browser names, before any handler
     is asked. Only links that hold a whole page's state read it again, and those are closed."""
+    if not _is_ours(state.blocks_config.root_block):
+        _update_value_in_config(state, key, value)
+
+
+def _config_values(state: SessionState) -> dict[int, Any]:
+    """A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it."""
+    values: dict[int, Any] = vars(state).get("config_values", {})
+    return values
+
+
+def _keep_config_values(state: SessionState, values: dict[int, Any]) -> None:
+    if not _is_ours(state.blocks_config.root_block):
+        vars(state)["config_values"] = values
+
+
+_postprocess_output_data, _get_or_create_client = (
+    GradioMCPServer.postprocess_output_data,
+    GradioMCPServer._get_or_create_client,
+)
 
 
 def _answer_as_json(server: GradioMCPServer, answers: Any, root_url: str) -> list[Any]:
     """What an agent gets of a tool: Gradio would write data as Python does, and open a file where they name one."""
+    if not _is_ours(server.blocks):
+        return _postprocess_output_data(server, answers, root_url)
     return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in answers]
 
 
 def _call_no_one(server: GradioMCPServer) -> Any:
     """What is queued Gradio would call over HTTP: as this machine, and not as who asked. No tool is queued."""
+    if not _is_ours(server.blocks):
+        return _get_or_create_client(server)
     raise gr.Error("This cannot be called by an agent.", print_exception=False)
 
 
@@ -68,6 +106,14 @@ class OneFile(GradioMultiPartParser):
         for file in files:
             file.close()
             Path(file.name).unlink(missing_ok=True)
+
+
+asked_of_us: ContextVar[bool] = ContextVar("asked_of_us", default=False)  # whether the request is for such a page
+
+
+@functools.wraps(GradioMultiPartParser)
+def _parser(*arguments: Any, **options: Any) -> GradioMultiPartParser:
+    return (OneFile if asked_of_us.get() else GradioMultiPartParser)(*arguments, **options)
 
 
 _create_app = App.create_app
@@ -98,9 +144,8 @@ class Replacement(NamedTuple):
 PARTS = (
     Replacement(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
     Replacement(SessionState, "_update_value_in_config", _keep_nothing),
-    # A copy of the whole page's settings, 320 kB for each name of a session. The same links alone read it.
-    Replacement(SessionState, "config_values", property(lambda state: {}, lambda state, values: None), of_each=True),
-    Replacement(route_utils, "GradioMultiPartParser", OneFile),
+    Replacement(SessionState, "config_values", property(_config_values, _keep_config_values), of_each=True),
+    Replacement(route_utils, "GradioMultiPartParser", _parser),
     Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
     Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),
     Replacement(App, "create_app", _create_whole_app),

@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import NotAllowed, in_words
-from playground.ui.auth import calls, sessions, visitors
+from playground.ui.auth import calls, gradio_parts, sessions, visitors
 from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.auth.body import Body, too_large
 from playground.ui.auth.incoming import FULL, Incoming
@@ -132,6 +132,7 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        gradio_parts.asked_of_us.set(True)
         connection = HTTPConnection(scope)
         path = scope["path"].removeprefix(scope.get("root_path", ""))
         opens = path == "/" and scope["method"] == "GET"

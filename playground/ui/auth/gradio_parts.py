@@ -63,13 +63,23 @@ def _keep_config_values(state: SessionState, values: dict[int, Any]) -> None:
         vars(state)["config_values"] = values
 
 
+_postprocess_output_data, _get_or_create_client = (
+    GradioMCPServer.postprocess_output_data,
+    GradioMCPServer._get_or_create_client,
+)
+
+
 def _answer_as_json(server: GradioMCPServer, answers: Any, root_url: str) -> list[Any]:
     """What an agent gets of a tool: Gradio would write data as Python does, and open a file where they name one."""
+    if not _is_ours(server.blocks):
+        return _postprocess_output_data(server, answers, root_url)
     return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in answers]
 
 
 def _call_no_one(server: GradioMCPServer) -> Any:
     """What is queued Gradio would call over HTTP: as this machine, and not as who asked. No tool is queued."""
+    if not _is_ours(server.blocks):
+        return _get_or_create_client(server)
     raise gr.Error("This cannot be called by an agent.", print_exception=False)
 
 

@@ -1,7 +1,8 @@
 """Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
 
 Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file forever, and a page
-never mixes modules of two versions; an address of another version gets today's file, to be kept by no one.
+never mixes modules of two versions; an address of another version gets today's file, to be kept by no one. Scripts are
+served without their comments, whose types and words are for readers of the source, line by line as they are there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SHEETS = tuple(
 )
 SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
 FOR_EVER = "public, max-age=31536000, immutable"
 BOKEH_FILE = "bokeh.min.js"
 
@@ -72,15 +74,25 @@ def _sheet() -> str:
     return "\n".join((STATIC / "css" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
 
 
+@functools.cache
+def script(name: str) -> str:
+    """A script of static/ without its comments."""
+    text = (STATIC / name).read_text(encoding="utf-8")
+    return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+
 class OwnFiles(StaticFiles):
     """Serves `<fingerprint>/<name>`."""
 
     async def get_response(self, path: str, scope: Any) -> Response:
         """As usual, plus how long it may be kept."""
         version, _, name = Path(path).as_posix().partition("/")
-        response = (
-            Response(_sheet(), media_type="text/css") if name == SHEET else await super().get_response(name, scope)
-        )
+        if name == SHEET:
+            response = Response(_sheet(), media_type="text/css")
+        else:
+            response = await super().get_response(name, scope)
+        if response.status_code == 200 and name.endswith(".js"):
+            response = Response(script(name), media_type=response.media_type)
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
         if version == fingerprint():
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same

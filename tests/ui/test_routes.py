@@ -289,6 +289,18 @@ def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(clien
     assert own_files.fingerprint.__wrapped__() not in address
 
 
+def test_a_script_is_served_line_by_line_without_the_lines_that_are_comments(client):
+    for name in ("core/dom.js", "charts/chart.js", "train/notes.js"):
+        written = (own_files.STATIC / name).read_text(encoding="utf-8").split("\n")
+        answer = client.get(f"/{own_files.address(name)}")
+        served = answer.text.split("\n")
+        assert len(served) == len(written) and answer.headers["content-type"].startswith("text/javascript")
+        left_out = {line.strip()[:2].strip() for line, sent in zip(written, served, strict=True) if line != sent}
+        assert left_out <= {"//", "/*", "*", "*/"} and "/**\n" not in answer.text
+    casts = 'const a = /** @type {Wire.Run} */ (b); // why\n  // a comment\n/** two\n * lines */\nf("// no comment");\n'
+    assert own_files.COMMENT.sub("", casts) == casts.replace("  // a comment", "").replace("/** two\n * lines */", "")
+
+
 def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_there(client, tmp_path):
     ahead = page.ahead(page.build(tmp_path), Access())
     names = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}

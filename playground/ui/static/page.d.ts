@@ -15,6 +15,17 @@ declare namespace Page {
       ((event: HTMLElementEventMap[Name] & { readonly target: Element; readonly currentTarget: Element }) => void) | null;
   };
 
+  /** What `showButtons` shows; `off`: it does nothing and says so. */
+  interface Button {
+    key?: string;
+    text: Child;
+    title?: string;
+    kind?: string;
+    off?: boolean;
+    expanded?: boolean;
+    act: () => unknown;
+  }
+
   /** The status of the run in view; a recording that is played says so. */
   type Status = Omit<Wire.Status, "state"> & { state: Wire.Status["state"] | "recorded" };
 

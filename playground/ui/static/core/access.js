@@ -114,8 +114,7 @@ function caps([models, ...most]) {
 
 /**
  * No keyboard, no pointer, and the reason where the part begins.
- * @param {HTMLElement | null} part
- * @param {string} reason
+ * @param {HTMLElement | null} part @param {string} reason
  */
 function switchOff(part, reason) {
   if (!part || part.dataset.off) return;

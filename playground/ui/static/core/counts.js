@@ -4,9 +4,7 @@ import { percent } from "./format.js";
 
 /**
  * What was counted until an update; what the end tells is not known then.
- * @param {Wire.Behaviours | null} behaviours
- * @param {number} update
- * @returns {Wire.Behaviours | null}
+ * @param {Wire.Behaviours | null} behaviours @param {number} update @returns {Wire.Behaviours | null}
  */
 export function upTo(behaviours, update) {
   if (!behaviours) return null;
@@ -69,8 +67,7 @@ export function headline(behaviours) {
 
 /**
  * `most`: of how many answers all are; what is asked of some prompts only is told in cases.
- * @param {Wire.Meter} meter
- * @param {number} most
+ * @param {Wire.Meter} meter @param {number} most
  */
 function changeInWords({ words, counts }, most) {
   const [was, is] = [counts[0], counts.at(-1)];
@@ -107,8 +104,7 @@ export function verdictOf({ aim, changes }, steady = "no clear change") {
 
 /**
  * Whether a completion's behaviour turned, from one side of a pair to the other: 1, -1 or 0.
- * @param {Pick<Wire.Pair, "before" | "after">} pair
- * @param {string} name
+ * @param {Pick<Wire.Pair, "before" | "after">} pair @param {string} name
  */
 export function turnOf({ before, after }, name) {
   const [was, is] = [before.shows[name], after.shows[name]];

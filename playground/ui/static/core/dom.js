@@ -7,9 +7,7 @@ const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keep
 /**
  * An element: its tag with its classes, such as "p.muted"; attributes (title, aria-*, data-*, on<event>), where there
  * are any; then children. Strings become text nodes.
- * @template {string} What
- * @param {What} what
- * @param {...(Page.Child | Page.Attributes<Page.Made<What>>)} rest
+ * @template {string} What @param {What} what @param {...(Page.Child | Page.Attributes<Page.Made<What>>)} rest
  * @returns {Page.Made<What>}
  */
 export function el(what, ...rest) {
@@ -44,8 +42,7 @@ function attributesIn(rest) {
 /**
  * A button that submits nothing; `kind` is its class. `off`: it does nothing and says so; it is not `disabled`, which
  * would take the keyboard's focus away.
- * @param {string} kind
- * @param {Page.Attributes<HTMLButtonElement> & { off?: boolean }} attributes
+ * @param {string} kind @param {Page.Attributes<HTMLButtonElement> & { off?: boolean }} attributes
  * @param {...Page.Child} children
  */
 export function buttonOf(kind, { onclick = null, off = undefined, ...attributes }, ...children) {
@@ -60,23 +57,22 @@ export function setOff(button, off) {
   setAttribute(button, "aria-disabled", String(off));
 }
 
-/** @typedef {readonly (readonly unknown[])[]} Pairs */
-
-/** A menu of [value, name] pairs. @param {Pairs} pairs @param {Page.Attributes<HTMLSelectElement>} attributes */
+/**
+ * A menu of [value, name] pairs.
+ * @param {(readonly unknown[])[]} pairs @param {Page.Attributes<HTMLSelectElement>} attributes
+ */
 export function menuOf(pairs, attributes = {}) {
   return el("select", attributes, optionsOf(pairs));
 }
 
-/** What such a menu holds. @param {Pairs} pairs */
+/** What such a menu holds. @param {(readonly unknown[])[]} pairs */
 export function optionsOf(pairs) {
   return pairs.map(([value, name]) => el("option", { value }, String(name)));
 }
 
 /**
  * A table: its classes; words or cells of its head; then rows, each a list of cells or a whole `tr`.
- * @param {string} kind
- * @param {(string | Element | null)[]} heads
- * @param {(Element | Page.Child[])[]} rows
+ * @param {string} kind @param {(string | Element | null)[]} heads @param {(Element | Page.Child[])[]} rows
  */
 export function tableOf(kind, heads, rows) {
   return el("table", { class: kind || null },
@@ -111,8 +107,7 @@ export function headOf(text, kind = null, gloss = "") {
 /**
  * A "?" that explains a word, by a click, a touch or a key; Escape, scrolling and a press elsewhere take the sentence
  * away. It is a popover, above everything, so that no panel cuts it off.
- * @param {string} word
- * @param {Page.Child} gloss
+ * @param {string} word @param {Page.Child} gloss
  */
 export function helpOf(word, gloss) {
   helps += 1;
@@ -146,8 +141,7 @@ function placeHelp({ target, newState }) {
 
 /**
  * Set a text only when it changed: nothing repaints, a screen reader stays calm.
- * @param {Node} node
- * @param {string} text
+ * @param {Node} node @param {string} text
  */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
@@ -165,10 +159,7 @@ export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** @typedef {{key?: string, text: Page.Child, title?: string, kind?: string, off?: boolean, expanded?: boolean,
- *   act: () => unknown}} Button */
-
-/** Show buttons in a box, as `showParts` does. @param {Element} box @param {Button[]} wanted */
+/** Show buttons in a box, as `showParts` does. @param {Element} box @param {Page.Button[]} wanted */
 export function showButtons(box, wanted) {
   showParts(box, wanted.map(({ key, text, title, kind = "", off = false, expanded, act }) =>
     buttonOf(`button ${kind}`.trim(), { "data-key": key, title: title || null, off, onclick: act,
@@ -180,9 +171,7 @@ export function showButtons(box, wanted) {
  * their `data-key`, or else by their place, and only what looks different is changed. So nobody who is in there with
  * the keyboard or a screen reader is thrown out by what changes beside them. If the control with the focus goes, the
  * next one in the box gets it, or else `heir`.
- * @param {Element} box
- * @param {ChildNode[]} wanted
- * @param {HTMLElement | null} heir
+ * @param {Element} box @param {ChildNode[]} wanted @param {HTMLElement | null} heir
  */
 export function showParts(box, wanted, heir = null) {
   const focused = box.contains(document.activeElement) ? document.activeElement : null;
@@ -253,9 +242,7 @@ function isSameHelp(known, node) {
 
 /**
  * Hide a part, or show it; who is in it with the keyboard goes to `heir`.
- * @param {HTMLElement} part
- * @param {boolean} hidden
- * @param {HTMLElement} heir
+ * @param {HTMLElement} part @param {boolean} hidden @param {HTMLElement} heir
  */
 export function setHidden(part, hidden, heir) {
   const focused = hidden && part.contains(document.activeElement);
@@ -280,10 +267,7 @@ export async function copied(text) {
 
 /**
  * Ask a person to confirm, or to fill in what is in `parts` (Enter says yes there). `parts` say what it is about.
- * @param {string} title
- * @param {Page.Child} parts
- * @param {string} yes
- * @returns {Promise<boolean>}
+ * @param {string} title @param {Page.Child} parts @param {string} yes @returns {Promise<boolean>}
  */
 export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" } = {}) {
   return new Promise((resolve) => {
@@ -319,8 +303,7 @@ export function svg(what, ...rest) {
 
 /**
  * One shape of a drawing, such as "line.grid", with its attributes, and with its words or its title.
- * @param {string} what
- * @param {...(Page.Child | Page.Attributes)} rest
+ * @param {string} what @param {...(Page.Child | Page.Attributes)} rest
  */
 export function shape(what, ...rest) {
   const [name, ...classes] = what.split(".").filter(Boolean);

@@ -18,8 +18,7 @@ let chosenByKey = null;
 /** Listen ahead of Gradio, to all dropdowns that there are and will be. */
 export function tameDropdowns() {
   /**
-   * @template {keyof DocumentEventMap} Type
-   * @param {Type} type
+   * @template {keyof DocumentEventMap} Type @param {Type} type
    * @param {(event: DocumentEventMap[Type], field: HTMLInputElement) => void} act
    */
   const on = (type, act, capture = true) => document.addEventListener(type, (event) => {

@@ -29,8 +29,7 @@ export function signed(value) {
 /**
  * A figure and half of its interval: +1.42 \u00b1 0.30; with more digits where the interval would have no width, as in
  * `analysis/before_after.py`. Without `half` the figure alone.
- * @param {number | null} value
- * @param {number | null} half
+ * @param {number | null} value @param {number | null} half
  */
 export function withHalf(value, half, { sign = false } = {}) {
   if (half > 0 && half < 0.005) {
@@ -54,8 +53,7 @@ export function gainOf({ gain, high, source }) {
 
 /**
  * Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number.
- * @param {number | null} before
- * @param {number | null} after
+ * @param {number | null} before @param {number | null} after
  */
 export function directionOf(before, after) {
   if (!Number.isFinite(before) || !Number.isFinite(after) || signed(before) === signed(after)) return "";
@@ -85,8 +83,7 @@ export function duration(seconds) {
 
 /**
  * An estimate: about 20 to 35 s, about 50 s to 2 min, about 3 h. Two digits are more than it knows.
- * @param {number} shortest
- * @param {number} longest
+ * @param {number} shortest @param {number} longest
  */
 export function timeRange(shortest, longest) {
   if (longest < 1) return "less than a second";

@@ -97,8 +97,7 @@ function named(sign, name) {
 
 /**
  * What trains and how many wait, on every page: links to the runs, and to the list of those that wait.
- * @param {Wire.TrainingRun[]} running
- * @param {number} numWaiting
+ * @param {Wire.TrainingRun[]} running @param {number} numWaiting
  */
 function trainingLinks(running, numWaiting) {
   /** @param {string} kind @param {string} sign */

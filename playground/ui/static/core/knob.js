@@ -16,9 +16,7 @@ export const ZONES = ["runs away", "useful", "barely moves"];
 
 /**
  * Controls of some knobs by their fields; `edit(field, value)` hears what a person sets.
- * @param {Knob[]} knobs
- * @param {string} prefix
- * @param {string} markWord
+ * @param {Knob[]} knobs @param {string} prefix @param {string} markWord
  * @param {(field: string, value: Entered) => void} edit
  */
 export function knobControls(knobs, prefix, markWord, edit) {
@@ -158,8 +156,7 @@ export class KnobControl {
 
   /**
    * When a value takes effect: "live" or "next run"; `now`: whether a run takes it.
-   * @param {string} text
-   * @param {boolean} now
+   * @param {string} text @param {boolean} now
    */
   setBadge(text, now) {
     this.badge.hidden = !text;
@@ -204,8 +201,7 @@ export function unitBeside({ label, unit }) {
 
 /**
  * What was typed: a number; "" for nothing or "off"; else the text, for the server to say what is wrong with it.
- * @param {string} text
- * @returns {Entered}
+ * @param {string} text @returns {Entered}
  */
 export function read(text) {
   const plain = text.trim().replace(",", ".").replace("\u2212", "-");
@@ -227,8 +223,7 @@ export function write(value) {
 
 /**
  * Slider steps <-> values. Powers of ten if the knob says so; 0, where allowed, is the stop at the left end.
- * @param {Pick<Knob, "slider" | "log">} knob
- * @returns {Scale}
+ * @param {Pick<Knob, "slider" | "log">} knob @returns {Scale}
  */
 export function makeScale(knob) {
   const [low, high, step] = knob.slider;

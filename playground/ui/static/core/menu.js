@@ -7,10 +7,7 @@ const EDGE = 8; // pixels that it keeps from the edge of the window
 
 /**
  * Button and menu. `items` are buttons and links, or headings of them; `id` tells this menu from all others.
- * @param {string} id
- * @param {string} name
- * @param {string} label
- * @param {HTMLElement[]} items
+ * @param {string} id @param {string} name @param {string} label @param {HTMLElement[]} items
  */
 export function menuButton(id, name, label, items, { off = false } = {}) {
   for (const item of items) {

@@ -65,8 +65,7 @@ export function openRun(run) {
 
 /**
  * A link to a page, or to a run.
- * @param {{page?: string, run?: string}} where
- * @param {Page.Child} content
+ * @param {{page?: string, run?: string}} where @param {Page.Child} content
  * @param {Page.Attributes<HTMLAnchorElement>} attributes
  */
 export function link({ page = "train", run }, content, attributes = {}) {
@@ -76,9 +75,7 @@ export function link({ page = "train", run }, content, attributes = {}) {
 
 /**
  * A link to an address of the page: a plain click stays in this document, and does what `act` does.
- * @param {string} address
- * @param {() => void} act
- * @param {Page.Child} content
+ * @param {string} address @param {() => void} act @param {Page.Child} content
  * @param {Page.Attributes<HTMLAnchorElement>} attributes
  */
 export function linkTo(address, act, content, attributes = {}) {

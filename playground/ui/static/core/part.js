@@ -5,9 +5,7 @@ import { effect } from "./signals.js";
 
 /**
  * Draw what `draw` returns into a box, and hide the box while that is null. Returns the box.
- * @template {HTMLElement} Box
- * @param {Box} box
- * @param {() => (ChildNode | null | "")[] | null} draw
+ * @template {HTMLElement} Box @param {Box} box @param {() => (ChildNode | null | "")[] | null} draw
  */
 export function part(box, draw) {
   effect(() => {

@@ -9,8 +9,7 @@ const SECONDS = 20;
 
 /**
  * Start playing; returns a function that stops. With reduced motion asked for, it shows the end at once.
- * @param {Wire.Snapshot} recorded
- * @param {(data: Snapshot) => void} takeSnapshot
+ * @param {Wire.Snapshot} recorded @param {(data: Snapshot) => void} takeSnapshot
  * @param {(data: Delta) => void} takeDelta
  */
 export function play(recorded, takeSnapshot, takeDelta) {

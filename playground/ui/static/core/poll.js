@@ -9,9 +9,7 @@ export const ANSWER_MS = 15000;
 const AGAIN_MS = 2000; // the first wait when there was no answer; it doubles up to the usual one
 
 /**
- * @template T
- * @param {object} question
- * @param {(signal: AbortSignal) => Promise<T>} question.ask
+ * @template T @param {object} question @param {(signal: AbortSignal) => Promise<T>} question.ask
  * @param {(answer: T) => void} question.tell
  * @param {(error: Error) => void} question.fail
  * @param {() => number} question.every milliseconds to the next time; 0: not again

@@ -22,8 +22,7 @@ export function openSection(key, open = true, keep = true) {
 
 /**
  * Do something when a section is open for the first time, such as loading its scripts.
- * @param {string} key
- * @param {() => void} act
+ * @param {string} key @param {() => void} act
  */
 export function whenOpened(key, act) {
   let done = false;
@@ -52,8 +51,7 @@ export class Sections {
   /**
    * The box of a section, to be filled. `about()` gives null where there is nothing to open, else {note, sign, tone}: a
    * few words beside the name.
-   * @param {string} key
-   * @param {string} name
+   * @param {string} key @param {string} name
    * @param {() => { note?: string, sign?: string, tone?: string } | null} about
    */
   add(key, name, about) {

@@ -21,9 +21,7 @@ export function url(path) {
 /**
  * Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence.
  * @template Answer who asks says which payload it is: `@type {Promise<Wire.Home>}`
- * @param {string} path
- * @param {AbortSignal | null} signal
- * @returns {Promise<Answer>}
+ * @param {string} path @param {AbortSignal | null} signal @returns {Promise<Answer>}
  */
 export async function getJson(path, signal = null) {
   /** @type {Response} */
@@ -69,8 +67,7 @@ export function answering(server) {
 
 /**
  * What the server answers to something a person asked of it; without an answer {error}, which ends in `so`.
- * @template {{ error?: string }} Answer
- * @param {() => Promise<Answer>} call
+ * @template {{ error?: string }} Answer @param {() => Promise<Answer>} call
  */
 export async function answerOf(call, so = STILL_RUNNING) {
   try {

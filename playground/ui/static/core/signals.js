@@ -15,10 +15,7 @@ export function alike(one, other) {
 
 /**
  * A value that may be set. Setting what is the `same` tells nobody.
- * @template T
- * @param {T} value
- * @param {(one: T, other: T) => boolean} same
- * @returns {{ value: T }}
+ * @template T @param {T} value @param {(one: T, other: T) => boolean} same @returns {{ value: T }}
  */
 export function signal(value, same = Object.is) {
   /** @type {Set<Reader>} */
@@ -41,10 +38,7 @@ export function signal(value, same = Object.is) {
 
 /**
  * A value that follows from others; who reads it hears only when it is another one.
- * @template T
- * @param {() => T} derive
- * @param {(one: T, other: T) => boolean} same
- * @returns {{ readonly value: T }}
+ * @template T @param {() => T} derive @param {(one: T, other: T) => boolean} same @returns {{ readonly value: T }}
  */
 export function computed(derive, same = Object.is) {
   const held = signal(/** @type {T} */ (undefined), same);

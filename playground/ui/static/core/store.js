@@ -284,8 +284,7 @@ function takeDelta(data) {
 
 /**
  * Append columns; a repeated update replaces what came after it.
- * @param {Wire.Columns} columns
- * @param {Wire.Columns} added
+ * @param {Wire.Columns} columns @param {Wire.Columns} added
  */
 export function appendColumns(columns, added) {
   const first = added.update[0];

@@ -42,8 +42,7 @@ export function pairRow({ prompt = null, sides, score = null, kl = null, more = 
 
 /**
  * Two scores, the later one in the colour of the way it went; one that is not there yet is left out.
- * @param {number | null | undefined} before
- * @param {number | null | undefined} after
+ * @param {number | null | undefined} before @param {number | null | undefined} after
  */
 export function scoresOf(before, after, { between = " \u2192 ", coloured = true } = {}) {
   const known = [before, after].map((score) => score !== undefined && score !== null);
@@ -62,8 +61,7 @@ export function facts(pairs) {
 
 /**
  * What a model reads, token by token, in turns lighter and darker; special tokens are framed.
- * @param {Wire.Piece[]} pieces
- * @param {...Page.Child} more
+ * @param {Wire.Piece[]} pieces @param {...Page.Child} more
  */
 export function seenPart(pieces, ...more) {
   return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
@@ -73,9 +71,7 @@ export function seenPart(pieces, ...more) {
 
 /**
  * Words that may be long: in a row they are cut to a few lines; all of them at a touch, or with the focus beside.
- * @param {string} kind
- * @param {string} text
- * @param {Page.Attributes} attributes
+ * @param {string} kind @param {string} text @param {Page.Attributes} attributes
  */
 export function clamped(kind, text, attributes = {}) {
   return el(`${kind}.clamp`, { title: text, ...attributes }, text);
@@ -89,9 +85,7 @@ export function fileLinks(run) {
 
 /**
  * How far something is: a bar, also for a screen reader; `words` where numbers do not say it.
- * @param {string} label
- * @param {number} done
- * @param {number} of
+ * @param {string} label @param {number} done @param {number} of
  * @param {{ tone?: string, words?: string | null }} look
  */
 export function progressBar(label, done, of, { tone = "", words = null } = {}) {
@@ -102,9 +96,7 @@ export function progressBar(label, done, of, { tone = "", words = null } = {}) {
 
 /**
  * The state of a run with its sign; `words` in place of the usual word, then what follows it.
- * @param {string} state
- * @param {{ words?: string | null, title?: string | null }} look
- * @param {...Page.Child} more
+ * @param {string} state @param {{ words?: string | null, title?: string | null }} look @param {...Page.Child} more
  */
 export function stateMark(state, { words = null, title = null } = {}, ...more) {
   const { icon, word, tone } = stateOf(state);

@@ -4,8 +4,7 @@
 export class Widget {
   /**
    * `props` holds the value; `server` the functions that may be called, where there are any.
-   * @param {Props} props
-   * @param {Page.Tools} page
+   * @param {Props} props @param {Page.Tools} page
    */
   constructor(props, { trigger, server = null }) {
     this.props = props;
@@ -20,8 +19,7 @@ export class Widget {
 
   /**
    * Another value, of which Gradio hears by an event.
-   * @param {Props["value"]} value
-   * @param {"input" | "apply" | "submit"} event
+   * @param {Props["value"]} value @param {"input" | "apply" | "submit"} event
    */
   give(value, event = "input") {
     this.props.value = value;

@@ -4,8 +4,7 @@
 
 /**
  * Two lists of words; joined they give the two texts back, white space included.
- * @param {string} before
- * @param {string} after
+ * @param {string} before @param {string} after
  */
 export function wordDifference(before, after) {
   const a = tokens(before);

@@ -31,8 +31,7 @@ export function healthOf() {
 
 /**
  * The first red lamp of a run opens the section.
- * @param {Element} element
- * @param {(run: string, changes: Wire.Remedy["changes"]) => Promise<Wire.EditsAnswer>} ask
+ * @param {Element} element @param {(run: string, changes: Wire.Remedy["changes"]) => Promise<Wire.EditsAnswer>} ask
  */
 export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });

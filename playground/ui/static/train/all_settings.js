@@ -43,8 +43,7 @@ export function openAll() {
 /**
  * Open or close one of Gradio's accordions, by its button. Gradio closes one again that was opened while what is around
  * it was still being drawn, so that it is looked at more than once.
- * @param {() => HTMLElement | undefined} find
- * @param {() => boolean} wanted
+ * @param {() => HTMLElement | undefined} find @param {() => boolean} wanted
  */
 export function setOpen(find, wanted, looks = LOOKS) {
   whenThere(find, (button) => {
@@ -55,9 +54,7 @@ export function setOpen(find, wanted, looks = LOOKS) {
 
 /**
  * Do something with a part of the form as soon as it is there, unless that takes too long.
- * @template Part
- * @param {() => Part} find
- * @param {(part: Part) => void} act
+ * @template Part @param {() => Part} find @param {(part: Part) => void} act
  */
 export function whenThere(find, act) {
   const found = find();

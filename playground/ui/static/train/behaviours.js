@@ -54,8 +54,7 @@ class BehaviourPicker extends Widget {
 
   /**
    * Of one's own: its box stays as it is, and so does the focus.
-   * @param {number} index
-   * @param {Partial<Wire.Behaviour>} changes
+   * @param {number} index @param {Partial<Wire.Behaviour>} changes
    */
   change(index, changes) {
     const changed = this.current().map((one, place) => (place === index ? { ...one, ...changes } : one));
@@ -81,8 +80,7 @@ class BehaviourPicker extends Widget {
 
   /**
    * Count one of those that ship, or no longer; they keep their order.
-   * @param {string} name
-   * @param {boolean} counted
+   * @param {string} name @param {boolean} counted
    */
   choose(name, counted) {
     const chosen = this.current();
@@ -94,8 +92,7 @@ class BehaviourPicker extends Widget {
 
   /**
    * One of one's own: how its count reads, what is measured, and from where on it is a yes.
-   * @param {Wire.Behaviour} one
-   * @param {number} index
+   * @param {Wire.Behaviour} one @param {number} index
    */
   editor(one, index) {
     /** @param {"words" | "name"} field @param {string} placeholder */

@@ -48,9 +48,7 @@ function isWrong(field) {
 
 /**
  * What there is to say about a setting of the run in view; `next` is the form's value.
- * @param {import("./steering.js").Steered} setting
- * @param {Entered} next
- * @param {boolean} told
+ * @param {import("./steering.js").Steered} setting @param {Entered} next @param {boolean} told
  */
 export function sentenceOf({ draft, sent, problem, used, set, remark, since }, next, told) {
   if (problem) return `${told ? "" : `${problem} `}The run keeps ${write(used)}.`; // the form has said why

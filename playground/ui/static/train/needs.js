@@ -90,8 +90,7 @@ class Needs extends Widget {
 
 /**
  * Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes.
- * @param {Partial<Wire.Needs> | null} needs
- * @param {string} queue
+ * @param {Partial<Wire.Needs> | null} needs @param {string} queue
  */
 function lineOf(needs, queue) {
   if (queue) return [el("span.queue-why", { "data-key": "queue" }, queue)];

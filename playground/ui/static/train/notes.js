@@ -225,9 +225,7 @@ function controlOf(field) {
 
 /**
  * Of a reward, which has several: the one that a problem such as "rewards.0.expression" names.
- * @param {Element} control
- * @param {string} field
- * @returns {HTMLElement | null}
+ * @param {Element} control @param {string} field @returns {HTMLElement | null}
  */
 function inputOf(control, field) {
   const [, index, name] = field.split(".");

@@ -74,7 +74,7 @@ function lowered(sentence) {
 export class Notice {
   /**
    * `actions`: name -> what to give `showButtons`, for the names that `noticeOf` uses.
-   * @param {Record<string, () => import("../core/dom.js").Button>} actions
+   * @param {Record<string, () => Page.Button>} actions
    */
   constructor(actions) {
     this.actions = actions;

@@ -19,8 +19,7 @@ const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["
 export class Outcome {
   /**
    * `save(run, kind)` asks the server to write the model; null where it may not.
-   * @param {Element} element
-   * @param {((run: string, kind: Kind) => Promise<Wire.Saved>) | null} save
+   * @param {Element} element @param {((run: string, kind: Kind) => Promise<Wire.Saved>) | null} save
    */
   constructor(element, save) {
     this.save = save;

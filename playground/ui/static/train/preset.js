@@ -9,8 +9,7 @@ import { filling } from "./notes.js";
 const RUN_PREFIX = "run:";
 
 /**
- * @param {Element} element
- * @param {{ value: string, steps: Wire.Step[], groups: Wire.SweepChoices["presets"] }} props
+ * @param {Element} element @param {{ value: string, steps: Wire.Step[], groups: Wire.SweepChoices["presets"] }} props
  * @param {Page.Tools} page
  */
 export function mount(element, props, { trigger, watch }) {

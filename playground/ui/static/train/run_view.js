@@ -59,10 +59,7 @@ export function mount(element, props, { trigger, watch, server }) {
 
 /**
  * What opens below the first screen; the large charts, which are one with the others, go into `first`.
- * @param {HTMLElement} root
- * @param {HTMLElement} first
- * @param {Props} props
- * @param {Page.Server} server
+ * @param {HTMLElement} root @param {HTMLElement} first @param {Props} props @param {Page.Server} server
  */
 function addSections(root, first, props, server) {
   const sections = new Sections(root);

@@ -19,7 +19,7 @@ const TIME_GLOSS = "The time is time at work: no pauses, no waiting for a device
 const NONE = "RLHF Playground"; // the title of the tab
 
 /** @typedef {"stop" | "end" | "resume"} What can be asked of the server */
-/** @typedef {{ title: string, tab: string, text: string, buttons: import("../core/dom.js").Button[], phase?: string,
+/** @typedef {{ title: string, tab: string, text: string, buttons: Page.Button[], phase?: string,
  *   recording?: string, share?: number }} View */
 
 export class StatusPanel {
@@ -149,9 +149,7 @@ export class StatusPanel {
 
   /**
    * The line under the bar: what this is, or what came of it.
-   * @param {Wire.Run} run
-   * @param {Page.Status} status
-   * @param {string} state
+   * @param {Wire.Run} run @param {Page.Status} status @param {string} state
    */
   sentence(run, status, state) {
     const attempt = attemptOf(run, status);
@@ -172,7 +170,7 @@ export class StatusPanel {
   /** @param {Wire.Run} run @param {Page.Status} status @param {string} state */
   buttonsOf(run, status, state) {
     const { living, training } = /** @type {Partial<Wire.Home>} */ (home.value ?? {});
-    /** @type {import("../core/dom.js").Button[]} */
+    /** @type {Page.Button[]} */
     const buttons = [];
     if (living && living !== live.runId && !training?.some(({ id }) => id === live.runId))
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
@@ -224,10 +222,7 @@ export class StatusPanel {
 
   /**
    * A button that asks the server, and says so while it does.
-   * @param {What} what
-   * @param {string} busy
-   * @param {string} text
-   * @param {{ kind: string, title?: string }} more
+   * @param {What} what @param {string} busy @param {string} text @param {{ kind: string, title?: string }} more
    */
   pending(what, busy, text, more) {
     return { text: this.isAsked(what) ? busy : text, off: this.isAsked(what), act: () => this.askFor(what), ...more };
@@ -292,9 +287,7 @@ export class StatusPanel {
 
   /**
    * To a screen reader: the state, now and then the progress, and every notice once, whatever its seconds do.
-   * @param {Wire.Run} run
-   * @param {Page.Status} status
-   * @param {string} word
+   * @param {Wire.Run} run @param {Page.Status} status @param {string} word
    */
   speak(run, status, word) {
     const step = Math.floor(status.update / SPEAK_EVERY) * SPEAK_EVERY;
@@ -322,8 +315,7 @@ function endOf(runId, status) {
 
 /**
  * Which attempt this is, as a person counts: a fork began with its first.
- * @param {Wire.Run} run
- * @param {Page.Status} status
+ * @param {Wire.Run} run @param {Page.Status} status
  */
 function attemptOf(run, status) {
   return status.attempt - Number(run.forked);

@@ -19,8 +19,7 @@ const FACES = {
 export class Steer {
   /**
    * `ask(run, command)` asks the server; `complain(sentence)` shows what went wrong, or nothing.
-   * @param {(run: string, command: string) => Promise<Wire.Done>} ask
-   * @param {(sentence: string) => void} complain
+   * @param {(run: string, command: string) => Promise<Wire.Done>} ask @param {(sentence: string) => void} complain
    */
   constructor(ask, complain) {
     this.ask = ask;

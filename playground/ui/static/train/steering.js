@@ -66,8 +66,7 @@ export function steered(field) {
 
 /**
  * Send a new value to the run in view, once nothing else has been set for a moment.
- * @param {string} field
- * @param {Entered} value
+ * @param {string} field @param {Entered} value
  */
 export function steer(field, value) {
   const run = live.runId;

@@ -7,8 +7,7 @@ import { linkTo, place } from "../core/nav.js";
 
 /**
  * The parts of that line; null where the run is no part of the story, or has not ended.
- * @param {Wire.Run | null} run
- * @param {Page.Status | null} status
+ * @param {Wire.Run | null} run @param {Page.Status | null} status
  */
 export function stepParts(run, status) {
   const step = run && (run.recorded || status?.ended) ? stepOf(run.preset) : null;

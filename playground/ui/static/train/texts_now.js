@@ -33,8 +33,7 @@ export function showTextsNow(element) {
 
 /**
  * The prompts to show: those that the run's reader has chosen, else the first.
- * @param {Wire.Prompt[]} prompts
- * @param {Wire.Moment | undefined} now
+ * @param {Wire.Prompt[]} prompts @param {Wire.Moment | undefined} now
  */
 function chosenOf(prompts, now) {
   const wanted = (now?.examples ?? []).map((id) => prompts.find((prompt) => prompt.id === id)).filter(Boolean);

@@ -123,7 +123,8 @@ class Tryout extends Widget {
     /** @type {Put} */
     const put = (values) => this.give({ use: values }, "apply");
     /** @type {Record<Told["state"], () => Page.Child[]>} */
-    const results = { none: () => [], asking: () => [], done: () => RESULTS[part](/** @type {never} */ (told.found), put),
+    const results = { none: () => [], asking: () => [],
+      done: () => RESULTS[part](/** @type {never} */ (told.found), put),
       error: () => problemParts(told, put) };
     return el("li", { class: `tryout-part ${part}`, "data-key": part, "data-state": told.state },
       el("div.tryout-head", el("h3", `${index + 1}. ${title}`),

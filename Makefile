@@ -5,7 +5,7 @@
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
-# make payloads     the types of the payloads for the page's scripts, from playground/ui/payloads/
+# make payloads   the types of what Python and the page send each other, for its scripts (static/wire.d.ts)
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md

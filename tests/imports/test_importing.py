@@ -264,6 +264,14 @@ def test_grpo(imports: Imports) -> None:
     assert "not all recognised" in why(found.work.no_equal, "reward_weights")
 
 
+def test_a_function_whose_parameters_have_defaults(imports: Imports) -> None:
+    found = imports(forms.UNSLOTH)
+    has(found, {"model.source": "unsloth/Qwen2.5-3B-Instruct", "model.quantization": "nf4", "model.adapter.r": 32})
+    has(found, {"model.adapter.kind": "lora", "model.adapter.alpha": 64.0, "ppo.learning_rate": 5e-6})
+    has(found, {"ppo.batch_size": 8, "ppo.samples_per_prompt": 8, "ppo.num_updates": 250, "kl.coef": 0.0})
+    assert not found.work.not_understood
+
+
 def test_a_yaml_of_trl(imports: Imports) -> None:
     found = imports(forms.GRPO_YAML, "grpo.yaml")
     assert found.work.dialect == "trl-grpo" and found.config.kl.coef == 0.0
@@ -409,6 +417,7 @@ def test_the_tables_name_fields_and_rules_that_are_there() -> None:
         ("a.sh", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo\n", "docs/scale.md"),
         ("a.yaml", "algorithm: {gamma: 1}\nactor_rollout_ref: {}\n", "docs/scale.md"),
         ("a.sh", "python examples/scripts/dpo_online.py --colour blue\n", "Nothing in this file is recognised"),
+        ("a.py", "PPOConfig(total_timesteps=9, num_envs=4, use_lstm=True, learning_rate=1e-3)", "another library's"),
         ("a.bin", "x", "it must be a Python script"),
         ("a.py", "\x00", "cannot be read as a script"),
     ],

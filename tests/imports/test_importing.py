@@ -148,7 +148,7 @@ def test_a_script_whose_options_have_defaults(imports: Imports) -> None:
             "ppo.batch_size": 32,
             "ppo.minibatch_size": 8,
             "ppo.micro_batch_size": 1,
-            "ppo.update_kl_stop": pytest.approx(0.15),
+            "ppo.update_kl_stop": 0.15,
             "kl.estimator": "abs",
             "kl.coef": 0.1,  # set after the class was made
             "score.clip": 0.5,
@@ -217,6 +217,7 @@ def test_a_shell_script(imports: Imports) -> None:
             "kl.coef": 0.05,
         },
     )
+    assert any("8 processes" in remark for remark in found.work.source.remarks)
     assert "config_file" not in str(found.report()) and "output_dir" in found.work.aside
 
 

@@ -1,9 +1,10 @@
 """Values of expressions in a syntax tree that are constants, without running anything: literals, simple arithmetic,
-names that are assigned once, the defaults of command-line options and dataclass fields."""
+names that are assigned once, the defaults of options, dataclass fields and parameters."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +36,7 @@ class Constants:
         self._assigned: dict[str, ast.expr] = {}
         self._times: Counter[str] = Counter()
         self._options: dict[str, list[ast.expr]] = {}
+        self._parameters: dict[str, list[ast.expr]] = {}
         self._steps = 0
         for node in ast.walk(tree):
             self._look(node)
@@ -52,6 +54,15 @@ class Constants:
                     self._options.setdefault(item.target.id, []).append(item.value)
         elif isinstance(node, ast.Call):
             self._look_at_call(node)
+        elif isinstance(node, ast.arguments):
+            positional = [*node.posonlyargs, *node.args]
+            pairs = [
+                *zip(positional[::-1], node.defaults[::-1], strict=False),
+                *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+            ]
+            for parameter, default in pairs:
+                if default is not None:
+                    self._parameters.setdefault(parameter.arg, []).append(default)
 
     def _look_at_call(self, node: ast.Call) -> None:
         """Defaults of argparse, and the keywords of a call, which `config.model_name` may ask for."""
@@ -130,23 +141,27 @@ class Constants:
     def _of_name(self, name: str, depth: int) -> Any:
         if self._times[name] > 1:
             raise NotConstant(f"`{name}` is assigned more than once")
-        if name not in self._assigned:
+        if name in self._assigned:
+            return self.value(self._assigned[name], depth + 1)
+        if self._times[name] or name not in self._parameters:
             raise NotConstant(f"`{name}` is not a constant of this file")
-        return self.value(self._assigned[name], depth + 1)
+        return self._agreed(self._parameters[name], name, depth)
 
     def _of_option(self, node: ast.Attribute, depth: int) -> Any:
         """`args.learning_rate`: the default of that option, where the file has one of that name."""
         found = self._options.get(node.attr, [])
         if isinstance(node.value, ast.Name) and node.value.id in ("torch", "np", "jnp"):
             return node.attr  # torch.bfloat16
+        return self._agreed(found, ast.unparse(node), depth)
+
+    def _agreed(self, found: list[ast.expr], name: str, depth: int) -> Any:
+        """What all defaults of a name say that are known."""
         values = []
         for option in found:
-            try:
+            with contextlib.suppress(NotConstant):
                 values.append(self.value(option, depth + 1))
-            except NotConstant:
-                continue
         if not values or any(value != values[0] for value in values):
-            raise NotConstant(f"`{ast.unparse(node)}` is not known from this file")
+            raise NotConstant(f"`{name[:60]}` is not known from this file")
         return values[0]
 
     def _of_item(self, node: ast.Subscript, depth: int) -> Any:

@@ -58,6 +58,7 @@ def read(path: Path) -> Imported:
     """
     source = _source(path)
     work = Translation(source, dialect_of(source))
+    work.check_is_theirs()
     work.data["name"] = _name(path)
     method = DIALECTS[work.dialect]["method"]
     if method != "ppo":
@@ -79,7 +80,7 @@ def _source(path: Path) -> ForeignSource:
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
     if path.suffix == ".py":
         found = python_source.read(text)
-        return found if found.settings else _of_its_command(text) or found
+        return found if found.kind in python_source.CONFIGS else _of_its_command(text) or found
     if path.suffix == ".ipynb":
         return python_source.read(python_source.from_notebook(data))
     if path.suffix in (".yaml", ".yml", ".json"):

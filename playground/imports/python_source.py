@@ -14,7 +14,12 @@ from playground.imports.found import Call, ForeignSetting, ForeignSource, NotCon
 
 CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
 TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
-OWNERS: dict[str, Owner] = {"LoraConfig": "lora", "ModelConfig": "model", "ScriptArguments": "script"}
+OWNERS: dict[str, Owner] = {
+    "LoraConfig": "lora",
+    "ModelConfig": "model",
+    "ScriptArguments": "script",
+    "get_peft_model": "lora",
+}
 OF_INTEREST = {*TRAINERS, "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
 GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
 OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}

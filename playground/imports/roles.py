@@ -11,6 +11,7 @@ from playground.imports.python_source import Unknown
 from playground.imports.translation import OLD_NAMES, ReportLine, Translation
 
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
+POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
 CRITIC_NAME = re.compile(r"value|critic")
 REFERENCE_NAME = re.compile(r"(^|_)ref(erence)?($|_)")
 PLACEHOLDER = {"kind": "sentiment", "judge": "vader"}
@@ -70,10 +71,10 @@ def _model(work: Translation) -> str:
     if work.dialect.startswith("trl-ppo") and "sft_model_path" not in work.named:
         candidates = candidates[:1]
     for call in work.source.calls:
-        source = _first(call, "model", "pretrained_model_name_or_path")
+        source = _first(call, "model", "model_name", "pretrained_model_name_or_path")
         if call.name.endswith("Trainer") and isinstance(call.keywords.get("model"), str):
             source = call.keywords["model"]
-        elif "CausalLM" not in call.name or _part(call) != "policy":
+        elif not POLICY_CLASS.search(call.name) or _part(call) != "policy":
             continue
         if isinstance(source, str) and not isinstance(source, Unknown):
             candidates.append((f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})", source))

@@ -106,7 +106,7 @@ def _early_stop(work: Translation) -> None:
         most = number(limit.value) if limit else 1.0
         theirs = work.theirs("early_stopping", *(["target_kl"] if limit else []))
         why = "TRL stopped at 1.5 times target_kl, measured as a mean over tokens"
-        work.set(theirs, "ppo.update_kl_stop", 1.5 * (most or 1.0), why)
+        work.set(theirs, "ppo.update_kl_stop", float(f"{1.5 * (most or 1.0):.6g}"), why)
         return
     if limit:
         why = (

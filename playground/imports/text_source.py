@@ -14,6 +14,7 @@ from playground.errors import InvalidConfig, Problem
 from playground.imports.found import ForeignSetting, ForeignSource
 
 COMMANDS = re.compile(r"(?:^|[/_-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-](?!online)[\w-]*)?(?:\.py)?$")
+PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
 OTHERS = re.compile(r"openrlhf|verl[./]|verl$")
 NOT_THESE = (
     "Settings of OpenRLHF and verl are not imported: docs/scale.md has a table of what they are called there and here. "
@@ -63,6 +64,9 @@ def read_shell(text: str) -> ForeignSource:
     settings = _options(words, variables)
     stage = next((item for item in settings if item.name == "stage"), None)
     source = ForeignSource(settings, kind="" if stage else kind)
+    if processes := PROCESSES.search(" ".join(word for _, word in words)):
+        many = processes.group(1)
+        source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
     if len([item for item in found if item[2]]) > 1:
         source.remarks.append("The file has more than one command that trains; the others were left out.")
     return source

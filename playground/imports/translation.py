@@ -33,6 +33,12 @@ NOTHING = (
 )
 
 
+ANOTHER = (
+    "Most of its settings are none of TRL's, so the {kind} of this file is another library's: only TRL's and "
+    "LLaMA-Factory's are imported."
+)
+
+
 class ReportLine(NamedTuple):
     """One line of the report. `theirs`: the setting as the file has it; `ours`: our field and its value, or ""."""
 
@@ -121,6 +127,13 @@ class Translation:
             elif "to" in line:
                 self._one(item, line)
         self._defaults()
+
+    def check_is_theirs(self) -> None:
+        """Raises: InvalidConfig, most of what a class of this name is given is not known."""
+        own = [item for item in self.named.values() if item.owner == "config"]
+        unknown = [item for item in own if self.known(item) is None and item.name not in ASIDE]
+        if 2 * len(unknown) > len(own):
+            raise InvalidConfig([Problem("", ANOTHER.format(kind=self.source.kind))])
 
     def _one(self, item: ForeignSetting, line: dict[str, Any]) -> None:
         try:

@@ -255,3 +255,21 @@ max_new_tokens: 512
 top_k: 0
 top_p: 0.9
 """
+
+UNSLOTH = """
+BASE = "unsloth/Qwen2.5-3B-Instruct"
+
+def train(base_model: str = BASE, *, rank: int = 2 ** 5, rate=5e-6):
+    model, tokenizer = FastLanguageModel.from_pretrained(
+        model_name=base_model, max_seq_length=1024, load_in_4bit=True, fast_inference=True, gpu_memory_utilization=0.5
+    )
+    model = FastLanguageModel.get_peft_model(
+        model, r=rank, target_modules=["q_proj", "k_proj"], lora_alpha=64, use_gradient_checkpointing="unsloth",
+        random_state=3407,
+    )
+    training_args = GRPOConfig(
+        learning_rate=rate, per_device_train_batch_size=1, gradient_accumulation_steps=8, num_generations=8,
+        max_steps=250, optim="paged_adamw_8bit", max_prompt_length=256, max_completion_length=200, weight_decay=0.1,
+    )
+    GRPOTrainer(model=model, processing_class=tokenizer, reward_funcs=[correct], args=training_args).train()
+"""

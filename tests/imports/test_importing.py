@@ -148,7 +148,7 @@ def test_a_script_whose_options_have_defaults(imports: Imports) -> None:
             "ppo.batch_size": 32,
             "ppo.minibatch_size": 8,
             "ppo.micro_batch_size": 1,
-            "ppo.update_kl_stop": pytest.approx(0.15),
+            "ppo.update_kl_stop": 0.15,
             "kl.estimator": "abs",
             "kl.coef": 0.1,  # set after the class was made
             "score.clip": 0.5,
@@ -217,6 +217,7 @@ def test_a_shell_script(imports: Imports) -> None:
             "kl.coef": 0.05,
         },
     )
+    assert any("8 processes" in remark for remark in found.work.source.remarks)
     assert "config_file" not in str(found.report()) and "output_dir" in found.work.aside
 
 
@@ -262,6 +263,14 @@ def test_grpo(imports: Imports) -> None:
     assert "code is not taken over" in why(found.work.no_equal, "reward_funcs (line 10): reward_len")
     assert "method rloo does not" in why(found.work.no_equal, "scale_rewards = False")
     assert "not all recognised" in why(found.work.no_equal, "reward_weights")
+
+
+def test_a_function_whose_parameters_have_defaults(imports: Imports) -> None:
+    found = imports(forms.UNSLOTH)
+    has(found, {"model.source": "unsloth/Qwen2.5-3B-Instruct", "model.quantization": "nf4", "model.adapter.r": 32})
+    has(found, {"model.adapter.kind": "lora", "model.adapter.alpha": 64.0, "ppo.learning_rate": 5e-6})
+    has(found, {"ppo.batch_size": 8, "ppo.samples_per_prompt": 8, "ppo.num_updates": 250, "kl.coef": 0.0})
+    assert not found.work.not_understood
 
 
 def test_a_yaml_of_trl(imports: Imports) -> None:
@@ -409,6 +418,7 @@ def test_the_tables_name_fields_and_rules_that_are_there() -> None:
         ("a.sh", "python3 -m verl.trainer.main_ppo algorithm.adv_estimator=grpo\n", "docs/scale.md"),
         ("a.yaml", "algorithm: {gamma: 1}\nactor_rollout_ref: {}\n", "docs/scale.md"),
         ("a.sh", "python examples/scripts/dpo_online.py --colour blue\n", "Nothing in this file is recognised"),
+        ("a.py", "PPOConfig(total_timesteps=9, num_envs=4, use_lstm=True, learning_rate=1e-3)", "another library's"),
         ("a.bin", "x", "it must be a Python script"),
         ("a.py", "\x00", "cannot be read as a script"),
     ],

@@ -177,30 +177,54 @@ def test_the_package_stays_light_until_something_is_asked_of_it() -> None:
     assert "AttributeError: module 'playground' has no attribute 'nothing'" in answer.stderr
 
 
-def test_the_example_runs_and_its_outputs_are_kept(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def example() -> nbformat.NotebookNode:
+    """The example with few updates, and without its outputs."""
     text = NOTEBOOK.read_text(encoding="utf-8")
-    kept = nbformat.reads(text, as_version=4)
-    code = [cell for cell in kept.cells if cell.cell_type == "code"]
-    assert all(cell.execution_count for cell in code) and all(cell.outputs for cell in code[1:])
+    few = text.replace(r"{\"ppo.num_updates\": 30}", r"{\"ppo.num_updates\": 2, \"evaluation.num_prompts\": 16}")
+    assert few != text
+    found = nbformat.reads(few, as_version=4)
+    for cell in of_code(found):
+        cell.update(outputs=[], execution_count=None)
+    return found
+
+
+def of_code(found: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in found.cells if cell.cell_type == "code"]
+
+
+def test_the_outputs_of_the_example_are_kept_and_name_no_folder_of_a_machine() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    _, *code = of_code(nbformat.reads(text, as_version=4))  # the first one prints nothing
+    assert all(cell.execution_count and cell.outputs for cell in code)
     assert len(text) < MOST_BYTES and not re.search(r"/(home|root|tmp|Users|work)/", text)
-    few = r'SETTINGS = {\"ppo.num_updates\": 2, \"evaluation.num_prompts\": 16}'
-    source = text.replace(r'SETTINGS = {\"ppo.num_updates\": 30}', few)
-    assert source != text
-    made = nbformat.reads(source, as_version=4)
-    for cell in made.cells:
-        cell.pop("outputs", None) if cell.cell_type == "markdown" else cell.update(outputs=[], execution_count=None)
-    done = executed(made, outputs)
-    assert VIEW in done.cells[3].outputs[0]["data"]  # the bar as a widget
-    shown = without_widgets(done).cells
-    assert "2/2" in shown[3].outputs[0]["data"]["text/plain"]
-    assert [len(cell.outputs) for cell in shown if cell.cell_type == "code"] == [len(cell.outputs) for cell in code]
+
+
+def test_the_code_of_the_example_runs(page: Path, forked_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "playground.worker")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(NOTEBOOK.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    names: dict[str, Any] = {}
+    for cell in of_code(example()):
+        exec(cell.source, names)
+    assert [len(names[name].metrics) for name in ("run", "short")] == [2, 2]
+    assert RunDirectory(names["short"].path).config().kl.coef == 2.0
+
+
+@pytest.mark.thorough
+def test_the_example_runs_in_a_kernel_with_its_bar_as_a_widget(outputs: Path) -> None:
+    done = executed(example(), outputs)
+    assert VIEW in done.cells[3].outputs[0]["data"]
+    assert "2/2" in without_widgets(done).cells[3].outputs[0]["data"]["text/plain"]
+    kept = nbformat.read(NOTEBOOK, as_version=4)
+    assert [len(cell.outputs) for cell in of_code(done)] == [len(cell.outputs) for cell in of_code(kept)]
     assert sorted(RunDirectory(path).status().state for path in outputs.glob("kinder*")) == ["finished"] * 2
 
 
 def test_the_first_cell_fetches_what_is_missing_and_leaves_what_colab_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = next(one for one in nbformat.read(NOTEBOOK, as_version=4).cells if one.cell_type == "code")
+    cell = of_code(example())[0]
     commands: list[list[str]] = []
 
     def call(command: list[str], check: bool) -> None:

@@ -38,11 +38,14 @@ from playground.runs.folder.records import Sample, Status, UpdateMetrics
 if TYPE_CHECKING:
     import pandas as pd
 
+    from playground.ui.demo import Demo
+
 HEIGHT_PIXELS = 900
+PANELS = 3  # of the picture: behaviours, score and distance; more would be small
 # Whose pages may show ours in a frame: a notebook server on this machine; on Colab, its page and the frames in it.
 NOTEBOOKS = "http://localhost:* http://127.0.0.1:*"
 COLAB = "https://colab.research.google.com https://*.googleusercontent.com https://*.colab.dev"
-_addresses: dict[Path, str] = {}  # of the pages that this process serves, by their outputs folders
+_pages: dict[Path, Demo] = {}  # that this process serves, by their outputs folders
 
 
 def train(
@@ -145,7 +148,8 @@ class Run:
         """The page with this run in view, in a frame of `height` pixels. Where no page can be served, or none can be
         reached from the browser, its curves as a picture."""
         report = Report.of(self._folder)
-        picture = curves.png(curves.panels(report), report.wrong_on_purpose) if report.metrics else b""
+        panels = curves.panels(report)[:PANELS] if report.metrics else []
+        picture = curves.png(panels, report.wrong_on_purpose) if panels else b""
         try:
             address = _address_of_page(self.path.resolve().parent)
         except (PlaygroundError, ImportError, OSError) as error:
@@ -233,7 +237,7 @@ def _newest(samples: Sequence[Sample]) -> list[Sample]:
 
 def _address_of_page(outputs: Path) -> str:
     """Where this process serves the page of an outputs folder, from the first time that it is asked."""
-    if outputs not in _addresses:
+    if outputs not in _pages:
         from playground.ui.server import new_demo  # gradio: seconds
 
         with socket.socket() as probe:
@@ -242,12 +246,17 @@ def _address_of_page(outputs: Path) -> str:
         on_colab = "google.colab" in sys.modules
         if on_colab:
             os.environ["PLAYGROUND_HOSTS"] = _name_on_colab(port)
-        demo = new_demo(outputs, "local")
+        demo = _pages[outputs] = new_demo(outputs, "local")
         demo.serving.access.framed_by = COLAB if on_colab else NOTEBOOKS
         demo.launch(server_port=port, share=False, inline=False, quiet=True, prevent_thread_lock=True)
-        atexit.register(demo.close, verbose=False)
-        _addresses[outputs] = str(demo.local_url)
-    return _addresses[outputs]
+    return str(_pages[outputs].local_url)
+
+
+@atexit.register
+def close_pages() -> None:
+    """End the pages that this process serves. Their runs go on."""
+    while _pages:
+        _pages.popitem()[1].close(verbose=False)
 
 
 def _name_on_colab(port: int) -> str:

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -48,6 +49,7 @@ class Demo(gr.Blocks):
     # Gradio makes an app around it before it says of either what it is
     exited = False
     css_paths = ()
+    _launched_by = 0  # the thread
 
     def __init__(self, title: str, contents: Contents, serving: Serving) -> None:
         gradio_parts.replace()
@@ -81,6 +83,7 @@ class Demo(gr.Blocks):
         self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
+        self._launched_by = threading.get_ident()
         try:
             self._prepare()
             answer = super().launch(**given)
@@ -89,6 +92,16 @@ class Demo(gr.Blocks):
             raise
         self._greet()
         return answer
+
+    @property
+    def share(self) -> bool:
+        """Whether there is to be a public address. Only `launch` is told: of a page that says so to those who ask for
+        it, Gradio has each browser load the scripts from elsewhere."""
+        return self._share and threading.get_ident() == self._launched_by
+
+    @share.setter
+    def share(self, value: bool) -> None:
+        self._share = value
 
     def close(self, verbose: bool = True) -> None:
         """Stop serving, and all that works beside the page. Training runs go on, unless they are to end with it."""

@@ -35,6 +35,10 @@ class PartOfAnotherApp(PlaygroundError):
     """It is mounted there, and cannot be launched as well."""
 
 
+class OwnRoles(PlaygroundError):
+    """It was to be served with logins of Gradio's, which would guard a part of it only."""
+
+
 class Contents(NamedTuple):
     """What is on a page: `fill` puts it there; `head` and `ahead` are HTML for the document's head."""
 
@@ -66,7 +70,7 @@ class Demo(gr.Blocks):
         """As Gradio's own `launch`, with everything. What the page looks like and what Gradio shows of itself is not to
         be chosen. With `share`, a page of one's own becomes a class's: strangers watch, who has the token steers.
 
-        Raises: PartOfAnotherApp, OutputsNotWritable, InvalidConfig.
+        Raises: PartOfAnotherApp, OwnRoles, OutputsNotWritable, InvalidConfig.
         """
         given = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
         given.pop("self")
@@ -145,12 +149,18 @@ class Demo(gr.Blocks):
         """The name under which strangers come through Gradio's tunnel; "" without one."""
         return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
 
-    def app_kwargs(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    def app_kwargs(self, given: dict[str, Any] | None = None, login: Any = None) -> dict[str, Any]:
         """What the web app around this page is made with: what the call asks for, behind what is ours. Routes of others
-        belong into the app in which the page is mounted: the middleware lets in what the page needs."""
+        belong into the app in which the page is mounted: the middleware lets in what the page needs. Raises: OwnRoles.
+        """
         given = given or {}
         if not self.exited:
             return given  # the page is being filled: no one serves this app
+        if self.auth is not None or login is not None:
+            raise OwnRoles(
+                "This page knows a host and visitors, not Gradio's logins: leave out `auth` and `auth_dependency`, and "
+                'make it with new_demo(mode="classroom"), where only who has the token does more than watch.'
+            )
         self._dress()
         mounted = self.custom_mount_path is not None
         access = self.serving.access

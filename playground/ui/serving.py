@@ -81,7 +81,7 @@ class Serving:
             self._keeper = _keeper(self.outputs)
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
-            self._closing.enter_context(_telling_workers(self.access.mode))
+            self._closing.enter_context(_mode_for_workers(self.access.mode))
             for close in (self.incoming.close, self.standby.close, self.service.close):
                 self._closing.callback(close)
 
@@ -128,7 +128,7 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None) -
 
 
 @contextlib.contextmanager
-def _telling_workers(mode: str) -> Iterator[None]:
+def _mode_for_workers(mode: str) -> Iterator[None]:
     """Meanwhile workers and the model service, whom the environment tells, go by this mode; where one process serves
     pages of several, by the strictest."""
     _served.append(mode)

@@ -123,8 +123,9 @@ _create_app = App.create_app
 def _create_whole_app(blocks: gr.Blocks, app: Any = None, app_kwargs: Any = None, **options: Any) -> App:
     """Gradio makes the web app around a page here, for `launch` and for `gr.mount_gradio_app`. A page that brings
     routes and middleware of its own is asked for them; the call need not name them."""
-    own = getattr(blocks, "app_kwargs", None)
-    return _create_app(blocks, app, own(app_kwargs) if own else app_kwargs, **options)
+    if hasattr(blocks, "app_kwargs"):
+        app_kwargs = blocks.app_kwargs(app_kwargs, options.get("auth_dependency"))
+    return _create_app(blocks, app, app_kwargs, **options)
 
 
 class Replacement(NamedTuple):

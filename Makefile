@@ -6,6 +6,7 @@
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
 # make payloads   the types of what Python and the page send each other, for its scripts (static/wire.d.ts)
+# make static-space  the recordings as a page of files, in static-space/: for a static Space or any file server
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
@@ -19,7 +20,7 @@
 # make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
-# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
+# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run` and `make static-space`
 # TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index
 
 PYTHON ?= python3
@@ -31,7 +32,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -74,6 +75,9 @@ types: $(VENV)/.test-ready
 
 payloads: $(VENV)/.run-ready
 	$(BIN)/python bench/payloads.py
+
+static-space: $(VENV)/.run-ready
+	$(BIN)/python -m playground static static-space $(ARGS)
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py

@@ -1,7 +1,8 @@
 """The command line: the same power as the page, without a browser. `python -m playground --help`.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
-written, 3 stopped. Imports no torch and no gradio but for `app` and `pretrain`.
+written, 3 stopped. Imports no torch but for `pretrain`, no gradio
+but for `app`, `replay` and `static`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     scoring_commands,
+    standalone_commands,
     sweep_commands,
 )
 from playground.cli.arguments import (
@@ -227,6 +229,8 @@ app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
 app.command("import")(from_elsewhere.import_command)
+app.command()(standalone_commands.replay)
+app.command()(standalone_commands.static)
 
 
 @app.command()

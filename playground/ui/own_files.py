@@ -70,7 +70,8 @@ def _imports(name: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _sheet() -> str:
+def sheet() -> str:
+    """All style sheets as one."""
     return "\n".join((STATIC / "css" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
 
 
@@ -88,7 +89,7 @@ class OwnFiles(StaticFiles):
         """As usual, plus how long it may be kept."""
         version, _, name = Path(path).as_posix().partition("/")
         if name == SHEET:
-            response = Response(_sheet(), media_type="text/css")
+            response = Response(sheet(), media_type="text/css")
         else:
             response = await super().get_response(name, scope)
         if response.status_code == 200 and name.endswith(".js"):
@@ -110,13 +111,14 @@ async def bokeh_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name != BOKEH_FILE:
         return PlainTextResponse("Not found.", status_code=404)
-    body = await asyncio.to_thread(_bokeh_bytes, name)
+    body = await asyncio.to_thread(bokeh_bytes, name)
     headers = {"Cache-Control": FOR_EVER}
     return Response(body, media_type="text/javascript", headers=headers)
 
 
 @functools.cache
-def _bokeh_bytes(name: str) -> bytes:
+def bokeh_bytes(name: str) -> bytes:
+    """A file of BokehJS from the installed package. Raises: RunNotFound."""
     package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
     if package is None or package.origin is None:
         raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")

@@ -84,7 +84,9 @@ class Grants(NamedTuple):
 
 
 EVERYTHING = frozenset(Action)
+STANDALONE = "standalone"  # the mode of a page that no server serves: what it may ask is answered when it is made
 TABLE: dict[tuple[str, Role], Grants] = {
+    (STANDALONE, Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
     ("local", Role.HOST): Grants(EVERYTHING),
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
     ("classroom", Role.HOST): Grants(EVERYTHING),
@@ -211,7 +213,8 @@ class Access:
 
     def _count(self, caller: Caller, kind: str) -> None:
         """Raises: TooManyCalls."""
-        if caller.role is Role.VISITOR and not self.limiter.add(kind, caller.visitor.address):
+        counted = caller.role is Role.VISITOR and self.mode != STANDALONE
+        if counted and not self.limiter.add(kind, caller.visitor.address):
             raise TooManyCalls(MANY_CALLS)
 
     def may(self, request: Any, action: Action, run: Any = None) -> bool:

@@ -76,6 +76,7 @@ class ComparisonData(TypedDict):
     """One moment of a run against another one."""
 
     moments: list[int]
+    one_moment: NotRequired[str]  # why there is only one where there were more
     update: int | None
     other: OtherData | None
     measured: bool

@@ -246,6 +246,7 @@ declare namespace Wire {
   /** One moment of a run against another one. */
   interface Comparison {
     moments: number[];
+    one_moment?: string;
     update: number | null;
     other: Other | null;
     measured: boolean;
@@ -262,6 +263,7 @@ declare namespace Wire {
   /** With the run. `knows`: what its model can talk about. */
   interface Compare {
     moments: number[];
+    one_moment?: string;
     update: number | null;
     other: Other | null;
     measured: boolean;

@@ -16,7 +16,7 @@ import { savePng } from "./png.js";
 import { buttonOf, el, headOf, runTitle, setAttribute, setHidden, setText, showParts, showWrong, signOf, tableOf,
 } from "../core/dom.js";
 import { earlierLink } from "../core/experiments.js";
-import { runPath, url } from "../core/server.js";
+import { fileOf } from "../core/server.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -162,7 +162,7 @@ export class Charts {
       (chart instanceof LinesChart ? chart.follow(live, column, weight)
         : chart.update(live.metrics, column, weight, live.run)));
     setHidden(reset, !this.group.zoom, runTitle());
-    if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
+    if (live.runId) Object.assign(this.csv, fileOf(live.runId, "metrics.csv"));
     if (!this.table.hidden) this.fillTable();
   }
 

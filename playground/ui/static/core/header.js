@@ -9,12 +9,17 @@ import { go, link, onPlace, place } from "./nav.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
+/** @type {Record<string, string>} */
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
-/** @param {HTMLElement} element */
-export function mount(element) {
+/**
+ * `pages`: those there are, by default all.
+ * @param {HTMLElement} element
+ * @param {{ pages?: string[] }} props
+ */
+export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   const machine = el("span.machine");
-  const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
+  const links = pages.map((page) => link({ page }, [NAMES[page]], { "data-page": page }));
   const training = el("span.training");
   element.append(el("header.top",
     el("span.brand", "RLHF Playground"),

@@ -3,6 +3,17 @@
 const UNREACHED = "The page cannot reach the playground";
 const STILL_RUNNING = ". Is it still running?";
 
+/**
+ * What answers instead of a server, on a page that has none (standalone/answers.js): `files` can be saved.
+ * @type {{ json: (path: string) => Promise<any>, files: string[], save: (run: string, what: string) => void } | null}
+ */
+let answers = null;
+
+/** @param {NonNullable<typeof answers>} source */
+export function answerFrom(source) {
+  answers = source;
+}
+
 /** A name that nobody else has, for a press that may arrive twice. (`randomUUID` is for https only.) */
 export function newName() {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16).padStart(8, "0")).join("");
@@ -19,11 +30,25 @@ export function url(path) {
 }
 
 /**
+ * A file of a run, as the attributes of a link that saves it; null where there is none.
+ * @param {string} run
+ * @param {string} what
+ */
+export function fileOf(run, what) {
+  if (!answers) return { href: url(runPath(run, what)), download: "" };
+  return answers.files.includes(what) ? { href: "#", onclick: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    answers.save(run, what);
+  } } : null;
+}
+
+/**
  * Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence.
  * @template Answer who asks says which payload it is: `@type {Promise<Wire.Home>}`
  * @param {string} path @param {AbortSignal | null} signal @returns {Promise<Answer>}
  */
 export async function getJson(path, signal = null) {
+  if (answers) return answers.json(path);
   /** @type {Response} */
   let response;
   try {
@@ -45,7 +70,7 @@ export async function getJson(path, signal = null) {
 /** A text of the server; without an answer the sentence `instead`. @param {string} path @param {string} instead */
 export async function getText(path, instead) {
   try {
-    return await (await fetch(url(path))).text();
+    return answers ? await answers.json(path) : await (await fetch(url(path))).text();
   } catch {
     return instead;
   }

@@ -6,7 +6,7 @@
 // run themselves.
 
 import { getJson, runPath, url } from "./server.js";
-import { play } from "./player.js";
+import { Player } from "./player.js";
 import { ANSWER_MS } from "./poll.js";
 import { computed, signal } from "./signals.js";
 
@@ -30,14 +30,15 @@ for (const [name, value] of Object.entries(live)) {
 export const hasEnded = computed(() => Boolean(live.status?.ended));
 export const numUpdates = computed(() => live.status?.num_updates ?? 0);
 
+/** What plays the recorded run in view; null while none is. */
+export const player = signal(/** @type {Player | null} */ (null));
+
 /** @type {EventSource | null} */
 let source = null;
 let timer = 0;
 let failures = 0;
 let chain = 0; // counts connections, so that a late answer to one that was given up is not heard
 let cursor = "";
-/** @type {(() => void) | null} */
-let stopPlaying = null;
 let nextTry = 0; // when the next one is made while the connection is lost, by performance.now()
 let awaited = 0; // an attempt that was asked for or seen elsewhere: until it shows, an ended run is not the last word
 
@@ -53,7 +54,7 @@ export function open(runId) {
 
 /** Play a recorded run again from the start. */
 export async function replay() {
-  if (live.runId && live.run?.recorded) open(live.runId);
+  player.value?.play();
 }
 
 /**
@@ -125,9 +126,9 @@ function empty(runId) {
 }
 
 function connect() {
-  if (document.hidden) return;
   const runId = live.runId;
   if (runId.startsWith("_")) return fetchRecorded(runId);
+  if (document.hidden) return;
   const query = cursor ? `?since=${encodeURIComponent(cursor)}` : "";
   source = new EventSource(url(`live/${encodeURIComponent(runId)}${query}`));
   source.addEventListener("snapshot", (event) => receive(event, takeSnapshot));
@@ -190,7 +191,8 @@ async function fetchRecorded(runId) {
     const answer = /** @type {Wire.Poll} */ (await getJson(runPath(runId, "poll")));
     if (live.runId !== runId) return;
     live.connection = "open";
-    stopPlaying = play(answer.snapshot, takeSnapshot, takeDelta);
+    player.value = new Player(answer.snapshot, takeSnapshot, takeDelta);
+    player.value.play();
   } catch (error) {
     fail(error.message, true);
   }
@@ -214,8 +216,8 @@ function close() {
   source?.close();
   source = null;
   clearTimeout(timer);
-  stopPlaying?.();
-  stopPlaying = null;
+  player.value?.stop();
+  player.value = null;
 }
 
 /** @param {string} message @param {boolean} final */

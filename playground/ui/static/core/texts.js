@@ -2,11 +2,12 @@
 
 import { el, signOf } from "./dom.js";
 import { directionOf, signed, stateOf } from "./format.js";
-import { runPath, url } from "./server.js";
+import { fileOf } from "./server.js";
 import { wordDifference } from "./worddiff.js";
 
 const FILES = [
   ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
+  ["Replay, HTML", "export/replay", "All of it as one page that plays in any browser, from disk; nothing is fetched"],
   ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
   ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
@@ -79,8 +80,8 @@ export function clamped(kind, text, attributes = {}) {
 
 /** Links to the files of a run. @param {string} run */
 export function fileLinks(run) {
-  return FILES.map(([name, path, title]) => el("a.quiet-button",
-    { href: url(runPath(run, path)), download: "", title, "data-key": `${path} ${run}` }, name));
+  return FILES.filter(([, path]) => fileOf(run, path)).map(([name, path, title]) => el("a.quiet-button",
+    { ...fileOf(run, path), title, "data-key": `${path} ${run}` }, name));
 }
 
 /**

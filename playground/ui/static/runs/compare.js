@@ -138,7 +138,8 @@ class Compare {
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
     const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
     return [
-      ...runs.map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
+      ...runs.filter(({ id }) => !Object.values(recorded).includes(id))
+        .map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
       ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? preset}, recorded`]),
     ];
   }
@@ -195,6 +196,7 @@ class Compare {
     this.slider.max = String(Math.max(0, moments.length - 1));
     this.slider.disabled = moments.length < 2;
     this.oneMoment.hidden = moments.length !== 1;
+    setText(this.oneMoment, data.one_moment ?? ONE_MOMENT);
     this.slider.value = String(Math.max(0, index));
     if (update === null)
       return this.refreshEmpty(ENDED.includes(state) ? "This run ended before it answered the fixed prompts again."

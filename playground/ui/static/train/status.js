@@ -8,7 +8,9 @@ import { duration, stateOf, timeRange } from "../core/format.js";
 import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
+import { isMotionWelcome } from "../core/player.js";
 import { Notice, noticeOf } from "./notice.js";
+import { scrubber } from "./scrub.js";
 import { stepParts } from "./step.js";
 import { Steer } from "./steer.js";
 import { effect } from "../core/signals.js";
@@ -81,7 +83,7 @@ export class StatusPanel {
       el("div.status-head",
         el("div.status-names", this.title, this.state),
         this.step, this.steer.root, this.buttons, drawer),
-      this.wrong, this.bar, el("div.status-foot", this.line, this.phase),
+      this.wrong, this.bar, el("div.status-foot", this.line, this.phase, scrubber()),
       this.notice.root, this.speaker));
   }
 
@@ -174,7 +176,8 @@ export class StatusPanel {
     const buttons = [];
     if (living && living !== live.runId && !training?.some(({ id }) => id === live.runId))
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
-    if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
+    if (run.recorded && status.ended && isMotionWelcome())
+      buttons.push({ key: "replay", text: "Play again", act: replay });
     if (status.ended && live.updates.length > 1)
       buttons.push({ key: "compare", text: "Compare", title: "Read all answers before and after, side by side",
         kind: state === "finished" || run.recorded ? "strong" : "",

@@ -23,7 +23,8 @@ def opened(url: str, alive: Any, seconds: float = 120) -> httpx.Client:
     Args:
         alive: says whether the page's process is still there; asked while it does not answer.
     """
-    client = httpx.Client(base_url=url, timeout=60, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
+    cookies, page = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
+    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=page)
 
     def answers() -> bool:
         assert alive(), "the page has ended"

@@ -5,17 +5,22 @@
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
+# make payloads   the types of what Python and the page send each other, for its scripts (static/wire.d.ts)
+# make static-space  the recordings as a page of files, in static-space/: for a static Space or any file server
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
 # make reward-models  train the included reward models
+# make notebook  run examples/playground.ipynb and keep its outputs
 # make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
+# make lock     pin every package of every set, indirect ones too, in requirements*.lock (ARGS=--upgrade: the newest that fit)
+# make space SPACE=owner/name  write the folder of a ZeroGPU Space; with a token of the hub, create and upload it
 # make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
-# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`
+# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run` and `make static-space`
 # TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index
 
 PYTHON ?= python3
@@ -27,7 +32,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types results recordings reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -68,11 +73,20 @@ style: $(VENV)/.test-ready node_modules/.ready
 types: $(VENV)/.test-ready
 	$(BIN)/mypy
 
+payloads: $(VENV)/.run-ready
+	$(BIN)/python bench/payloads.py
+
+static-space: $(VENV)/.run-ready
+	$(BIN)/python -m playground static static-space $(ARGS)
+
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
 
 recordings: $(VENV)/.run-ready
 	$(BIN)/python bench/recordings.py
+
+notebook: $(VENV)/.test-ready
+	$(BIN)/python bench/notebook.py
 
 reward-models: $(VENV)/.run-ready
 	$(BIN)/python bench/reward_models.py
@@ -98,6 +112,22 @@ bench-load: $(VENV)/.test-ready chromium
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py
 
+# One tool, from PyPI's own names and versions; what stands in a lock file stays while it fits. The run's set comes first,
+# and the others agree with it. ZeroGPU's is made with what the hub installs there itself, which is not written down.
+LOCK := $(BIN)/uv pip compile --quiet --universal --custom-compile-command "make lock" --no-annotate $(ARGS)
+lock: $(BIN)/python
+	$(BIN)/pip install --quiet uv==0.13.9
+	$(LOCK) --python-version 3.11 requirements.txt -o requirements.lock
+	for set in $(filter-out zerogpu,$(patsubst requirements-%.txt,%,$(wildcard requirements-*.txt))); do \
+		$(LOCK) --python-version 3.11 requirements.txt requirements-$$set.txt -c requirements.lock -o requirements-$$set.lock || exit 1; \
+	done
+	grep -hE '^(gradio|spaces|huggingface_hub)==' requirements.txt requirements-dev.txt | sed 's/^gradio/&[oauth,mcp]/' | \
+		$(filter-out --universal,$(LOCK)) --python-version 3.12.12 --python-platform x86_64-manylinux_2_28 \
+		$(foreach name,gradio spaces huggingface-hub,--no-emit-package $(name)) - requirements-zerogpu.txt -o requirements-zerogpu.lock
+
+space: $(VENV)/.run-ready
+	$(BIN)/python bench/space.py $(SPACE) $(if $(CAPS),--caps $(CAPS))
+
 clean:
 	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
@@ -108,21 +138,21 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "On Debian and Ubuntu: apt-get install python3-venv"; exit 1; }
 
 # --no-deps: only PyTorch itself comes from that index; if it cannot be reached, PyPI's build is taken.
-$(VENV)/.run-ready: requirements.txt | $(BIN)/python
+$(VENV)/.run-ready: requirements.txt requirements.lock | $(BIN)/python
 	[ -z "$(filter-out pypi,$(TORCH_INDEX))" ] || $(BIN)/pip install --no-deps --retries 1 --extra-index-url "$(TORCH_INDEX)" \
 		"$$(grep '^torch==' requirements.txt)"
 	@[ -z "$(filter-out pypi,$(TORCH_INDEX))" ] || $(BIN)/pip show torch 2>/dev/null | grep -q '^Version: .*+' || \
 		echo "$(TORCH_INDEX) did not answer, so this is PyPI's PyTorch, made for CUDA: about 5.6 GB with what it needs." \
 			"To try again without: Ctrl-C, make clean, make run."
-	$(BIN)/pip install -r requirements.txt
+	$(BIN)/pip install -r requirements.txt -c requirements.lock
 	touch $@
 
-$(VENV)/.mcp-ready: requirements-mcp.txt $(VENV)/.run-ready
-	$(BIN)/pip install -r requirements-mcp.txt
+$(VENV)/.mcp-ready: requirements-mcp.txt requirements-mcp.lock $(VENV)/.run-ready
+	$(BIN)/pip install -r requirements-mcp.txt -c requirements-mcp.lock
 	touch $@
 
-$(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready
-	$(BIN)/pip install -r requirements-dev.txt
+$(VENV)/.test-ready: requirements-dev.txt requirements-dev.lock $(VENV)/.run-ready
+	$(BIN)/pip install -r requirements-dev.txt -c requirements-dev.lock
 	touch $@
 
 # npm looks for `node` on the PATH.

@@ -8,7 +8,7 @@ const browser = Object.fromEntries([
   "addEventListener", "AbortController", "AbortSignal", "Blob", "clearInterval", "clearTimeout", "crypto", "CSS",
   "CustomEvent", "document", "Event", "EventSource", "fetch", "FocusEvent", "getComputedStyle", "getSelection",
   "history", "HTMLElement", "innerHeight", "innerWidth", "KeyboardEvent", "localStorage", "location", "matchMedia",
-  "MouseEvent", "MutationObserver", "navigator",
+  "MouseEvent", "MutationObserver", "navigator", "atob", "DecompressionStream", "Response", "structuredClone",
   "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver",
   "scrollTo", "setInterval", "setTimeout", "URL", "URLSearchParams", "window",
 ].map((name) => [name, "readonly"]));

@@ -1,7 +1,14 @@
 """RLHF Playground: train a small language model with PPO, watch it, and compare it with its old self."""
 
-import sys
+from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playground.notebook import Run, open_run, train
+
+__all__ = ["Run", "__version__", "open_run", "train"]
 __version__ = "0.1.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an older one cannot import
@@ -12,6 +19,15 @@ if sys.platform == "win32":
         "RLHF Playground runs on Linux and macOS. On Windows use WSL: `wsl --install` in PowerShell, then `make run` "
         "in its Ubuntu."
     )
+
+
+def __getattr__(name: str) -> Any:
+    """What a notebook needs, imported when it is asked for: every module passes here, the light ones too."""
+    if name not in ("Run", "open_run", "train"):
+        raise AttributeError(f"module 'playground' has no attribute '{name}'")
+    from playground import notebook
+
+    return getattr(notebook, name)
 
 
 def missing(error: ModuleNotFoundError) -> str:

@@ -32,6 +32,10 @@ class PlaygroundError(Exception):
 
     reason = "invalid"
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in the place of a traceback; IPython asks for it by this name."""
+        return [str(self)]
+
 
 class InvalidConfig(PlaygroundError):
     """A configuration that cannot be run. Carries every problem at once, not only the first."""
@@ -65,6 +69,10 @@ class RunNotSteerable(PlaygroundError):
 
 class RunNotResumable(PlaygroundError):
     """A run that cannot be taken up again."""
+
+
+class RunFailed(PlaygroundError):
+    """A run that was waited for has ended with an error, which is told."""
 
 
 class BackendUnavailable(PlaygroundError):

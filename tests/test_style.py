@@ -63,6 +63,20 @@ def test_no_two_classes_have_the_same_name() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
+def test_no_type_of_the_scripts_is_one_that_takes_everything() -> None:
+    """A payload has its type in wire.d.ts; what is not known is `unknown`, which the compiler lets nobody use."""
+    folder = PROJECT / "playground" / "ui" / "static"
+    tag = re.compile(r"@(?:type|param|returns|typedef|extends) *(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
+    written = {path: tag.findall(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.js"))}
+    assert all(written.values()), "a script without any type: are its comments read?"
+    loose = re.compile(r"\bany\b|(?<!Wire\.)\bFunction\b|\{\*\}")
+    found = {path.name: types for path, types in written.items() if any(map(loose.search, types))}
+    for path in folder.glob("*.d.ts"):
+        if types := re.findall(r"[:<|&=] *any\b.*", path.read_text(encoding="utf-8")):
+            found[path.name] = types
+    assert found == {}
+
+
 def test_names_are_the_words_of_the_field() -> None:
     """Words of a house language in names: what each stood for has a usual word."""
     found = set()

@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, get_type_hints
 
-from playground.analysis.meters import Meter
+from playground.analysis.before_after import BeforeAfter
+from playground.analysis.meters import Meter, marks_of
+from playground.config import RunConfig
+from playground.rewards import behaviours
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Record, Sample, UpdateMetrics
 
@@ -53,6 +56,28 @@ def shares(found: Sequence[Meter]) -> pd.DataFrame:
     ]
     columns = ["update", "behaviour", "words", "count", "of", "share", "low", "high"]
     return pd.DataFrame(rows, columns=columns).set_index("update")
+
+
+def pairs(joined: Sequence[BeforeAfter], config: RunConfig, sides: tuple[str, str]) -> pd.DataFrame:
+    """A row for each pair of completions, indexed by prompt and seed: texts, scores, gain, the KL of the second, and
+    what either shows of each behaviour that the run counts. `sides`: what the columns call the two."""
+    import pandas as pd
+
+    named = [(side, [pair[number] for pair in joined]) for number, side in enumerate(sides)]
+    after = [pair.after for pair in joined]
+    texts = {"prompt": [item.prompt for item in after]}
+    texts |= {side: [item.completion for item in items] for side, items in named}
+    figures = {f"score_{side}": [item.score for item in items] for side, items in named}
+    figures |= {"gain": [pair.gain for pair in joined], "kl": [item.kl for item in after]}
+    counted = behaviours.of_config(config)
+    marks = {
+        f"{one.name}_{side}": pd.Series([marks_of(item, counted).get(one.name) for item in items], dtype="boolean")
+        for one in counted
+        for side, items in named
+    }
+    keys = {"prompt_id": [item.prompt_id for item in after], "seed": [item.seed for item in after]}
+    columns = {name: pd.Series(values, dtype="float64") for name, values in figures.items()}
+    return pd.DataFrame(keys | texts | columns | marks).set_index([*keys])
 
 
 def opinions(

@@ -12,7 +12,7 @@ from playground.analysis import before_after
 from playground.analysis.before_after import BeforeAfter, read_once
 from playground.analysis.intervals import by_unit
 from playground.config import Behaviour, RunConfig
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import READY, Aim
 from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, wilson
@@ -69,7 +69,7 @@ class Meter(NamedTuple):
 
     name: str
     words: str
-    aim: str
+    aim: Aim
     updates: list[int]
     counts: list[Count]
     changes: list[int]

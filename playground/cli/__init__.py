@@ -1,7 +1,8 @@
 """The command line: the same power as the page, without a browser. `python -m playground --help`.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
-written, 3 stopped. Imports no torch and no gradio but for `app` and `pretrain`.
+written, 3 stopped. Imports no torch but for `pretrain`, no gradio
+but for `app`, `replay` and `static`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import typer
 from playground import __version__, errors
 from playground.cli import (
     following,
+    from_elsewhere,
     health,
     outgoing,
     preflight_commands,
@@ -24,6 +26,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     scoring_commands,
+    standalone_commands,
     sweep_commands,
 )
 from playground.cli.arguments import (
@@ -137,12 +140,17 @@ def train(
     Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
-    config = yaml_io.load(catalog.preset_path(preset), set_)
+    _follow(start(preset, set_ or [], outputs, run_id), json, wait)
+
+
+def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
+    """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
+    config = yaml_io.load(catalog.preset_path(preset), changes)
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
     disk.check([config], outputs)
     Supervisor(outputs).look()
-    _follow(launcher.start(config, outputs, run_id), json, wait)
+    return launcher.start(config, outputs, run_id)
 
 
 @app.command()
@@ -220,6 +228,9 @@ app.command()(preflight_commands.presets)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
+app.command("import")(from_elsewhere.import_command)
+app.command()(standalone_commands.replay)
+app.command()(standalone_commands.static)
 
 
 @app.command()

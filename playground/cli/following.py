@@ -1,4 +1,5 @@
-"""Follows a run, a training of a reward model or a sweep from a terminal, to its end; Ctrl-C becomes a stop request.
+"""Follows a run, a training of a reward model or a sweep from a terminal or a notebook, to its end; Ctrl-C becomes a
+stop request.
 
 Reads their folders and writes the one control file; the workers do not know that anyone is watching. While it waits, it
 keeps the queue going.
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,8 +31,8 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
-ASKED = "Asked it to stop. Press Ctrl-C once more to let it run on without this terminal."
-LEFT = "It was asked to stop; this terminal no longer follows it."
+ASKED = "Asked it to stop. Interrupt once more (Ctrl-C) to let it end without being watched."
+LEFT = "It was asked to stop and is no longer followed here."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
@@ -146,8 +148,12 @@ def _until_the_end(
 
 @contextlib.contextmanager
 def counted_interrupts() -> Iterator[list[int]]:
-    """Ctrl-C adds an entry to the list and does nothing else: a signal handler must neither print nor write files."""
+    """Ctrl-C adds an entry to the list and does nothing else: a signal handler must neither print nor write files. A
+    thread of a notebook gets no signals."""
     presses: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield presses
+        return
     before = signal.signal(signal.SIGINT, lambda number, frame: presses.append(number))
     try:
         yield presses

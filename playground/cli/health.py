@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import re
 import shutil
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from playground import __version__, redaction
 from playground.cli.terminal import print_json, say
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.models import hub
@@ -60,7 +62,9 @@ def examine(outputs: Path) -> list[Check]:
     """All checks, in the order in which a person would go through them."""
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}, {available_cores()} cores"
     return [
+        Check("playground", "ok", _version()),
         Check("python", "ok", system),
+        Check("mode", "ok", _mode()),
         *_packages(),
         *_devices(),
         _hub(),
@@ -70,13 +74,43 @@ def examine(outputs: Path) -> list[Check]:
 
 
 def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
-    """What was found."""
+    """What was found. As JSON it is made to be shown to others: without secrets and folders of this machine."""
     if as_json:
         failed = any(check.level == "fail" for check in checks)
-        print_json({"ok": not failed, "checks": [check._asdict() for check in checks]})
+        shown = [check._replace(found=_to_share(check.found), remedy=_to_share(check.remedy)) for check in checks]
+        print_json({"ok": not failed, "checks": [check._asdict() for check in shown]})
         return
     for check in checks:
         say(f"{check.level:4}  {check.name}: {check.found}", check.remedy and f"      -> {check.remedy}")
+
+
+def _to_share(text: str) -> str:
+    """The text with the home folder as ~, other folders left out but for their last part, and nothing secret."""
+    home = os.path.expanduser("~").rstrip("/")
+    text = re.sub(rf"(?<![\w.-]){re.escape(home)}(?=/|\W|$)", "~", text) if home else text
+    return redaction.redact(redaction.without_folders(text))
+
+
+def _version() -> str:
+    """Of this project, with the commit where there is one."""
+    asked = ["git", "-C", str(catalog.PROJECT), "describe", "--always", "--dirty", "--abbrev=10"]
+    try:
+        answer = subprocess.run(asked, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return f"{__version__}, commit not known"
+    commit = answer.stdout.strip() if answer.returncode == 0 else ""
+    return f"{__version__}, commit {commit or 'not known'}"
+
+
+def _mode() -> str:
+    """How the page opens here, and which variables of this project are set; never what they say."""
+    where = (
+        "space: this is a Space of the Hugging Face hub"
+        if os.environ.get("SPACE_ID")
+        else "local, unless --mode says otherwise"
+    )
+    names = sorted(name for name in os.environ if name.startswith("PLAYGROUND_") and not redaction.is_secret(name))
+    return f"{where}; set: {', '.join(names)}" if names else where
 
 
 def _check(name: str, fine: object, found: str, remedy: str, level: Literal["warn", "fail"] = "warn") -> Check:

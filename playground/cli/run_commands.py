@@ -10,13 +10,12 @@ from typing import Annotated
 import typer
 
 from playground.analysis.diagnosis import diagnose as alerts_of
-from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
-from playground.cli import printing, rollout_printing
+from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import RunNotFound
+from playground.errors import InvalidConfig, Problem, RunNotFound
 from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
@@ -24,7 +23,6 @@ from playground.runs.supervisor import Supervisor, every
 from playground.setup import catalog
 
 STOP_POLL_SECONDS = 0.05
-SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
 
 
 def stop(
@@ -171,37 +169,38 @@ def generate(
 
 
 def diagnose(
-    run_dir: RunArgument,
+    run_dir: Annotated[
+        str | None, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
+    ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another threshold, for example kl_red=0.8. Repeatable."),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Also what is quiet or was not measured.")] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Judge the log of another trainer instead: trainer_state.json, a file or folder of TensorBoard, CSV "
+            "or JSON lines.",
+            metavar="FILE",
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(metavar="OURS=THEIRS,...", help="With --log: which of its columns is which of our figures."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Is the run healthy? Every check that is lit, with its rule, what was seen, the likely cause and what to try."""
-    run = find_run(run_dir, outputs)
     thresholds = yaml_io.overridden({}, set_ or [], Thresholds)
-    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
-    if json:
-        print_json([alert.as_data() for alert in found])
+    if (run_dir is None) == (log is None):
+        raise InvalidConfig(
+            [Problem("", "Name a run (diagnose RUN_DIR), or a log (diagnose --log FILE): one of them.")]
+        )
+    if log is not None:
+        alert_printing.print_judged_log(log, columns or [], thresholds, everything=everything, as_json=json)
         return
-    lit = [alert for alert in found if alert.lit]
-    for alert in found if everything else lit:
-        _print(alert)
-    quiet = sum(alert.state == "quiet" for alert in found)
-    rest = "." if everything else "; --all shows them."
-    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
-
-
-def _print(alert: Alert) -> None:
-    say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
-    facts = {
-        "rule": alert.rule,
-        "seen": alert.evidence,
-        "updates": ", ".join(map(str, alert.updates)),
-        "cause": alert.cause,
-        "try": "; or ".join(remedy.words for remedy in alert.remedies),
-    }
-    say(*(f"   {name}: {text}" for name, text in facts.items() if text))
+    run = find_run(str(run_dir), outputs)
+    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
+    alert_printing.print_alerts(found, everything=everything, as_json=json)

@@ -72,7 +72,7 @@ def list_runs(outputs: Path) -> list[RunSummary]:
     return sorted(runs, key=lambda run: run.status.started_at, reverse=True)
 
 
-def finished_runs(outputs: Path) -> list[Finished]:
+def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
     """How long the newest finished runs of a folder took, the newest first, and after them its trials."""
     found = []
     paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
@@ -83,7 +83,7 @@ def finished_runs(outputs: Path) -> list[Finished]:
                 found.append(took)
         except (PlaygroundError, OSError):  # it cannot be read
             continue
-    return [*found, *trial.timed(outputs)]
+    return [*found, *(trial.timed(outputs) if trials else ())]
 
 
 def _took(run: RunDirectory) -> Finished | None:

@@ -17,11 +17,12 @@ from typing import IO, NamedTuple
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.process_identity import identity
-from playground.runs import children, half_made, locks, queue
+from playground.runs import children, half_made, locks, queue, spawning
 from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private, write_atomically
 from playground.runs.folder.requests import Request
+from playground.runs.spawning import Elsewhere, Spawn, Workers
 from playground.setup import checks
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
@@ -32,19 +33,6 @@ START_PATIENCE_SECONDS = 15.0
 START_BUSY = f"Another program, such as a server that hangs, holds the lock for starting runs ({START_LOCK}). End it."
 LEAVING_SECONDS = 15.0  # a worker that has written its end is gone by then
 WORKER_MODULE = "playground.worker"
-
-Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
-
-
-class Elsewhere(NamedTuple):
-    """In the place of a `Spawn`, where this process does not start what computes a run (`cluster.elsewhere`, a GPU of
-    ZeroGPU): every run waits in the queue for `slot`. `call` asks for what computes it, and returns at once."""
-
-    slot: str
-    call: Callable[[RunDirectory], None]
-
-
-Workers = Spawn | Elsewhere
 
 
 class Started(NamedTuple):
@@ -70,7 +58,7 @@ def start(
     request = request or Request()
     requests.check(request)
     config = checks.located(config, outputs)
-    slot = _slot(config, spawn)  # may ask a slow tool, so before the lock
+    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
         if known := requests.find(outputs, request):
             return Started(known, None)
@@ -84,7 +72,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
     to do, or its trainer cannot go on; InvalidConfig, for a damaged configuration; WorkerNotStarted."""
     config = run.config()
     checkpoints.check_engine(config)
-    slot = _slot(config, spawn)
+    slot, spawn = spawning.assigned(config, spawn)
     wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()
@@ -134,6 +122,7 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
     if not queue.entries(outputs):
         return []
     started = []
+    elsewhere, here = (spawn, spawn.here) if isinstance(spawn, Elsewhere) else (None, spawn)
     with one_at_a_time(outputs):
         taken = [queue.slot_held(run) for run in living_runs(outputs)]
         for entry in queue.entries(outputs):
@@ -142,20 +131,16 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
-            elif isinstance(spawn, Elsewhere):
+            elif elsewhere and (here is None or entry.slot == elsewhere.slot):
                 continue  # its call is under way
             else:
                 slot = entry.slot or queue.slot_held(run)
                 free = all(queue.are_apart(slot, other) for other in taken)
-                if free and _start_one(run, spawn):
+                if free and _start_one(run, here):
                     started.append(run)
                 if not free or run in started:
                     taken.append(slot)  # also of one that waits: a later run does not keep it waiting forever
     return started
-
-
-def _slot(config: RunConfig, spawn: Workers | None) -> str:
-    return spawn.slot if isinstance(spawn, Elsewhere) else queue.slot_of(config)
 
 
 def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:

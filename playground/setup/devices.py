@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -38,6 +39,15 @@ class Device:
     def kind(self) -> str:
         """cpu, cuda or mps."""
         return self.name.partition(":")[0]
+
+
+class GpuCalls(NamedTuple):
+    """A GPU that is there for one call at a time (ZeroGPU). `seconds`: the most that a call asks for; `factor`: how
+    many seconds of a quota one of them counts."""
+
+    device: Device
+    seconds: int
+    factor: float = 1.0
 
 
 def available() -> list[Device]:

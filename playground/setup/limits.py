@@ -20,7 +20,7 @@ from playground.config import RUN_ID, ModelReward, RewardTrainingConfig, RunConf
 from playground.data import row_files
 from playground.errors import InvalidConfig, ModelNotFound, PlaygroundError, Problem
 from playground.models import architectures, hub
-from playground.setup import catalog, checks
+from playground.setup import catalog, checks, devices
 
 Mode = Literal["local", "classroom", "space"]
 MODES: tuple[str, ...] = get_args(Mode)
@@ -41,7 +41,7 @@ class Limits(NamedTuple):
     numbers: Mapping[str, float] = {}  # field of a configuration -> the most it may be
     pocket_only: bool = False  # models, prompts, rewards and texts: those that ship, and what was made on this page
     more: Literal["", "suggested", "hub"] = ""  # beside those: suggested models; whatever has a name on the hub
-    call_seconds: int | None = None  # of GPU, where an attempt gets it for so long
+    calls: devices.GpuCalls | None = None  # for what the processor of a public page does not train
     must_fit: bool = False  # what the estimate says does not fit on its device is refused (`estimates.require_fit`)
     devices: Sequence[str] | None = None
     experiments: bool = True  # what is knowingly wrong
@@ -179,8 +179,8 @@ def in_words(limits: Limits) -> list[str]:
         return []
     more = {"": "", "suggested": ", and the suggested ones that fit", "hub": ", and those of the hub that fit"}
     words = [f"models {' and '.join(catalog.MODEL_NAMES)}{more[limits.more]}"]
-    if limits.call_seconds:
-        words.append(f"{limits.call_seconds} seconds of GPU at a time, then Resume asks for more")
+    if limits.calls and limits.more:
+        words.append(f"for those {limits.calls.seconds} seconds of GPU at a time, then Resume asks for more")
     numbers = {name.rpartition(".")[2]: f"{cap:g}" for name, cap in limits.numbers.items()}
     values = {**limits._asdict(), **numbers, "upload_mb": limits.upload_bytes // 1_000_000}
     return [*words, *(line.format(**values) for line in limits.words)]

@@ -2,7 +2,8 @@
 
 The template is always empty. A module builds its part of the page with text nodes from `props`, writes edits into
 `props.value`, and triggers Gradio's `input` event; so data can never become markup or template code. (Functions, not
-subclasses: for a subclass of a component Gradio writes a .pyi file into the source.)
+subclasses: for a subclass of a component Gradio writes a .pyi file into the source,
+docs/upstream.md#a-subclass-of-a-component-writes-into-the-source.)
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import inspect
 import os
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -34,6 +35,10 @@ class PartOfAnotherApp(PlaygroundError):
     """It is mounted there, and cannot be launched as well."""
 
 
+class OwnRoles(PlaygroundError):
+    """It was to be served with logins of Gradio's, which would guard a part of it only."""
+
+
 class Contents(NamedTuple):
     """What is on a page: `fill` puts it there; `head` and `ahead` are HTML for the document's head."""
 
@@ -48,6 +53,7 @@ class Demo(gr.Blocks):
     # Gradio makes an app around it before it says of either what it is
     exited = False
     css_paths = ()
+    _launched_by = 0  # the thread
 
     def __init__(self, title: str, contents: Contents, serving: Serving) -> None:
         gradio_parts.replace()
@@ -64,7 +70,7 @@ class Demo(gr.Blocks):
         """As Gradio's own `launch`, with everything. What the page looks like and what Gradio shows of itself is not to
         be chosen. With `share`, a page of one's own becomes a class's: strangers watch, who has the token steers.
 
-        Raises: PartOfAnotherApp, OutputsNotWritable, InvalidConfig.
+        Raises: PartOfAnotherApp, OwnRoles, OutputsNotWritable, InvalidConfig.
         """
         given = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
         given.pop("self")
@@ -81,6 +87,7 @@ class Demo(gr.Blocks):
         self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
+        self._launched_by = threading.get_ident()
         try:
             self._prepare()
             answer = super().launch(**given)
@@ -89,6 +96,16 @@ class Demo(gr.Blocks):
             raise
         self._greet()
         return answer
+
+    @property
+    def share(self) -> bool:
+        """Whether there is to be a public address. Only `launch` is told: of a page that says so to those who ask for
+        it, Gradio has each browser load the scripts from elsewhere."""
+        return self._share and threading.get_ident() == self._launched_by
+
+    @share.setter
+    def share(self, value: bool) -> None:
+        self._share = value
 
     def close(self, verbose: bool = True) -> None:
         """Stop serving, and all that works beside the page. Training runs go on, unless they are to end with it."""
@@ -132,12 +149,18 @@ class Demo(gr.Blocks):
         """The name under which strangers come through Gradio's tunnel; "" without one."""
         return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
 
-    def app_kwargs(self, given: dict[str, Any] | None = None) -> dict[str, Any]:
+    def app_kwargs(self, given: dict[str, Any] | None = None, login: Any = None) -> dict[str, Any]:
         """What the web app around this page is made with: what the call asks for, behind what is ours. Routes of others
-        belong into the app in which the page is mounted: the middleware lets in what the page needs."""
+        belong into the app in which the page is mounted: the middleware lets in what the page needs. Raises: OwnRoles.
+        """
         given = given or {}
         if not self.exited:
             return given  # the page is being filled: no one serves this app
+        if self.auth is not None or login is not None:
+            raise OwnRoles(
+                "This page knows a host and visitors, not Gradio's logins: leave out `auth` and `auth_dependency`, and "
+                'make it with new_demo(mode="classroom"), where only who has the token does more than watch.'
+            )
         self._dress()
         mounted = self.custom_mount_path is not None
         access = self.serving.access

@@ -1,7 +1,8 @@
 """Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
 
 Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file forever, and a page
-never mixes modules of two versions; an address of another version gets today's file, to be kept by no one.
+never mixes modules of two versions; an address of another version gets today's file, to be kept by no one. Scripts are
+served without their comments, whose types and words are for readers of the source, line by line as they are there.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ SHEETS = tuple(
 )
 SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
+COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
 FOR_EVER = "public, max-age=31536000, immutable"
 BOKEH_FILE = "bokeh.min.js"
 
@@ -68,8 +70,16 @@ def _imports(name: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _sheet() -> str:
+def sheet() -> str:
+    """All style sheets as one."""
     return "\n".join((STATIC / "css" / f"{name}.css").read_text(encoding="utf-8") for name in SHEETS)
+
+
+@functools.cache
+def script(name: str) -> str:
+    """A script of static/ without its comments."""
+    text = (STATIC / name).read_text(encoding="utf-8")
+    return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
 
 
 class OwnFiles(StaticFiles):
@@ -78,9 +88,12 @@ class OwnFiles(StaticFiles):
     async def get_response(self, path: str, scope: Any) -> Response:
         """As usual, plus how long it may be kept."""
         version, _, name = Path(path).as_posix().partition("/")
-        response = (
-            Response(_sheet(), media_type="text/css") if name == SHEET else await super().get_response(name, scope)
-        )
+        if name == SHEET:
+            response = Response(sheet(), media_type="text/css")
+        else:
+            response = await super().get_response(name, scope)
+        if response.status_code == 200 and name.endswith(".js"):
+            response = Response(script(name), media_type=response.media_type)
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
         if version == fingerprint():
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same
@@ -98,13 +111,14 @@ async def bokeh_file(request: Request) -> Response:
     name = request.path_params["name"]
     if name != BOKEH_FILE:
         return PlainTextResponse("Not found.", status_code=404)
-    body = await asyncio.to_thread(_bokeh_bytes, name)
+    body = await asyncio.to_thread(bokeh_bytes, name)
     headers = {"Cache-Control": FOR_EVER}
     return Response(body, media_type="text/javascript", headers=headers)
 
 
 @functools.cache
-def _bokeh_bytes(name: str) -> bytes:
+def bokeh_bytes(name: str) -> bytes:
+    """A file of BokehJS from the installed package. Raises: RunNotFound."""
     package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
     if package is None or package.origin is None:
         raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")

@@ -22,6 +22,7 @@ TITLE = "RLHF Playground"
 PAGES = ("compare", "rewards", "runs")  # whose scripts are loaded when they are opened
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
+# docs/upstream.md#the-loading-status-asks-for-frames-for-ever
 ONCE_A_SECOND = """<script>{
   const frame = window.requestAnimationFrame.bind(window);
   const counts = /performance\\.now\\(\\)[^;]*\\/\\s*1e3/;
@@ -75,7 +76,9 @@ def fill(demo: Demo) -> None:
                 "runs/history", None, page="runs", elem_id="runs", server_functions=actions, sweep=offered
             )
     for event in demo.fns.values():
-        if event.show_progress == "hidden":  # Gradio counts the seconds all the same, in text that no one sees
+        if (
+            event.show_progress == "hidden"
+        ):  # else Gradio counts the seconds, in text that no one sees (see ONCE_A_SECOND)
             event.show_progress_on = []
     if access.limits.open_questions is not None:
         demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app again

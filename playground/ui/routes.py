@@ -8,37 +8,33 @@ threads of its own; what reads the live feed is a method of `Views`.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import functools
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from starlette.convertors import IntegerConvertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
-from playground import exports
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
-from playground.exports import csv_tables, html_report
-from playground.exports.report import Report
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe
+from playground.setup import catalog, describe
 from playground.ui import own_files
-from playground.ui.auth.access import Access, Action, Role
+from playground.ui.auth.access import Access, Action
 from playground.ui.feed import compare_serializer, home, insight_serializer, run_serializer, run_state
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
+from playground.ui.payloads.compare import CompareData, RunNamesData
 from playground.ui.rewards import training_part
+from playground.ui.run_files import EXPORTS, FILES, RouteCall
 from playground.ui.runs import history_data, inside_part
+from playground.ui.standalone import replay
 
 HOME_SECONDS = 0.5
 READERS = 2  # threads
-EXPORTS = {"html": "html", "yaml": "yaml", "trl": "py"}  # kind -> file ending
 Handler = Callable[[Request], Awaitable[Response]]
 STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404}  # of other errors: 409
 T = TypeVar("T")
@@ -53,34 +49,7 @@ class Number(IntegerConvertor):
 register_url_convertor("number", Number())
 
 
-class RouteCall(NamedTuple):
-    """One request, for the functions that answer it in a thread."""
-
-    request: Request
-    hub: Hub
-    access: Access
-
-    def part(self, name: str) -> Any:
-        """A part of the path."""
-        return self.request.path_params[name]
-
-    @property
-    def run(self) -> RunDirectory:
-        """The run that the path names. Raises: RunNotFound."""
-        return self.hub.find(self.part("run_id"))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether it is a recording that ships."""
-        return self.part("run_id") in self.hub.recorded
-
-    def number(self, name: str) -> int | None:
-        """An entry of the query that is a whole number."""
-        text = self.request.query_params.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 12 else None
-
-
-def compare(asked: RouteCall) -> dict[str, Any]:
+def compare(asked: RouteCall) -> CompareData:
     """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
     run, config = asked.run, asked.run.config()
     other = None
@@ -88,7 +57,7 @@ def compare(asked: RouteCall) -> dict[str, Any]:
         beside = asked.hub.find(with_id)
         theirs = beside.config()
         wrong = describe.wrong_on_purpose(theirs)
-        names = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
+        names: RunNamesData = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
         other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
     update = asked.number("update")
     return {
@@ -97,26 +66,6 @@ def compare(asked: RouteCall) -> dict[str, Any]:
         "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
         **compare_serializer.comparison(run.samples(), config, update, other),
     }
-
-
-def export(asked: RouteCall) -> str:
-    """A run as a report, as settings for our own command or as a script for TRL; paths are for who may know them."""
-    run, kind = asked.run, asked.part("kind")
-    is_host = asked.access.caller(asked.request).role is Role.HOST
-    config = run.config() if is_host else checks.without_folders(run.config())
-    if kind == "html":
-        return html_report.page(dataclasses.replace(Report.of(run), config=config))
-    if kind == "yaml":
-        return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
-    if kind == "trl":
-        return exports.trl_script(config, ScoreScale.of(run.events()))
-    raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
-
-
-def metrics_csv(asked: RouteCall) -> str:
-    """All metrics as a table for a spreadsheet, at full length and precision."""
-    run = asked.run
-    return csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
 
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {
@@ -133,12 +82,6 @@ DATA: dict[str, Callable[[RouteCall], Any]] = {
     ),
     "{run_id}/outcome": lambda asked: insight_serializer.outcome(asked.run),
     "{run_id}/resume": lambda asked: run_state.resume_offer(asked.run),
-}
-FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
-    "metrics.csv": (metrics_csv, Action.EXPORT),
-    "samples.csv": (lambda asked: csv_tables.samples_csv(asked.run.samples(), asked.run.config()), Action.EXPORT),
-    "export/{kind}": (export, Action.EXPORT),
-    "log": (lambda asked: asked.run.log_tail() or "The log is empty.", Action.LOG),
 }
 
 
@@ -162,7 +105,8 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
-    table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
+    files = {"export/replay": (lambda asked: replay.page(asked.run, routes).html, Action.EXPORT), **FILES}
+    table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in files.items()]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
@@ -195,7 +139,7 @@ class Views:
         async def handler(request: Request) -> Response:
             text = await self._read(read, RouteCall(request, self.hub, self.access))
             _, _, name = request.url.path.rpartition("/")
-            ending = f".{EXPORTS[name]}" if name in EXPORTS else f"-{name}"
+            ending = EXPORTS.get(name, f"-{name}")
             headers = {"X-Content-Type-Options": "nosniff"}
             if name != "log":
                 saved = request.path_params["run_id"].strip("_") + ending

@@ -94,8 +94,8 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     token = visitors.token_for(mode)
     service = ModelService(outputs)
     standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
-    call_seconds = standby.seconds if isinstance(standby, zero_gpu.ZeroGpu) else None
-    access = rules(mode, outputs, token, call_seconds)
+    calls = standby.calls if isinstance(standby, zero_gpu.ZeroGpu) else None
+    access = rules(mode, outputs, token, calls)
     return page.of_serving(Serving(outputs, access, service, standby, token=token, recorded=recorded or RECORDED))
 
 

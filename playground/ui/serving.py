@@ -21,6 +21,7 @@ from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread, every
 from playground.runs.sweeps import sweep_making
 from playground.setup import limits
+from playground.setup.devices import GpuCalls
 from playground.setup.limits import Limits, PageLimits
 from playground.ui.auth import visitors
 from playground.ui.auth.access import Access
@@ -80,7 +81,7 @@ class Serving:
             self._keeper = _keeper(self.outputs)
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
-            self._closing.enter_context(_telling_workers(self.access.mode))
+            self._closing.enter_context(_mode_for_workers(self.access.mode))
             for close in (self.incoming.close, self.standby.close, self.service.close):
                 self._closing.callback(close)
 
@@ -111,23 +112,23 @@ class Serving:
             closing.close()
 
 
-def rules(mode: str, outputs: Path, token: str, call_seconds: int | None = None) -> Access:
+def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None) -> Access:
     """Who may do what on a page of this mode.
 
     Args:
-        call_seconds: how long a call for a GPU may take, where there is a time for it.
+        calls: what a call for a GPU gets, where a GPU is called.
 
     Raises: InvalidConfig (caps).
     """
     page_limits = limits.of_page(mode, os.environ, bool(token))
-    if call_seconds is not None:
-        page_limits = PageLimits(*(one._replace(call_seconds=call_seconds) for one in page_limits))
+    if calls is not None:
+        page_limits = PageLimits(*(one._replace(calls=calls) for one in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     return Access(mode, outputs, token, proxied, page_limits)
 
 
 @contextlib.contextmanager
-def _telling_workers(mode: str) -> Iterator[None]:
+def _mode_for_workers(mode: str) -> Iterator[None]:
     """Meanwhile workers and the model service, whom the environment tells, go by this mode; where one process serves
     pages of several, by the strictest."""
     _served.append(mode)

@@ -1,8 +1,10 @@
-"""ZeroGPU, the kind of Space that has a GPU for seconds: every start and every resumption is one call for it.
+"""ZeroGPU, the kind of Space that has a GPU for seconds: a start or a resumption may be one call for it.
 
-The hub's package `spaces` makes the call in a fork of this process, which alone gets the GPU. So here, and here only in
-the page, PyTorch and the training are loaded: a fork that had to import them would do it in seconds of GPU. Whose quota
-pays, `spaces` learns from the request that is being answered; so a call is made in a copy of that request's context.
+Models that a public page's processor can train are trained there, by workers as everywhere, and cost no quota; only for
+others the GPU is called. The hub's package `spaces` makes the call in a fork of this process, which alone gets the GPU.
+So here, and here only in the page, PyTorch and the training are loaded: a fork that had to import them would do it in
+seconds of GPU. Whose quota pays, `spaces` learns from the request that is being answered; so a call is made in a copy
+of that request's context.
 """
 
 from __future__ import annotations
@@ -16,19 +18,19 @@ from pathlib import Path
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.runs import launcher, queue
+from playground.runs import history, launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.launcher import Elsewhere
+from playground.runs.spawning import Elsewhere
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import say
+from playground.setup import estimates
+from playground.setup.devices import Device, GpuCalls
+from playground.setup.estimates import gpu_calls
+from playground.setup.estimates.gpu_calls import LEAST_SECONDS, MOST_SECONDS, SAVING_SECONDS, SLOT
 
-SLOT = "zerogpu"
 SECONDS_VARIABLE = "PLAYGROUND_ZEROGPU_SECONDS"
-SECONDS = 60  # of a call; what a visitor has left of the day must be at least that much
-SAVING_SECONDS = 10  # of these, for the weights and whatever is slow
-LEAST_SECONDS = 2 * SAVING_SECONDS
-MOST_SECONDS = 1800
+SECONDS = 60  # the most of a call; what a visitor has left of the day must be at least what is asked for
 NO_GPU = "There was no GPU: {} Resume it to ask again."
 
 
@@ -38,7 +40,7 @@ def is_here(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
-    """How long each call may take. Raises: InvalidConfig."""
+    """How long a call may be at most. Raises: InvalidConfig."""
     given = environment.get(SECONDS_VARIABLE) or str(SECONDS)
     if not given.isdecimal() or not LEAST_SECONDS <= int(given) <= MOST_SECONDS:
         sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {given[:40]!r})."
@@ -47,27 +49,34 @@ def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
 
 
 class ZeroGpu(StandbyWorker):
-    """In the place of the standby worker: asks for the GPU for each run. Raises: InvalidConfig."""
+    """A standby worker that asks for the GPU where a run needs it. `calls`: what a call gets. Raises: InvalidConfig."""
 
     def __init__(self, outputs: Path) -> None:
         super().__init__()
-        self.seconds = seconds_of_a_call()
+        most = seconds_of_a_call()
         try:
             import spaces
+            from spaces.zero.config import get_config
         except ImportError as error:
             sentence = f"this is a ZeroGPU Space, which needs what requirements-zerogpu.txt names ({error})."
             raise InvalidConfig([Problem("spaces", sentence)]) from None
         from playground import worker
         from playground.training.process import session  # noqa: F401 - the forks have it then
 
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for workers and the model service; `spaces` sets it in its forks
+        gpu = get_config()
+        room = gpu["xlarge_threshold"] or gpu["memory"]
+        self.calls = GpuCalls(Device("cuda:0", f"ZeroGPU, {gpu['model']}", room, room), most, gpu["duration_factor"])
+        # At least one such function has to be there when the page starts, or the hub takes the Space for broken.
         self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
-        self.worker_for = Elsewhere(SLOT, self._call)  # type: ignore[assignment, method-assign]
+        place = Elsewhere(SLOT, self._call, takes=lambda config: self._takes(config, outputs), here=super().worker_for)
+        self.worker_for = place  # type: ignore[assignment, method-assign]
         for entry in queue.entries(outputs):  # calls of an earlier page, which no one answers any more
             if entry.slot == SLOT:
                 launcher.stop(RunDirectory(outputs / entry.run))
 
-    def prepare(self) -> None:
-        """Nothing waits here."""
+    def _takes(self, config: RunConfig, outputs: Path) -> bool:
+        return gpu_calls.asked(config, self.calls, outputs) is not None
 
     def _call(self, run: RunDirectory) -> None:
         """Ask for a GPU and have an attempt made there, in a thread that knows who asks."""
@@ -76,15 +85,21 @@ class ZeroGpu(StandbyWorker):
 
     def _made(self, run: RunDirectory) -> None:
         try:
-            self._attempt(str(run.path.resolve()), self._seconds_for(run.config()))
+            self._attempt(str(run.path.resolve()), self._seconds_for(run) - SAVING_SECONDS)
         except Exception as error:  # whatever `spaces` and the hub's answers come to; the run must not wait forever
             why = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
             say(f"The call for {run.id} has failed: {why}")
             with contextlib.suppress(PlaygroundError, OSError):
                 _end_waiting(run, NO_GPU.format(why if why.endswith(".") else f"{why}."))
 
-    def _seconds_for(self, config: RunConfig) -> float:
-        return min(60 * (config.max_minutes or MOST_SECONDS), self.seconds - SAVING_SECONDS)
+    def _seconds_for(self, run: RunDirectory) -> int:
+        """Of the next call for a run, as long as by the estimate its rest takes."""
+        config, whole = run.config(), None
+        with contextlib.suppress(PlaygroundError):  # nothing is known of its model
+            timed = history.finished_runs(run.path.parent, trials=False)
+            takes = estimates.estimate(config, run.path.parent, device=self.calls.device, finished=timed).seconds
+            whole = takes and takes[1]
+        return gpu_calls.seconds(config, self.calls, whole, run.status_on_disk().update)
 
 
 def _end_waiting(run: RunDirectory, message: str) -> None:

@@ -105,3 +105,32 @@ def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
     emptied = run("doctor", "--empty-bin", "--json")
     assert emptied.err == "Deleted 1 run from the bin.\n"
     assert {check["name"]: check["found"] for check in emptied.data["checks"]}["bin"] == "empty"
+
+
+def test_what_doctor_prints_for_an_issue_names_no_folder_and_no_secret(
+    run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = healthy / "ada.lovelace"
+    secret = "hf_" + "x" * 30
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("HF_HUB_CACHE", str(home / "cache" / "hub"))
+    monkeypatch.setenv("HF_TOKEN", secret)
+    monkeypatch.setenv("PLAYGROUND_PASSWORD", "a long pass phrase")
+    monkeypatch.setenv("PLAYGROUND_ON_SERVER_DEATH", "die")
+    monkeypatch.setattr(
+        health, "ASK_TORCH", f"raise SystemExit('{secret} in {home}/lib and /data/grace.hopper/lib/x.so')"
+    )
+    answer = run("doctor", "--json")
+    assert not any(part in answer.out for part in ("ada.lovelace", "grace.hopper", secret, "pass phrase", str(healthy)))
+    found = {check["name"]: check["found"] for check in answer.data["checks"]}
+    assert found["playground"].startswith("0.1.0, commit ")
+    assert found["mode"] == ("local, unless --mode says otherwise; set: PLAYGROUND_ON_SERVER_DEATH, PLAYGROUND_OUTPUTS")
+    assert "kept in ~/cache/hub" in found["hub"] and "there is a token" in found["hub"]
+    assert found["gpu"].endswith("in ~/lib and x.so") and found["outputs"] == "outputs can be written"
+    assert str(outputs) in run("doctor").out  # for oneself
+    monkeypatch.setenv("SPACE_ID", "ada/space")
+    assert found_mode(outputs).startswith("space: ")
+
+
+def found_mode(outputs: Path) -> str:
+    return found(outputs, "mode").found

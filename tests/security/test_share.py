@@ -89,6 +89,13 @@ def test_only_the_name_that_the_tunnel_got_is_answered(shared):
         assert client.post("gradio_api/queue/join", json={}).status_code == 403
 
 
+def test_a_shared_page_loads_nothing_from_elsewhere(shared):
+    """Gradio's own page for it would, from a server that holds its scripts."""
+    with through(shared) as client:
+        page = client.get("").text
+    assert "amazonaws" not in page and "playground/static/" in page and "./assets/" in page
+
+
 def test_the_host_has_the_token_wherever_they_are_and_hands_out_the_public_address(shared):
     token = shared.running.demo.serving.token
     with shared.client() as client:

@@ -2,7 +2,7 @@
 with the packages that are installed here.
 
 What is real: what COPY brings (without .dockerignore's), ENV, CMD, an empty environment besides, user 1000 (where we
-are root), a home that cannot be written, and nothing else that can but the volume and a folder for temporary files.
+are root), a home that cannot be written, and nothing else that can but the volumes and a folder for temporary files.
 What is not: the base image and what its RUN steps install, of which only what `make` would do is looked at.
 """
 
@@ -64,7 +64,8 @@ class Container:
     def __init__(self, root: Path) -> None:
         made = steps()
         assert made["WORKDIR"] == ["/app"] and made["COPY"][-1] == "--chown=1000:1000 . ." and made["USER"] == ["1000"]
-        self.root, self.app, self.volume = root, root / "app", root / made["VOLUME"][0].lstrip("/")
+        self.root, self.app = root, root / "app"
+        self.volumes = [root / one.lstrip("/") for one in made["VOLUME"][0].split()]
         self.home, self.temporary = root / "home" / "user", root / "tmp"
         self.environment = dict(pair.split("=", 1) for pair in shlex.split(" ".join(made["ENV"])))
         self.command: list[str] = json.loads(made["CMD"][-1])
@@ -84,7 +85,7 @@ class Container:
         (self.app / ".venv").symlink_to(sys.prefix)
         self.home.mkdir(parents=True)
         self._make_read_only()
-        for folder, mode in ((self.volume, 0o777), (self.temporary, 0o1777)):
+        for folder, mode in (*((one, 0o777) for one in self.volumes), (self.temporary, 0o1777)):
             folder.mkdir()
             folder.chmod(mode)
         for folder in (self.app, root):

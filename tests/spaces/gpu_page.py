@@ -17,9 +17,10 @@ def main() -> None:
     outputs, port = Path(sys.argv[1]), int(sys.argv[2])
     be_a_zerogpu_space(outputs.with_name("asked.jsonl"))
     follow(outputs.with_name("plan"))
-    from playground.ui import server
+    import app
 
-    server.serve(port=port, outputs=outputs)
+    sys.argv = ["app.py", "--port", str(port), "--outputs", str(outputs)]
+    sys.exit(app.main())
 
 
 def follow(plan: Path) -> None:

@@ -39,22 +39,26 @@ def test_a_visitor_of_a_space_trains_a_run_where_only_the_outputs_can_be_written
             assert visitors.finished(visitor, run) == "finished"
             again, refused = visitors.start(visitor, model__source="openai-community/gpt2")
             assert again is None and refused[0]["field"] == "model.source"
-        found = RunDirectory(space.volume / run)
+        found = RunDirectory(space.volumes[0] / run)
         assert found.config().max_minutes == 30 and found.status().update == 1  # the caps of a public page
     finally:
         page.terminate()
         page.wait(30)
     log = space.log.read_text(encoding="utf-8")
     assert "Traceback" not in log and "ermission" not in log, log
-    places = (space.home, space.root, space.app, space.volume, space.temporary)
-    assert [path for path in places if space.can_write(path)] == [space.volume, space.temporary]
+    places = (space.home, space.root, space.app, *space.volumes, space.temporary)
+    assert [path for path in places if space.can_write(path)] == [*space.volumes, space.temporary]
+
+
+def test_what_is_downloaded_from_the_hub_lies_in_a_volume(space: Container) -> None:
+    assert space.root / space.environment["HF_HOME"].lstrip("/") in space.volumes
 
 
 def test_the_container_installs_the_cpu_build_of_pytorch(space: Container) -> None:
     """A Space of the Gradio SDK would install requirements.txt from PyPI, where torch for Linux is the CUDA build."""
     first, second = [line for line in space.planned.splitlines() if "pip install" in line]
     assert "/whl/cpu" in first and "--no-deps" in first and "torch==" in space.planned
-    assert second.endswith("pip install -r requirements.txt")
+    assert second.endswith("pip install -r requirements.txt -c requirements.lock")
 
 
 @pytest.mark.parametrize("index", ["pypi", ""])
@@ -88,7 +92,7 @@ def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_
 def test_no_file_that_installs_names_the_host_of_a_registry() -> None:
     """But for PyTorch's index of CPU builds, which the Makefile names once."""
     hosts = ("pypi.org", "pythonhosted", "docker.io", "ghcr.io", "npmjs", "debian.org", "--index-url")
-    for name in ("Dockerfile", "Makefile", "package-lock.json", *(path.name for path in PROJECT.glob("require*.txt"))):
+    for name in ("Dockerfile", "Makefile", "package-lock.json", *(path.name for path in PROJECT.glob("require*"))):
         text = (PROJECT / name).read_text(encoding="utf-8")
         assert [host for host in hosts if host in text.replace("--extra-index-url", "")] == [], name
         assert "://" not in text.replace("http://127.0.0.1", "") or name in ("Makefile", "package-lock.json"), name

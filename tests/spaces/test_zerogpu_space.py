@@ -1,12 +1,15 @@
-"""A ZeroGPU Space, with the hub's package `spaces` itself and a device API of ours: a call is one attempt of a run."""
+"""A ZeroGPU Space as `make space` writes it, with the hub's package `spaces` itself and a device API of ours.
+
+What is large for it is a pocket model that lies in the hub's cache under the name of a suggested one.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import textwrap
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,20 +17,21 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
+from bench import space
 from playground.errors import InvalidConfig
-from playground.runs import launcher
+from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, limits
 from playground.ui import zero_gpu
-from playground.ui.train import form
 from tests.faults import resuming
+from tests.model_folders import hub_cache
 from tests.security import pages
 from tests.spaces import device_api, visitors
 from tests.support import PROJECT, wait_until
 from tests.ui.conftest import free_port
 
+LARGE = "HuggingFaceTB/SmolLM2-135M"
 RUN = {"ppo__num_updates": 8, "checkpoint__every": 1, "evaluation__every": 4}
 TOKEN = {"X-IP-Token": "header.eyJ1c2VyIjogImEifQ.signature"}  # by which the hub knows whose quota a call is charged to
 
@@ -39,11 +43,14 @@ class Page:
         self.outputs, self.log = folder / "outputs", folder / "page.log"
         self.plan = folder / "plan"
         self.plan.touch()
+        space.write(folder / "space", "me/space")
+        shutil.copytree(catalog.model_folder("pocket-1m"), hub_cache(folder / "hf" / "hub", LARGE), dirs_exist_ok=True)
         port = free_port()
         command = [sys.executable, "-m", "tests.spaces.gpu_page", str(self.outputs), str(port)]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        paths = {"PYTHONPATH": f"{folder / 'space'}{os.pathsep}{PROJECT}", "HF_HOME": str(folder / "hf")}
+        environment = {**os.environ, **paths, "OMP_NUM_THREADS": "1", limits.CAPS_VARIABLE: "all"}
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(command, cwd=folder / "space", env=environment, stdout=log, stderr=log)
         self.visitor = visitors.opened(f"http://127.0.0.1:{port}/", lambda: self.process.poll() is None)
         self.visitor.headers.update(TOKEN)
 
@@ -53,9 +60,9 @@ class Page:
         self.process.terminate()
         self.process.wait(60)
 
-    def start(self) -> RunDirectory:
-        """Press Start."""
-        name, problems = visitors.start(self.visitor, **RUN)
+    def start(self, **changes: Any) -> RunDirectory:
+        """Press Start, with a large model."""
+        name, problems = visitors.start(self.visitor, **{"model__source": LARGE, **RUN, **changes})
         assert name is not None, problems
         return RunDirectory(self.outputs / name)
 
@@ -85,7 +92,7 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     with closing(Page(tmp_path_factory.mktemp("space"))) as made:
         yield made
 
@@ -96,62 +103,59 @@ def ended(run: RunDirectory, attempt: int) -> RunDirectory:
     return run
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory, forker: Any) -> RunDirectory:
-    """The same run, made by an ordinary worker in one go."""
-    values = pages.form_values(**{**visitors.SMALL, **RUN})[3:]
-    base = catalog.preset(catalog.DEFAULT_PRESET)
-    config = form.config_of(dict(zip(form.FIELDS, values, strict=True)), base, None, limits.LIMITS["space"])
-    config = limits.capped(config, limits.LIMITS["space"])
-    run, _ = launcher.start(config, tmp_path_factory.mktemp("whole") / "outputs", "whole", spawn=forker.spawn)
-    assert ended(run, 1).status().state == "finished"
-    return run
-
-
 def same(run: RunDirectory, other: RunDirectory) -> bool:
     """Weights, optimizer, every metric but timings, every sample."""
     return (resuming.weights(run), resuming.figures(run)) == (resuming.weights(other), resuming.figures(other))
 
 
-def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(
-    space: Page, undisturbed: RunDirectory
-) -> None:
-    space.follow("1:3 2:6")
-    run = ended(space.start(), 1)
+def test_a_pocket_model_trains_on_the_processor_and_takes_nothing_of_a_quota(page: Page) -> None:
+    assert [call["what"] for call in page.asked()] == ["startup-report"]  # the hub has seen that a function asks
+    page.follow("")
+    run = ended(page.start(model__source="pocket-1m", ppo__num_updates=2), 1)
+    assert run.status().state == "finished" and requests.of(run).slot == "cpu"
+    assert page.named("schedule") == []
+    assert "Traceback" not in run.log_path.read_text(encoding="utf-8")
+
+
+def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(page: Page) -> None:
+    page.follow("1:3 2:6")
+    run = ended(page.start(), 1)
     status = run.status()
     assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 3)
-    space.resume(run)
+    page.resume(run)
     assert ended(run, 2).status().update == 6
-    space.resume(run)
+    page.resume(run)
     assert ended(run, 3).status().state == "finished"
-    wait_until(lambda: len(space.named("release")) == 3)
-    assert [call["durationSeconds"] for call in space.named("schedule")] == ["60"] * 3
-    assert {call["token"] for call in space.named("schedule")} == {TOKEN["X-IP-Token"]}  # the visitor's, each time
-    assert len(space.named("allow")) == 1  # the fork was used again
-    assert [call["fail"] for call in space.named("release")] == ["false"] * 3
+    wait_until(lambda: len(page.named("release")) == 3)
+    assert [call["durationSeconds"] for call in page.named("schedule")] == ["60"] * 3
+    assert {call["token"] for call in page.named("schedule")} == {TOKEN["X-IP-Token"]}  # the visitor's, each time
+    assert len(page.named("allow")) == 1  # the fork was used again
+    assert [call["fail"] for call in page.named("release")] == ["false"] * 3
+    undisturbed = ended(page.start(device="cpu"), 1)  # on the processor, by an ordinary worker, in one go
+    assert undisturbed.status().state == "finished" and len(page.named("schedule")) == 3
     assert same(run, undisturbed)
     log = run.log_path.read_text(encoding="utf-8")
-    assert "--- attempt 3" in log and "Traceback" not in log + space.log.read_text(encoding="utf-8")
+    assert "--- attempt 3" in log and "Traceback" not in log + page.log.read_text(encoding="utf-8")
 
 
-def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(space: Page) -> None:
-    space.follow("1:1 2:1")
-    refuse = space.outputs.with_name(device_api.REFUSED)
+def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(page: Page) -> None:
+    page.follow("1:1 2:1")
+    refuse = page.outputs.with_name(device_api.REFUSED)
     refuse.touch()
-    run = ended(space.start(), 1)
+    run = ended(page.start(), 1)
     status = run.status()
     assert status.state == "stopped" and status.update == 0
-    assert "exceeded your ZeroGPU quota (60s requested" in status.message
+    assert "exceeded your ZeroGPU quota (" in status.message and "s requested vs. 0s left" in status.message
     wait_until(lambda: not run.queue_path.exists())
-    assert not space.named("allow")
+    assert not page.named("allow")
     refuse.unlink()
-    space.resume(run)
+    page.resume(run)
     assert ended(run, 2).status().update == 1
 
 
-def test_a_visitor_sees_how_long_a_call_is(space: Page) -> None:
-    caps = space.visitor.get("live/_access").json()["caps"]
-    assert "60 seconds of GPU at a time, then Resume asks for more" in caps and "30 minutes" in caps
+def test_a_visitor_sees_how_long_a_call_is(page: Page) -> None:
+    caps = page.visitor.get("live/_access").json()["caps"]
+    assert "for those 60 seconds of GPU at a time, then Resume asks for more" in caps and "30 minutes" in caps
 
 
 def test_a_space_without_its_package_says_what_it_needs(tmp_path: Path) -> None:
@@ -172,21 +176,9 @@ def test_a_call_of_a_length_that_cannot_be_is_refused(seconds: str) -> None:
     assert not zero_gpu.is_here({}) and zero_gpu.is_here({"SPACES_ZERO_GPU": "true"})
 
 
-def test_its_requirements_are_those_of_all_but_for_pytorch_and_the_package_that_lends() -> None:
-    usual, here = (
-        (PROJECT / name).read_text().splitlines() for name in ("requirements.txt", "requirements-zerogpu.txt")
-    )
-    pins, own = (dict(line.split("==") for line in lines if "==" in line and line[0] != "#") for lines in (usual, here))
-    assert own.pop("spaces") in (PROJECT / "requirements-dev.txt").read_text()  # the one that is tried here
-    torch = own.pop("torch").split(".")
+def test_its_requirements_are_those_of_all_but_for_what_the_hub_brings_and_what_that_needs() -> None:
+    usual, own = (space.pins(PROJECT / name) for name in ("requirements.txt", "requirements-zerogpu.txt"))
+    torch = own["torch"].split(".")
     assert (2, 8) <= (int(torch[0]), int(torch[1])) <= (2, 11)
-    del pins["torch"]
-    assert own == pins
-
-
-def test_the_header_in_the_documentation_is_one_of_a_zerogpu_space() -> None:
-    text = (PROJECT / "docs" / "spaces.md").read_text(encoding="utf-8")
-    found = yaml.safe_load(textwrap.dedent(text.split("    ---\n")[1]))
-    pins = dict(line.split("==") for line in (PROJECT / "requirements.txt").read_text().splitlines() if "==" in line)
-    assert (found["sdk"], found["sdk_version"], found["app_file"]) == ("gradio", pins["gradio"], "app.py")
-    assert found["python_version"] == "3.12"
+    assert usual.keys() - own.keys() == {"gradio", "huggingface_hub"} and not own.keys() - usual.keys()
+    assert {name for name in own if own[name] != usual[name]} == {"torch", "pydantic"}

@@ -61,7 +61,7 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
     page.emulate_media(reduced_motion="reduce")
     page.reload()
     expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
-    expect(page.get_by_role("button", name="Play again")).to_be_visible()
+    expect(page.get_by_label("Update to show")).to_be_visible()
     expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
     exact = open_section(page, "export").locator(".outcome-exact")
     expect(exact).to_contain_text("95 % interval")

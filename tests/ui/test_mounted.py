@@ -13,6 +13,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
+from playground.errors import PlaygroundError
 from playground.runs import launcher
 from playground.setup import limits
 from playground.ui import server
@@ -55,6 +56,7 @@ def mounted(patched, tmp_path_factory, recorded):
     app = gr.mount_gradio_app(app, demo, path=PATH)
     patched.setenv(visitors.TOKEN_VARIABLE, TOKEN)
     app = gr.mount_gradio_app(app, server.new_demo(folder / "class", "classroom", recorded), path=CLASS)
+    patched.delenv(visitors.TOKEN_VARIABLE, raising=False)
     assert not (folder / "outputs").exists() and demo.serving.standby.wanted == 0  # nothing before it is served
     before = os.environ.get(incoming.GRADIO_VARIABLE)
     port = free_port()
@@ -155,3 +157,16 @@ def test_an_app_of_gradio_s_beside_it_is_what_it_was(mounted):
     folder = mounted.demo.serving.incoming.folder
     assert name.startswith(str(folder)) and stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not str(names[0]).startswith(str(folder.parent))
+
+
+@pytest.mark.parametrize("login", [{"auth": ("me", "secret")}, {"auth_dependency": lambda request: "me"}])
+def test_logins_of_gradio_s_are_refused_for_they_would_guard_a_part_of_it(login, tmp_path, patched):
+    demo = server.new_demo(tmp_path / "outputs", "local", tmp_path)
+    with pytest.raises(PlaygroundError, match="classroom"):
+        gr.mount_gradio_app(FastAPI(), demo, path=PATH, **login)
+    with pytest.raises(PlaygroundError, match="mounted in another app"):
+        demo.launch()
+    other = server.new_demo(tmp_path / "outputs", "local", tmp_path)
+    with pytest.raises(PlaygroundError, match="classroom"):
+        other.launch(prevent_thread_lock=True, **login)
+    assert not list((tmp_path / "outputs" / incoming.FOLDER).iterdir())  # what had begun has ended

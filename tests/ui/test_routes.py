@@ -12,13 +12,12 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from playground.cli import run_commands
-from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.ui import own_files, page, routes
+from playground.ui import own_files, page, routes, run_files
 from playground.ui.auth.access import Access
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
@@ -176,18 +175,6 @@ def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_
     assert (found["living"], found["newest"], found["shown"]) == (None, "failed", shown)
 
 
-def test_a_run_is_exported_as_yaml_as_a_script_for_trl_and_as_a_report(client):
-    answers = {kind: client.get(f"/live/two/export/{kind}") for kind in routes.EXPORTS}
-    for kind, ending in routes.EXPORTS.items():
-        assert answers[kind].headers["content-disposition"] == f'attachment; filename="two.{ending}"'
-    assert yaml_io.from_dict(yaml_io.parse_yaml(answers["yaml"].text)).seed == 7
-    compile(answers["trl"].text, "two.py", "exec")
-    assert "PPOTrainer" in answers["trl"].text and "Scale(mean=-0.5, sd=1.9" in answers["trl"].text
-    assert answers["html"].text.startswith("<!doctype html>")
-    for missing in ("two/export/pickle", "nobody/export/yaml", "nobody/samples.csv"):
-        assert client.get(f"/live/{missing}").status_code == 404
-
-
 @pytest.mark.parametrize(
     ("asked", "shown", "words"),
     [
@@ -237,8 +224,8 @@ def asked_often(hub, path, **path_params):
     [
         ("{run_id}/compare", compare_serializer, "comparison"),
         ("{run_id}/outcome", insight_serializer, "outcome"),
-        ("{run_id}/metrics.csv", routes.csv_tables, "metrics_csv"),
-        ("{run_id}/export/{kind}", routes.exports, "yaml_text"),
+        ("{run_id}/metrics.csv", run_files.csv_tables, "metrics_csv"),
+        ("{run_id}/export/{kind}", run_files.exports, "yaml_text"),
         ("_runs", routes.history_data, "history_data"),
     ],
 )
@@ -289,9 +276,22 @@ def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(clien
     assert own_files.fingerprint.__wrapped__() not in address
 
 
+def test_a_script_is_served_line_by_line_without_the_lines_that_are_comments(client):
+    for name in ("core/dom.js", "charts/chart.js", "train/notes.js"):
+        written = (own_files.STATIC / name).read_text(encoding="utf-8").split("\n")
+        answer = client.get(f"/{own_files.address(name)}")
+        served = answer.text.split("\n")
+        assert len(served) == len(written) and answer.headers["content-type"].startswith("text/javascript")
+        left_out = {line.strip()[:2].strip() for line, sent in zip(written, served, strict=True) if line != sent}
+        assert left_out <= {"//", "/*", "*", "*/"} and "/**\n" not in answer.text
+    casts = 'const a = /** @type {Wire.Run} */ (b); // why\n  // a comment\n/** two\n * lines */\nf("// no comment");\n'
+    assert own_files.COMMENT.sub("", casts) == casts.replace("  // a comment", "").replace("/** two\n * lines */", "")
+
+
 def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_there(client, tmp_path):
     ahead = page.ahead(page.build(tmp_path), Access())
-    names = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}
+    scripts = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}
+    names = {name for name in scripts if not name.startswith("standalone/")}  # those are for pages without a server
     found = {name for name in names if f'href="{own_files.address(name)}"' in ahead}
     for name in names:  # and what one loads by itself, when a folded part is opened
         for other in re.findall(r'\bimport\("(\.[^"]+)"\)', (own_files.STATIC / name).read_text()):

@@ -101,6 +101,10 @@ def no_spread(records: Records) -> Evidence:
         cause = "The policy writes nearly the same text every time, so all earn the same."
         return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
     cause = "Nearly every text earns the most that the reward can give: there is little left to learn."
+    if not records.values("distinct_2"):
+        cause = (
+            "Either the texts have become alike, or nearly all earn the most that there is; it was not recorded which."
+        )
     return Evidence("amber" if state == "red" else state, updates, evidence, (Remedy("stop here", {}),), cause)
 
 
@@ -226,10 +230,8 @@ def length(records: Records) -> Evidence:
     updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
     cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
     cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
-    evidence = (
-        f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now; "
-        f"{records.now('eos_fraction'):.0%} end by themselves."
-    )
+    ended = f"; {records.now('eos_fraction'):.0%} end by themselves" if records.values("eos_fraction") else ""
+    evidence = f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now{ended}."
     tries = (Remedy("make not ending cost 1 sd", {"sampling.missing_eos_penalty": 1.0}), records.more_penalty())
     return Evidence("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
 

@@ -111,10 +111,8 @@ def clipping(records: Records) -> Evidence:
     if not methods.METHODS[records.config.method].on_policy:
         raise NotMeasured("It applies to methods that clip.")
     at, values = records.at, records.needed("clip_fraction")
-    evidence = (
-        f"{records.now('clip_fraction'):.0%} clipped, largest ratio {records.now('ratio_max') or math.nan:.3g} (means "
-        "of the newest updates)."
-    )
+    ratio = f", largest ratio {records.now('ratio_max'):.3g}" if records.values("ratio_max") else ""
+    evidence = f"{records.now('clip_fraction'):.0%} clipped{ratio} (mean of the newest updates)."
     epochs = max(1, records.config.ppo.num_epochs // 2)
     tries: Remedies = (records.slower(), Remedy("train fewer epochs on each batch", {"ppo.num_epochs": epochs}))
     if records.setting("ppo.clip_range") > USUAL_CLIP:
@@ -149,6 +147,7 @@ def gradient(records: Records) -> Evidence:
     middle = sizes[len(sizes) // 2]
     spikes = [update for update, value in values if middle and value > records.at.gradient * middle]
     largest = sizes[-1] if values else math.nan
-    evidence = f"Median {middle:.2g}, largest {largest:.2g}; {len(skipped)} updates skipped."
+    passed = f"; {len(skipped)} updates skipped" if records.events else ""
+    evidence = f"Median {middle:.2g}, largest {largest:.2g}{passed}."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("clip scores at 5 sd", {"score.clip": 5.0}))
     return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)

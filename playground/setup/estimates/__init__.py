@@ -20,7 +20,7 @@ from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
 from playground.setup.describe import two_digits
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, timing
+from playground.setup.estimates import gpu_calls, memory, timing
 from playground.setup.estimates.memory import GB, UNSURE, Needs, RewardShape, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.setup.limits import Limits
@@ -178,7 +178,8 @@ def require_fit(config: RunConfig, limits: Limits, outputs: Path | None = None) 
     """Does a run fit what its device has, where the limits want that? Raises: InvalidConfig."""
     if not limits.must_fit:
         return
-    device = devices.chosen(config.device)
+    calls = gpu_calls.asked(config, limits.calls, outputs)
+    device = calls.device if calls else devices.chosen(config.device)
     whole = device and replace(device, free_bytes=max(device.free_bytes, int(USABLE * device.total_bytes)))
     try:
         found = estimate(config, outputs, device=whole, ask_hub=limits.more == "hub")

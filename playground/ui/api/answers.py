@@ -61,7 +61,8 @@ def settings(config: RunConfig) -> dict[str, Any]:
 
 def status(feed: RunFeed) -> dict[str, Any]:
     """Where a run is, its newest figures, the checks that are lit, and what can be changed now."""
-    now, columns = feed.status_now(), feed.columns
+    now: Mapping[str, Any] = feed.status_now()
+    columns = feed.columns
     done = len(columns["update"])
     return {
         "run": feed.id,
@@ -71,7 +72,10 @@ def status(feed: RunFeed) -> dict[str, Any]:
         "seconds": now["elapsed"],
         "seconds_left": now["left"],
         "newest": {name: columns[name][-1] for name in FIGURES} if done else None,
-        "alerts": [{name: one[name] for name in ("label", "state", "evidence", "cause")} for one in feed.lit],
+        "alerts": [
+            {"label": one["label"], "state": one["state"], "evidence": one["evidence"], "cause": one["cause"]}
+            for one in feed.lit
+        ],
         "can_change": {} if now["ended"] or feed.recorded else run_serializer.live_values(feed.current_config()),
     }
 
@@ -121,7 +125,7 @@ def _sample(item: Sample) -> dict[str, Any]:
 def comparison(run_id: str, config: RunConfig, found: Sequence[Sample], most: int) -> dict[str, Any]:
     """Before and after on the same prompts with the same random numbers."""
     seen = compare_serializer.comparison(found, config, None)
-    meters = (seen["behaviours"] or {}).get("meters", ())
+    meters = seen["behaviours"]["meters"] if seen["behaviours"] else ()
     return {
         "run": run_id,
         "update": seen["update"],

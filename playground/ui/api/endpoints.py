@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -109,7 +109,7 @@ class Endpoints:
         """The newest runs, each with its gain in score (in its `unit`, mostly standard deviations) and KL in nats."""
 
         def read() -> dict[str, Any]:
-            listed = history_data.history_data(self._outputs)["runs"]
+            listed: Sequence[Mapping[str, Any]] = history_data.history_data(self._outputs)["runs"]
             found = [
                 {name: one[name] for name in LISTED} | {"headline": plain(one["headline"])}
                 for one in listed[:MOST_RUNS]
@@ -129,7 +129,7 @@ class Endpoints:
         """
         capped = self._access.limits_of(caller)
         base, config = arguments.configured(preset, settings, self._outputs, capped, caller)
-        found = form_parts.needs(config, base, self._outputs)
+        found: Mapping[str, Any] = form_parts.needs(config, base, self._outputs)
         if found["problem"]:
             raise PlaygroundError(found["problem"])
         return plain({name: found[name] for name in NEEDS})
@@ -234,7 +234,8 @@ class Endpoints:
         told = await channel.read(lambda feed: feed.status_now())
 
         def read() -> dict[str, Any]:
-            said, headline = insight_serializer.outcome(found), before_after.headline_of(found)
+            said: Mapping[str, Any] = insight_serializer.outcome(found)
+            headline = before_after.headline_of(found)
             names = ("sentences", "knee", "compute", "weights")
             return {name: said[name] for name in names} | {"headline": headline and plain(headline)}
 

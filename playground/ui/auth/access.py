@@ -36,6 +36,7 @@ from playground.ui.auth import visitors
 from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
 from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
+from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
 MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
@@ -83,7 +84,9 @@ class Grants(NamedTuple):
 
 
 EVERYTHING = frozenset(Action)
+STANDALONE = "standalone"  # the mode of a page that no server serves: what it may ask is answered when it is made
 TABLE: dict[tuple[str, Role], Grants] = {
+    (STANDALONE, Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
     ("local", Role.HOST): Grants(EVERYTHING),
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
     ("classroom", Role.HOST): Grants(EVERYTHING),
@@ -147,6 +150,7 @@ class Access:
         self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
         self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
+        self.framed_by = ""  # whose pages may show this one in a frame, beside its own
         self._host = Host(token)
         self.limiter = Limiter()
 
@@ -209,7 +213,8 @@ class Access:
 
     def _count(self, caller: Caller, kind: str) -> None:
         """Raises: TooManyCalls."""
-        if caller.role is Role.VISITOR and not self.limiter.add(kind, caller.visitor.address):
+        counted = caller.role is Role.VISITOR and self.mode != STANDALONE
+        if counted and not self.limiter.add(kind, caller.visitor.address):
             raise TooManyCalls(MANY_CALLS)
 
     def may(self, request: Any, action: Action, run: Any = None) -> bool:
@@ -317,18 +322,18 @@ class Access:
             return None
         return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
 
-    def to_json(self, request: Any) -> dict[str, Any]:
+    def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
+        may: dict[str, Right] = {
+            item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no" for item in Action
+        }
         notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
         return {
             "mode": self.mode,
             "role": caller.role.value,
-            "may": {
-                item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no"
-                for item in Action
-            },
+            "may": may,
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)),
             "share": self.addresses() if caller.role is Role.HOST else [],

@@ -123,8 +123,9 @@ _create_app = App.create_app
 def _create_whole_app(blocks: gr.Blocks, app: Any = None, app_kwargs: Any = None, **options: Any) -> App:
     """Gradio makes the web app around a page here, for `launch` and for `gr.mount_gradio_app`. A page that brings
     routes and middleware of its own is asked for them; the call need not name them."""
-    own = getattr(blocks, "app_kwargs", None)
-    return _create_app(blocks, app, own(app_kwargs) if own else app_kwargs, **options)
+    if hasattr(blocks, "app_kwargs"):
+        app_kwargs = blocks.app_kwargs(app_kwargs, options.get("auth_dependency"))
+    return _create_app(blocks, app, app_kwargs, **options)
 
 
 class Replacement(NamedTuple):
@@ -142,9 +143,13 @@ class Replacement(NamedTuple):
 
 
 PARTS = (
+    # docs/upstream.md#a-file-named-by-an-address-is-fetched-whatever-its-size
     Replacement(processing_utils, "async_ssrf_protected_download", _fetch_nothing),
+    # docs/upstream.md#values-sent-in-a-call-are-kept-in-the-session
     Replacement(SessionState, "_update_value_in_config", _keep_nothing),
+    # docs/upstream.md#each-session-copies-the-settings-of-all-components
     Replacement(SessionState, "config_values", property(_config_values, _keep_config_values), of_each=True),
+    # docs/upstream.md#uploads-leave-files-that-no-one-is-told-about
     Replacement(route_utils, "GradioMultiPartParser", _parser),
     Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
     Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),

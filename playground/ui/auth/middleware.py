@@ -116,13 +116,16 @@ class RequestMiddleware:
         self.only_here = listening is None and access.mode == "local"  # the other app may be there for everyone
         self.own_names = own_names(listening or "")
         self.any_address = (listening or "") in ANYWHERE
+        frames = f"{FRAMES if access.mode == 'space' else SELF} {access.framed_by}".strip()
         self.headers = {
             "x-content-type-options": "nosniff",
             "referrer-policy": "same-origin",
-            "content-security-policy": f"{POLICY} {FRAMES if access.mode == 'space' else SELF}",
+            "content-security-policy": f"{POLICY} {frames}",
         }
         if access.mode != "space":
-            self.headers |= {"x-frame-options": "SAMEORIGIN", "cross-origin-resource-policy": "same-origin"}
+            self.headers["cross-origin-resource-policy"] = "same-origin"
+            if not access.framed_by:  # it knows of no others; what the policy says goes before it
+                self.headers["x-frame-options"] = "SAMEORIGIN"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -276,7 +279,7 @@ def is_needed(path: str, method: str) -> bool:
 
 def without_page(query: bytes) -> bytes:
     """A query without `page`, by which Gradio means one of several pages of an app: it fails at a name that is none,
-    and an address of ours says `tab`."""
+    and an address of ours says `tab`. See docs/upstream.md#a-query-with-an-unknown-page-fails."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     rest = [(name, value) for name, value in pairs if name != "page"]
     return query if rest == pairs else urlencode(rest).encode()

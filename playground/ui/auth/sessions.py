@@ -4,6 +4,8 @@ Gradio files messages and states under names that callers make up. So only names
 (`middleware` asks `refusal_of`), and what has not been fetched for a while is dropped, calls that still wait among it
 (`server` runs `forget_unread` on the event loop). It parses what a call brings on that loop too, several times and
 before any handler is asked; so the values are counted first. Knows Gradio's queue; nothing of who may do what.
+
+docs/upstream.md#calls-of-clients-that-never-read-are-kept and docs/upstream.md#a-call-is-parsed-on-the-event-loop
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ text (static/runs/compare.js), and several in one set of charts (overlay.js).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypedDict
 
 from playground.analysis import before_after, compute, meters, path
 from playground.analysis.before_after import BeforeAfter
@@ -18,9 +18,22 @@ from playground.runs.folder.records import Sample
 from playground.runs.folder.rollouts import keeps_rollouts
 from playground.setup import describe
 from playground.ui.feed import insight_serializer, run_serializer
-from playground.ui.feed.insight_serializer import SIDES
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
+from playground.ui.payloads.compare import (
+    BillInWordsData,
+    ComparisonData,
+    DifferingSettingData,
+    OtherData,
+    OverlaidData,
+    OverlayData,
+    PairData,
+    RunNamesData,
+    SharesData,
+    SideData,
+    WentData,
+)
+from playground.ui.payloads.live import MomentSummaryData
 from playground.ui.train import form
 
 MAX_PAIRS = 1000
@@ -32,14 +45,14 @@ MAX_RUNS = 6  # in one set of charts
 class Other(NamedTuple):
     """The run with which another is compared, at its last evaluation. `differ`: why their scores are no one measure."""
 
-    names: Mapping[str, str]
+    names: RunNamesData
     samples: Sequence[Sample]
     differ: str
 
 
 def comparison(
     samples: Sequence[Sample], config: RunConfig, update: int | None, other: Other | None = None
-) -> dict[str, Any]:
+) -> ComparisonData:
     """Everything the Compare page shows of one moment of a run, against before training or another run at its end."""
     later = sorted({item.update for item in samples if item.stage != "before"})
     chosen = update if update in later else (later[-1] if later else None)
@@ -47,7 +60,11 @@ def comparison(
     if other:
         ends = run_serializer.moments(other.samples)
         pairs = before_after.across(next(reversed(ends.values()), []), mine)
-        beside = {**other.names, "update": max(ends, default=None), "notice": _notice(pairs, mine, other)}
+        beside: OtherData | None = {
+            **other.names,
+            "update": max(ends, default=None),
+            "notice": _notice(pairs, mine, other),
+        }
     else:
         pairs, beside = before_after.pairs(samples, chosen) if chosen is not None else [], None
     measured, alone = not (other and other.differ), other is None
@@ -72,28 +89,33 @@ def comparison(
     }
 
 
-def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> dict[str, Any]:
+def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> PairData:
     found = counted.of_config(config)
     return {
         "id": pair.after.prompt_id,
         "seed": pair.after.seed,
         "prompt": pair.after.prompt,
         "gain": plain(pair.gain) if measured else None,
-        **{name: _side(item, found) for name, item in zip(SIDES, pair, strict=True)},
+        "before": _side(pair.before, found),
+        "after": _side(pair.after, found),
     }
 
 
-def _side(item: Sample, found: Sequence[Behaviour]) -> dict[str, Any]:
+def _side(item: Sample, found: Sequence[Behaviour]) -> SideData:
     """One answer; `shows` has yes or no of each behaviour that it was asked for."""
     return {
         "text": item.completion,
         "at": {"promptId": item.prompt_id, "seed": item.seed, "update": item.update},
-        **plain({name: getattr(item, name) for name in ("score", "kl", "tokens", "scores", "judges")}),
+        "score": plain(item.score),
+        "kl": plain(item.kl),
+        "tokens": item.tokens,
+        "scores": plain(item.scores),
+        "judges": plain(item.judges),
         "shows": {name: mark for name, mark in meters.marks_of(item, found).items() if mark is not None},
     }
 
 
-def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: Mapping[str, Any] | None) -> str:
+def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: MomentSummaryData | None) -> str:
     """The gain in a sentence; `other` sums up the run that it is held against."""
     found = before_after.outcome(pairs)
     beside: dict[str, Any] = {"across": True, "other_kl": other["kl"]} if other else {}
@@ -113,7 +135,7 @@ class Went(NamedTuple):
     """How a run went: its path over score and KL, and what the page draws of that."""
 
     path: list[PathPoint]
-    data: dict[str, Any]
+    data: WentData
 
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
@@ -124,23 +146,30 @@ class Went(NamedTuple):
         return cls(way, {**data, **lines, "end": end and end._asdict()})
 
 
+class _Counted(TypedDict):
+    """What of it needs all of its records."""
+
+    behaviours: list[SharesData]
+    bill: BillInWordsData | None
+
+
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
-def _went(run: RunDirectory) -> tuple[list[PathPoint], dict[str, Any]]:
+def _went(run: RunDirectory) -> tuple[list[PathPoint], _Counted]:
     config, samples, events = run.config(), run.samples(), run.events()
     bill = compute.bill(config, run.metrics(), events)
-    data = {
+    data: _Counted = {
         "behaviours": [_shares(meter) for meter in meters.meters(config, samples)],
         "bill": bill and {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)},
     }
     return path.path_of(samples, events), data
 
 
-def _shares(meter: meters.Meter) -> dict[str, Any]:
+def _shares(meter: meters.Meter) -> SharesData:
     """One behaviour at every evaluation, in per cent, as columns of a chart."""
     bounds = {
         name: [round(100 * getattr(count, name), 1) for count in meter.counts] for name in ("share", "low", "high")
     }
-    return {"name": meter.name, "words": meter.words, "looks": {"update": meter.updates, **bounds}}
+    return {"name": meter.name, "words": meter.words, "looks": {"update": [*meter.updates], **bounds}}
 
 
 class Overlaid(NamedTuple):
@@ -148,12 +177,12 @@ class Overlaid(NamedTuple):
 
     config: RunConfig
     path: list[PathPoint]
-    data: dict[str, Any]
+    data: OverlaidData
 
     @classmethod
     def of(cls, run_id: str, went: Went, feed: RunFeed) -> Overlaid:
         """Of a run that is being read."""
-        config = feed.config
+        config, status = feed.config, feed.status or feed.status_now()
         return cls(
             config,
             went.path,
@@ -169,13 +198,16 @@ class Overlaid(NamedTuple):
                 "unit": config.score_unit,
                 "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **went.data,
-                **{key: feed.status[key] for key in ("state", "update", "num_updates", "ended")},
+                "state": status["state"],
+                "update": status["update"],
+                "num_updates": status["num_updates"],
+                "ended": status["ended"],
                 "metrics": run_serializer.thinned({name: feed.columns[name] for name in COLUMNS}, MAX_POINTS),
             },
         )
 
 
-def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]:
+def overlay(runs: Sequence[Overlaid], problems: list[str]) -> OverlayData:
     """Several runs in one set of charts: curves, and in which settings they differ."""
     reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
     return {
@@ -187,7 +219,7 @@ def overlay(runs: Sequence[Overlaid], problems: Sequence[str]) -> dict[str, Any]
     }
 
 
-def _differing_settings(runs: Sequence[Overlaid]) -> list[dict[str, Any]]:
+def _differing_settings(runs: Sequence[Overlaid]) -> list[DifferingSettingData]:
     """The settings in which runs are not all alike, in words, one value for each run."""
     flat = [form.flatten(run.config) for run in runs]
     fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from playground.runs import history, launcher, queue
 from playground.setup import devices
 from playground.ui.feed.feed import Hub
+from playground.ui.payloads.page import HomeData
 
 
-def home_data(hub: Hub, mode: str) -> dict[str, Any]:
+def home_data(hub: Hub, mode: str) -> HomeData:
     """For static/core/home.js."""
     outputs = hub.outputs
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second

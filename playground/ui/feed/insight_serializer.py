@@ -26,6 +26,23 @@ from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.setup import describe
 from playground.setup.expected import Band, bands
 from playground.ui.feed.run_serializer import PARTS, plain
+from playground.ui.payloads import Table
+from playground.ui.payloads.compare import RewardRowData
+from playground.ui.payloads.insight import (
+    AlertData,
+    BehavioursData,
+    ComputeData,
+    FrontierData,
+    FrontierLinesData,
+    JudgedData,
+    MeterData,
+    OutcomeData,
+    PaidPairData,
+    PhaseData,
+    PossibleData,
+    RemedyData,
+    ScoredTextData,
+)
 from playground.ui.train import form, reward_form
 
 SIDES = ("before", "after")
@@ -49,7 +66,7 @@ def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
     return shares_sentence(parts)
 
 
-def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | None:
+def judged(samples: Iterable[Sample], config: RunConfig) -> JudgedData | None:
     """The trained score and the monitors at every evaluation, and what that says."""
     labels = reward_form.term_labels(config.judges)
     signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
@@ -76,20 +93,23 @@ def judged(samples: Iterable[Sample], config: RunConfig) -> dict[str, Any] | Non
     }
 
 
-def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[dict[str, Any]]:
+def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[RewardRowData]:
     """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
     return [
         {
-            **plain(row),
+            "name": row.name,
+            "before": plain(row.before),
+            "after": plain(row.after),
             "role": role,
             "change": row.change and plain(row.change.mean),
             "half": row.change and plain(row.change.half),
+            "unit": row.unit,
         }
         for row in judging.rows(pairs, source)
     ]
 
 
-def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> dict[str, Any] | None:
+def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> BehavioursData | None:
     """What is counted at every evaluation of a run; None where nothing is. `now`: with what was changed in mid-run."""
     zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
     found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
@@ -98,15 +118,13 @@ def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> 
 
 def behaviours_of_pairs(
     config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
-) -> dict[str, Any] | None:
+) -> BehavioursData | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
     found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
     return _behaviours(found, meters.ways(config, pairs), paid(config, pairs) if against_itself else [])
 
 
-def _behaviours(
-    found: Sequence[dict[str, Any]], ways: Sequence[meters.Way], against: Sequence[Paid]
-) -> dict[str, Any] | None:
+def _behaviours(found: list[MeterData], ways: Sequence[meters.Way], against: Sequence[Paid]) -> BehavioursData | None:
     if not found:
         return None
     return {
@@ -119,41 +137,56 @@ def _behaviours(
             }
             for way in ways
         ],
-        "paid": [{**one._asdict(), "pair": one.pair and _pair(one.pair)} for one in against],
+        "paid": [{"name": one.name, "sentence": one.sentence, "pair": one.pair and _pair(one.pair)} for one in against],
     }
 
 
-def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None) -> dict[str, Any]:
+def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None) -> MeterData:
     """One meter; `zone` is the band to draw, `held` the one that its end is compared with."""
     return {
-        **meter._asdict(),
+        "name": meter.name,
+        "words": meter.words,
+        "aim": meter.aim,
+        "updates": meter.updates,
+        "changes": meter.changes,
         "counts": [
-            {name: plain(getattr(count, name)) for name in ("yes", "of", "low", "high")} for count in meter.counts
+            {"yes": count.yes, "of": count.of, "low": plain(count.low), "high": plain(count.high)}
+            for count in meter.counts
         ],
         "band": zone and [zone.low, zone.high],
         "compared": meters.compared(meter.after, held) if held else "",
     }
 
 
-def _pair(pair: BeforeAfter) -> dict[str, Any]:
-    answers = [{"text": item.completion, "score": plain(item.score)} for item in pair]
-    return {"prompt": pair.after.prompt, **dict(zip(SIDES, answers, strict=True))}
+def _pair(pair: BeforeAfter) -> PaidPairData:
+    return {"prompt": pair.after.prompt, "before": _scored(pair.before), "after": _scored(pair.after)}
 
 
-def checks(records: Records) -> list[dict[str, Any]] | None:
+def _scored(item: Sample) -> ScoredTextData:
+    return {"text": item.completion, "score": plain(item.score)}
+
+
+def checks(records: Records) -> list[AlertData] | None:
     """All checks ("lamps" on the page), those that are lit first; None before there is a trend to speak of."""
     if len(records.metrics) < WINDOW:
         return None
     return [
         {
-            **alert._asdict(),
+            "name": alert.name,
+            "label": alert.label,
+            "state": alert.state,
+            "rule": alert.rule,
+            "updates": alert.updates,
+            "evidence": alert.evidence,
+            "cause": alert.cause,
             "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
+            "series": alert.series,
         }
         for alert in diagnose(records)
     ]
 
 
-def _offered(words: str, wanted: Mapping[str, Any], live: bool, updates: Sequence[int]) -> dict[str, Any]:
+def _offered(words: str, wanted: Mapping[str, Any], live: bool, updates: Sequence[int]) -> RemedyData:
     """A remedy: whether a run that trains can take it at once (`live`), the form can, and from where a fork could."""
     settings = {field: value for field, value in wanted.items() if field != "fork_at"}
     steers = bool(settings) and settings.keys() <= set(changes.LIVE_FIELDS)
@@ -175,7 +208,7 @@ def frontier(
     events: Sequence[Event],
     *,
     recorded: bool = False,
-) -> dict[str, Any]:
+) -> FrontierData:
     """Score against KL: the evaluations, what drawn texts show to be possible (or None), and why they are `missing`."""
     path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
     found = possible_of(run, beta)
@@ -192,10 +225,10 @@ def frontier(
     }
 
 
-def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]:
+def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> FrontierLinesData:
     """What the chart draws of one run; `trusted` points of the optimum come first, the rest is drawn grey."""
     rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half, *_ in path]
-    possible = found and {
+    possible: PossibleData | None = found and {
         "start": plain(found.start),
         "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),
         "optimum": columns(("beta", "score", "kl", "effective"), found.optimum),
@@ -204,7 +237,7 @@ def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> dict[st
     return {"looks": columns(BOUNDED, rows), "possible": possible}
 
 
-def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> dict[str, list[Any]]:
+def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Table:
     """Rows as columns by name."""
     return {name: [plain(row[column]) for row in rows] for column, name in enumerate(names)}
 
@@ -221,7 +254,7 @@ def _possible(path: Path, changed: int, beta: float) -> Possible | None:
     return against_kl.possible(drawn, beta) if drawn else None
 
 
-def outcome(run: RunDirectory) -> dict[str, Any]:
+def outcome(run: RunDirectory) -> OutcomeData:
     """What a run came to: the plateau, what rose and what it means, and the compute ledger, in words."""
     report = Report.of(run)
     found = report.plateau
@@ -234,8 +267,8 @@ def outcome(run: RunDirectory) -> dict[str, Any]:
     }
 
 
-def _compute(ledger: compute.Ledger) -> dict[str, Any]:
-    phases = [
+def _compute(ledger: compute.Ledger) -> ComputeData:
+    phases: list[PhaseData] = [
         {
             "name": PHASES[phase.name],
             "seconds": round(phase.seconds, 1),

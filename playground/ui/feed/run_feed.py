@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from playground.analysis import before_after, examples, meters
 from playground.analysis.diagnosis.run_records import Records
@@ -20,6 +20,9 @@ from playground.runs.folder.rollouts import Rollouts, keeps_rollouts
 from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
+from playground.ui.payloads.inside import RolloutData
+from playground.ui.payloads.insight import AlertData, FrontierData
+from playground.ui.payloads.live import DeltaData, EventData, KnownData, MomentData, SnapshotData, StatusData
 from playground.ui.train import frontier_part
 
 MAX_EVENTS = 500  # of each kind
@@ -39,7 +42,7 @@ class RunFeed:
         self.recorded = recorded
         self.id = recorded_id(run.id) if recorded else run.id
         self.config = run.config()
-        self.status: dict[str, Any] = {}
+        self.status: StatusData | None = None
         self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
         self._terms = term_names(self.config.rewards)
         self._ended_seen = False
@@ -57,11 +60,12 @@ class RunFeed:
         self.samples: list[Sample] = []
         self.evaluations: list[Evaluation] = []
         self.happened: list[Event] = []
-        self.events: list[dict[str, Any]] = []
+        self.events: list[EventData] = []
         self.edits: list[changes.Edit] = []
         self._resumed: list[Resumption] = []
-        self._known: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "alerts"))
-        self._known |= {"farmed": "", "text": [], "prompts": [], "updates": []}  # each is sent whole when it changes
+        nothing: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "alerts"))
+        nothing |= {"farmed": "", "text": [], "prompts": [], "updates": []}
+        self._known = cast(KnownData, nothing)  # each is sent whole when it changes
         self._tails: dict[type[Record], JsonlTail] = {
             UpdateMetrics: JsonlTail(run.metrics_path),
             Sample: JsonlTail(run.samples_path),
@@ -72,9 +76,9 @@ class RunFeed:
     @property
     def ended(self) -> bool:
         """True once the run has ended and everything it wrote has been read."""
-        return bool(self.status.get("ended")) and self._ended_seen
+        return self.status is not None and self.status["ended"] and self._ended_seen
 
-    def poll(self) -> dict[str, Any] | None:
+    def poll(self) -> DeltaData | None:
         """Read what is new since the last call, as the content of a delta; None if nothing is."""
         status = self.run.status()  # first: whatever was written before an end is then surely read below
         new = self._read()
@@ -86,7 +90,11 @@ class RunFeed:
         metrics, samples, evaluations = (
             in_force(new[kind], self._resumed) for kind in (UpdateMetrics, Sample, Evaluation)
         )
-        delta = {**self._take_events(new[Event]), **self._take_samples(samples), **self._take_metrics(metrics)}
+        delta: DeltaData = {
+            **self._take_events(new[Event]),
+            **self._take_samples(samples),
+            **self._take_metrics(metrics),
+        }
         if samples or (status.ended and not self._ended_seen):
             delta["alerts"] = self.checks()
         if evaluations:
@@ -96,13 +104,13 @@ class RunFeed:
             self._label, delta["run"] = label, run_serializer.names(self.config, label)
         delta |= self._take_status(status, bool(metrics))
         self._ended_seen = status.ended
-        self._known |= {name: value for name, value in delta.items() if name in self._known}
+        self._known = cast(KnownData, {name: delta.get(name, value) for name, value in self._known.items()})
         return delta or None
 
     def _read(self) -> dict[type[Record], list[Any]]:
         return {kind: tail.read_records(kind) for kind, tail in self._tails.items()}
 
-    def _take_events(self, happened: Sequence[Event]) -> dict[str, Any]:
+    def _take_events(self, happened: Sequence[Event]) -> DeltaData:
         self.happened += happened
         events = events_in_force(happened)
         self.edits += changes.edits_of(events)
@@ -110,22 +118,24 @@ class RunFeed:
         self.events = _newest(self.events + found)
         return {"events": found} if found else {}
 
-    def _take_samples(self, samples: Sequence[Sample]) -> dict[str, Any]:
+    def _take_samples(self, samples: Sequence[Sample]) -> DeltaData:
         if not samples:
             return {}
         self.samples += samples
         grouped = run_serializer.moments(self.samples)
         updates, first_new = list(grouped), min(item.update for item in samples)
         begins = updates[:1] if first_new <= updates[0] else []
-        return {
+        delta: DeltaData = {
             "updates": updates,
             "moments": [self._moment(grouped, update) for update in dict.fromkeys([*begins, updates[-1]])],
             "judged": insight_serializer.judged(self.samples, self.config),
             "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
-            **({"prompts": run_serializer.prompts(grouped[updates[0]])} if begins else {}),
         }
+        if begins:
+            delta["prompts"] = run_serializer.prompts(grouped[updates[0]])
+        return delta
 
-    def _take_metrics(self, metrics: Sequence[UpdateMetrics]) -> dict[str, Any]:
+    def _take_metrics(self, metrics: Sequence[UpdateMetrics]) -> DeltaData:
         if not metrics:
             return {}
         begins = not self.metrics
@@ -133,19 +143,19 @@ class RunFeed:
         new = run_serializer.columns_of(metrics, self._terms)
         for name, values in new.items():
             self.columns[name] += values
-        delta: dict[str, Any] = {"metrics": new, "farmed": insight_serializer.farmed(self.columns, self.config)}
+        delta: DeltaData = {"metrics": new, "farmed": insight_serializer.farmed(self.columns, self.config)}
         if begins and not self.recorded:  # what sliders of beta say; before the first update not all of it is known
             delta["regimes"] = frontier_part.regimes_in(self.config, self.samples, self.metrics)
         return delta
 
-    def _take_status(self, status: Status, learned: bool) -> dict[str, Any]:
+    def _take_status(self, status: Status, learned: bool) -> DeltaData:
         state = run_state.of(self.run, status)
         shown = ("state", "phase", "message", "update", "num_updates", "attempt")
         key = (*(getattr(status, name) for name in shown), *state.key)
         if key == self._status_key and not learned:
             return {}
         self._status_key = key
-        self.status = {**run_serializer.status_data(status, self.columns, self._outcome(status)), **state._asdict()}
+        self.status = run_state.added(run_serializer.status_data(status, self.columns, self._outcome(status)), state)
         return {"status": self.status}
 
     def _outcome(self, status: Status) -> str:
@@ -154,12 +164,12 @@ class RunFeed:
         batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
         return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
 
-    def checks(self) -> list[dict[str, Any]] | None:
+    def checks(self) -> list[AlertData] | None:
         """Is it healthy?"""
         happened = events_in_force(self.happened)
         return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened))
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> SnapshotData:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
         updates, keeps = self._known["updates"], keeps_rollouts(self.run, self.config, bool(self.metrics))
@@ -175,36 +185,36 @@ class RunFeed:
             "moments": [self._moment(grouped, update) for update in wanted],
         }
 
-    def status_now(self) -> dict[str, Any]:
+    def status_now(self) -> StatusData:
         """Where the run is now: what was read last says how long it had taken then."""
-        if self.status.get("ended"):
+        if self.status and self.status["ended"]:
             return self.status
         now = self.run.status()
-        return {**run_serializer.status_data(now, self.columns), **run_state.of(self.run, now)._asdict()}
+        return run_state.added(run_serializer.status_data(now, self.columns), run_state.of(self.run, now))
 
-    def moment(self, update: int) -> dict[str, Any] | None:
+    def moment(self, update: int) -> MomentData | None:
         """One evaluation by its update."""
         grouped = run_serializer.moments(self.samples)
         return self._moment(grouped, update) if update in grouped else None
 
-    def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> dict[str, Any]:
+    def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> MomentData:
         first = min(grouped)
         shown = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
         return run_serializer.moment(grouped[update], shown)
 
-    def rollout(self, update: int | None) -> dict[str, Any]:
+    def rollout(self, update: int | None) -> RolloutData:
         """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
         found = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
         means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
         return {**found, "mean": means.get(found["update"])}  # none before its figures have come: they are written last
 
-    def frontier(self) -> dict[str, Any]:
+    def frontier(self) -> FrontierData:
         """Score against KL."""
         found = self.samples, self.metrics, self.happened
         return insight_serializer.frontier(self.run, self.config, *found, recorded=self.recorded)
 
     @property
-    def lit(self) -> list[dict[str, Any]]:
+    def lit(self) -> list[AlertData]:
         """The checks that are lit, as they were after the newest evaluation."""
         return [one for one in self._known["alerts"] or () if one["state"] in ("red", "amber")]
 
@@ -216,7 +226,7 @@ class RunFeed:
             return self.config
 
 
-def _newest(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _newest(events: Sequence[EventData]) -> list[EventData]:
     """Without the oldest of a kind of which there are too many: hundreds of checkpoints do not hide a warning."""
     seen: Counter[str] = Counter()
     kept = []

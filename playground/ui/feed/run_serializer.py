@@ -21,6 +21,22 @@ from playground.runs.folder import changes, exit_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.runs.folder.rollouts import OpenedUpdate
 from playground.setup import describe
+from playground.ui.payloads import Columns
+from playground.ui.payloads.inside import RolloutUpdateData
+from playground.ui.payloads.live import (
+    AnswerData,
+    EndData,
+    EventData,
+    MomentData,
+    MomentSummaryData,
+    NamesData,
+    PromptData,
+    RunData,
+    SettingData,
+    TermData,
+    TextPerplexityData,
+    WhereData,
+)
 from playground.ui.train import form, reward_form
 
 PARTS = "contributions."  # prefix of the columns that say what each reward adds to the score
@@ -52,7 +68,7 @@ def plain(value: Any, digits: int = 5) -> Any:
     return [plain(item, digits) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def names(config: RunConfig, label: Label) -> dict[str, str]:
+def names(config: RunConfig, label: Label) -> NamesData:
     """What a run is called, what it is, and the note on it."""
     title, answer = label.name or describe.title_of(config), describe.of(config)
     return {"title": title, "told": answer.what, "story": answer.line(title), "note": label.note}
@@ -66,7 +82,7 @@ def run_summary(
     recorded: bool = False,
     forked: bool = False,
     keeps_rollouts: bool = False,
-) -> dict[str, Any]:
+) -> RunData:
     """What stays the same during a run, unless it is renamed."""
     return {
         "id": run_id,
@@ -91,11 +107,11 @@ def run_summary(
     }
 
 
-def _named(labels: Mapping[str, str]) -> list[dict[str, str]]:
+def _named(labels: Mapping[str, str]) -> list[TermData]:
     return [{"name": name, "label": label} for name, label in labels.items()]
 
 
-def _main_settings(config: RunConfig) -> list[dict[str, str]]:
+def _main_settings(config: RunConfig) -> list[SettingData]:
     """The few that stand in the head of a run."""
     wanted = ["model.source", "rewards", "prompts.source", "seed"]
     wanted += [field for field in ("kl.coef", "ppo.learning_rate") if not methods.unused(config.method, field)]
@@ -117,9 +133,9 @@ def live_values(config: RunConfig) -> dict[str, Any]:
     return {field: changes.value_of(config, field) for field in changes.live_in(config)}
 
 
-def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
+def event_data(event: Event, forked: bool = False) -> EventData | None:
     """An event as the page shows it; None for those that it does not show."""
-    shown = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
+    shown: EventData = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
     if event.kind == changes.EDIT:
         return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
     if event.kind == RESUMED:
@@ -133,11 +149,16 @@ def event_data(event: Event, forked: bool = False) -> dict[str, Any] | None:
     return shown
 
 
-def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> dict[str, Any]:
+def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> WhereData:
     """Where the run is. `elapsed` (at work) and `left` (the likely least and most) are seconds."""
     left = seconds_left(metrics.get("update", ()), metrics.get("seconds", ()), status.num_updates)
     return {
-        **status.model_dump(include={"state", "phase", "reason", "update", "num_updates", "attempt"}),
+        "state": status.state,
+        "phase": status.phase,
+        "reason": status.reason,
+        "update": status.update,
+        "num_updates": status.num_updates,
+        "attempt": status.attempt,
         "message": form.with_labels(status.message),
         "ended": status.ended,
         "end": ending(status),
@@ -147,7 +168,7 @@ def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: s
     }
 
 
-def ending(status: Status) -> dict[str, str] | None:
+def ending(status: Status) -> EndData | None:
     """How a run ended, from the one table: title and remedy."""
     if not status.ended:
         return None
@@ -156,7 +177,7 @@ def ending(status: Status) -> dict[str, str] | None:
     return {"title": end.title, "remedy": form.with_labels(remedy)}
 
 
-def columns_of(records: Sequence[UpdateMetrics], terms: Sequence[str] = ()) -> dict[str, list[Any]]:
+def columns_of(records: Sequence[UpdateMetrics], terms: Sequence[str] = ()) -> Columns:
     """The figures of updates that the charts get; where the score has several terms, the contribution of each too."""
     parts = [PARTS + name for name in terms] if len(terms) > 1 else []
     return {name: [_figure(record, name) for record in records] for name in (*COLUMNS, *ESTIMATES, *parts)}
@@ -168,7 +189,7 @@ def _figure(record: UpdateMetrics, name: str) -> Any:
     return plain(found.get(part) if dot else found)
 
 
-def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> dict[str, list[Any]]:
+def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> Columns:
     """At most `limit` points: of each stretch the one with the highest KL and the one with the lowest score stay."""
     count = len(columns["update"])
     keep: Iterable[int] = range(count)
@@ -188,7 +209,7 @@ def moments(samples: Iterable[Sample]) -> dict[int, list[Sample]]:
     return {update: list(rows.values()) for update, rows in sorted(grouped.items())}
 
 
-def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> dict[str, Any]:
+def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> MomentData:
     """One evaluation: one completion of each of the first prompts, and a summary of all of them. `examples`: ids of the
     prompts that show best what has changed since the first one."""
     return {
@@ -196,21 +217,27 @@ def moment(samples: Sequence[Sample], examples: Sequence[int] = ()) -> dict[str,
         "stage": samples[0].stage,
         "examples": list(examples),
         "summary": moment_summary(samples),
-        "rows": [
-            {"id": item.prompt_id, "text": item.completion, "score": plain(item.score), "kl": plain(item.kl)}
-            for item in _first_rows(samples)
-        ],
+        "rows": [_answer(item) for item in _first_rows(samples)],
     }
 
 
-def rollout(opened: OpenedUpdate) -> dict[str, Any]:
+def _answer(item: Sample) -> AnswerData:
+    return {"id": item.prompt_id, "text": item.completion, "score": plain(item.score), "kl": plain(item.kl)}
+
+
+def rollout(opened: OpenedUpdate) -> RolloutUpdateData:
     """What is kept of the training texts of an update, with its neighbours."""
     record = opened.record
-    kept = {"update": record.update, "histogram": plain(record.histogram), "texts": plain(record.texts)}
-    return {**kept, "previous": opened.previous, "next": opened.next}
+    return {
+        "update": record.update,
+        "histogram": plain(record.histogram),
+        "texts": plain(record.texts),
+        "previous": opened.previous,
+        "next": opened.next,
+    }
 
 
-def prompts(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+def prompts(samples: Sequence[Sample]) -> list[PromptData]:
     """The first fixed prompts in order, one row each."""
     return [{"id": item.prompt_id, "text": item.prompt} for item in _first_rows(samples)]
 
@@ -220,25 +247,28 @@ def _first_rows(samples: Sequence[Sample]) -> list[Sample]:
     return list(before_after.first_answers(samples).values())[:MAX_LIVE_PROMPTS]
 
 
-def moment_summary(samples: Sequence[Sample]) -> dict[str, Any]:
+def moment_summary(samples: Sequence[Sample]) -> MomentSummaryData:
     """Means over all completions of one evaluation."""
     means = _means([{name: getattr(item, name) for name in ("score", "kl", "tokens", "ended")} for item in samples])
     return {
         "count": len(samples),
         "unique": len({item.completion for item in samples}),
-        "length": means.pop("tokens"),
-        **means,
+        "length": means["tokens"],
+        "score": means["score"],
+        "kl": means["kl"],
+        "ended": means["ended"],
         "terms": _means([item.scores for item in samples]),
         "judges": _means([item.judges for item in samples]),
     }
 
 
-def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Of each column, over what is known of it."""
-    return plain(pd.DataFrame(rows, dtype=float).mean().to_dict())
+    found: dict[str, float | None] = plain(pd.DataFrame(rows, dtype=float).mean().to_dict())
+    return found
 
 
-def text_perplexity(evaluations: Iterable[Evaluation]) -> list[dict[str, Any]]:
+def text_perplexity(evaluations: Iterable[Evaluation]) -> list[TextPerplexityData]:
     """Perplexity on held-out text at each evaluation; the last attempt at an update counts."""
     known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
     return [{"update": update, "value": plain(value)} for update, value in sorted(known.items())]

@@ -7,7 +7,6 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder import checkpoints, exit_reasons, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
+from playground.ui.payloads.live import ResumeOfferData, StatusData, WhereData
 
 NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
@@ -32,6 +32,11 @@ class RunState(NamedTuple):
     def key(self) -> tuple[Any, ...]:
         """Changes when the page has something new to show; seconds it counts by itself."""
         return self.before, self.silent is not None, self.stopping is not None
+
+
+def added(known: WhereData, state: RunState) -> StatusData:
+    """What the page is told of where a run is."""
+    return {**known, "before": state.before, "silent": state.silent, "stopping": state.stopping}
 
 
 def of(run: RunDirectory, status: Status) -> RunState:
@@ -63,7 +68,7 @@ def can_resume(status: Status, by_trl: bool) -> bool:
     return status.resumable and left and not by_trl
 
 
-def resume_offer(run: RunDirectory) -> Mapping[str, Any]:
+def resume_offer(run: RunDirectory) -> ResumeOfferData:
     """Where a run would go on: {from: an update, 0 for the beginning, None for nowhere; skipped: a sentence for each
     damaged checkpoint; instead: what to do}. Checking a checkpoint reads all of it, so the answer is kept.
     """
@@ -84,7 +89,7 @@ _offering = threading.Lock()
 
 
 @functools.lru_cache(maxsize=64)
-def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> Mapping[str, Any]:
+def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> ResumeOfferData:
     seen = checkpoints.search(RunDirectory(path))
     return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
 

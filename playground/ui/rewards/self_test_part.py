@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
@@ -19,6 +19,7 @@ from playground.setup import catalog, checks
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action
+from playground.ui.payloads.self_test import RewardCheckData
 from playground.ui.rewards import workbench_part
 from playground.ui.train import form, train_page
 
@@ -52,11 +53,11 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
-    def answer(chosen: Any, tested_on: Any, put: Any, bits: Any, named: Any, *values: Any) -> Iterator[dict[str, Any]]:
+    def answer(chosen: Any, tested_on: Any, put: Any, bits: Any, named: Any, *values: Any) -> Iterator[RewardCheckData]:
         spec = {"source": chosen, "template": put, "quantization": PRECISIONS.get(str(bits), "none"), "label": named}
         yield from checked(service, outputs, spec, tested_on, dict(zip(wanted, values, strict=True)), access.limits)
 
-    def not_tested(sentence: str) -> dict[str, Any]:
+    def not_tested(sentence: str) -> RewardCheckData:
         return {"state": "error", "message": sentence}
 
     def offer() -> Any:
@@ -97,7 +98,7 @@ def checked(
     pairs: Any,
     values: Mapping[str, Any],
     capped: Limits = LIMITS["local"],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[RewardCheckData]:
     """What the widget shows, again and again: states `asking` (with a phase), then `done` with a report, or `error`.
     `spec` has fields of `ModelReward`, `values` those of the form."""
     if problem := _problem(spec, pairs, outputs, capped):
@@ -117,7 +118,7 @@ def checked(
     yield {"state": "asking", "phase": "loading the model"}
     try:
         for found in service.ask("reward-check", question, timeout_seconds=TIMEOUT_SECONDS):
-            yield {"state": "asking", **found} if "phase" in found else {"state": "done", **found}
+            yield cast(RewardCheckData, {"state": "asking" if "phase" in found else "done", **found})
     except PlaygroundError as error:
         yield {"state": "error", "message": form.with_labels(str(error))}
 

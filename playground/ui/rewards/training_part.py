@@ -23,6 +23,18 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action
+from playground.ui.payloads.form import KnobData, ProblemData
+from playground.ui.payloads.rewards import (
+    CurveData,
+    RewardCardData,
+    RewardFormData,
+    RewardModelRowData,
+    RewardModelsData,
+    RewardStartData,
+    RewardTrainingData,
+    UploadedPairsData,
+)
+from playground.ui.payloads.server import DoneData
 from playground.ui.train.form import put
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
@@ -49,10 +61,10 @@ def build(outputs: Path, access: Access) -> gr.HTML:
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
         upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv", ".tsv"], size="sm")
 
-    def take(path: str | None) -> dict[str, Any]:
+    def take(path: str | None) -> UploadedPairsData:
         return {**taken_in(path, outputs, access.limits), "at": time.time()}
 
-    def not_taken(sentence: str) -> dict[str, Any]:
+    def not_taken(sentence: str) -> UploadedPairsData:
         return {"uploaded": None, "problem": sentence, "at": time.time()}
 
     taking = access.guard(Action.TRAIN_REWARD, take, not_taken)
@@ -60,7 +72,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
     return panel
 
 
-def form_data() -> dict[str, Any]:
+def form_data() -> RewardFormData:
     """What the panel needs to draw its controls."""
     knobs = knobs_of(RewardTrainingConfig)
     return {
@@ -74,11 +86,18 @@ def form_data() -> dict[str, Any]:
     }
 
 
-def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
+def _knob(field: str, knob: dict[str, Any]) -> KnobData:
     """What static/core/knob.js needs to draw a number, and its default."""
     return {
-        **{key: knob[key] for key in ("label", "help", "low", "high", "unit", "slider", "log", "default")},
         "field": field,
+        "label": knob["label"],
+        "help": knob["help"],
+        "low": knob["low"],
+        "high": knob["high"],
+        "unit": knob["unit"],
+        "slider": knob["slider"],
+        "log": knob["log"],
+        "default": knob["default"],
         "optional": knob["default"] is None,
         "none": NOTHING.get(field, "off"),
         "pocket": field in POCKET_ONLY,
@@ -88,35 +107,36 @@ def _knob(field: str, knob: dict[str, Any]) -> dict[str, Any]:
 def guarded_functions(outputs: Path, access: Access) -> list[Any]:
     """What the panel may ask for, each with one argument of any form."""
 
-    def start_training(asked: Any) -> dict[str, Any]:
+    def start_training(asked: Any) -> RewardStartData:
         """Start one from {values, replace}; see `started`."""
         asked = asked if isinstance(asked, dict) else {}
         return started(asked.get("values"), outputs, bool(asked.get("replace")), access.limits)
 
-    def stop_training(name: Any) -> dict[str, str]:
+    def stop_training(name: Any) -> DoneData:
         """Ask for a stop; nothing is saved then."""
         return done(name, RewardTraining.request_stop)
 
-    def delete_reward_model(name: Any) -> dict[str, str]:
+    def delete_reward_model(name: Any) -> DoneData:
         """Delete a reward model for good; called after the person confirmed it."""
         return done(name, reward_models.delete)
 
-    def done(name: Any, act: Callable[[RewardTraining], object]) -> dict[str, str]:
+    def done(name: Any, act: Callable[[RewardTraining], object]) -> DoneData:
         act(reward_models.find(outputs, str(name)))
         return {"error": ""}
 
-    def refused(sentence: str) -> dict[str, Any]:
-        problems = [{"field": "", "message": sentence}]
+    def refused(sentence: str) -> RewardStartData:
+        problems: list[ProblemData] = [{"field": "", "message": sentence}]
         return {"error": sentence, "name": None, "exists": False, "problems": problems}
 
     functions = (start_training, stop_training, delete_reward_model)
     return [access.guard(Action.TRAIN_REWARD, item, refused) for item in functions]
 
 
-def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["local"]) -> dict[str, Any]:
+def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["local"]) -> RewardStartData:
     """Start a training from the panel's flat values ({"pairs.limit": 400, ...}): its name, or what is wrong. `exists`:
     there is one of that name, and the person has to confirm that it is replaced."""
     nested: dict[str, Any] = {}
+    problems: list[ProblemData]
     exists = False
     try:
         for field, value in data.items() if isinstance(data, dict) else ():
@@ -129,14 +149,14 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
         training, _ = reward_models.start(config, outputs, replace)
         return {"name": training.id, "exists": False, "problems": []}
     except InvalidConfig as error:
-        problems = [item._asdict() for item in error.problems]
+        problems = [{"field": item.field, "message": item.message} for item in error.problems]
     except PlaygroundError as error:
         exists = isinstance(error, RunExists)
         problems = [{"field": "name" if exists else "", "message": str(error)}]
     return {"name": None, "exists": exists, "problems": problems}
 
 
-def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) -> dict[str, str | None]:
+def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) -> UploadedPairsData:
     """Keep an uploaded file in the outputs folder, if it begins as a file of pairs: where it is, or what is wrong."""
     if not path:
         return {"uploaded": None, "problem": ""}
@@ -150,7 +170,7 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
     return {"uploaded": str(kept), "problem": "", "sentence": sentence}
 
 
-def overview(outputs: Path) -> dict[str, Any]:
+def overview(outputs: Path) -> RewardModelsData:
     """All reward models, the newest first, and the one in training."""
     living = reward_models.living(outputs)
     return {
@@ -159,16 +179,17 @@ def overview(outputs: Path) -> dict[str, Any]:
     }
 
 
-def _row(training: RewardTraining) -> dict[str, Any]:
+def _row(training: RewardTraining) -> RewardModelRowData:
     status, card = training.status(), training.card()
     return {
         "name": training.id,
-        **status.model_dump(include={"state", "started_at"}),
+        "state": status.state,
+        "started_at": status.started_at,
         "accuracy": card["accuracy"] if card else None,
     }
 
 
-def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any]:
+def detail(outputs: Path, name: str, *, with_log: bool = False) -> RewardTrainingData:
     """One training: what was asked for, where it is, its curve, its report once there is one, and the log (with folders
     of the machine) of one that failed. Raises: RunNotFound, InvalidConfig."""
     training = reward_models.find(outputs, name)
@@ -179,7 +200,8 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> dict[str, Any
         "pairs": _last_part(config.pairs.source),
         "base": _last_part(config.base),
         "settings": _settings(config),
-        **status.model_dump(include={"state", "phase"}),
+        "state": status.state,
+        "phase": status.phase,
         "message": redaction.without_folders(status.message),
         "step": status.update,
         "num_steps": status.num_updates,
@@ -207,18 +229,25 @@ def _settings(config: RewardTrainingConfig) -> str:
     return ", ".join([*answer, f"seed {config.seed}"])
 
 
-def _curve(steps: list[reward_models.StepMetrics]) -> dict[str, list[Any]]:
+def _curve(steps: list[reward_models.StepMetrics]) -> CurveData:
     every = max(1, -(-len(steps) // MAX_POINTS))
     kept = [item for index, item in enumerate(steps) if index % every == 0 or index == len(steps) - 1]
-    return {name: [getattr(item, name) for item in kept] for name in ("step", "loss", "accuracy")}
+    return {
+        "step": [item.step for item in kept],
+        "loss": [item.loss for item in kept],
+        "accuracy": [item.accuracy for item in kept],
+    }
 
 
-def _card(training: RewardTraining) -> dict[str, Any] | None:
+def _card(training: RewardTraining) -> RewardCardData | None:
     card = training.card()
     if card is None:
         return None
     return {
-        **{name: card.get(name) for name in ("name", "template", "max_length", "report")},
+        "name": card["name"],
+        "template": card["template"],
+        "max_length": card["max_length"],
+        "report": card["report"],
         "base": _last_part(str(card.get("base", ""))),
         "counts": card["pairs"]["in_words"],
     }

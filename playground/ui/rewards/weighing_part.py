@@ -10,13 +10,14 @@ from typing import Any
 
 from playground.rewards.mixture import Mixture, Scale
 from playground.rewards.trying import MAX_SAMPLES, MAX_TEXTS
+from playground.ui.payloads.rewards import DuelData, DuelTermData, WeighedData, WeighedTermData, WeighedTextData
 
 TREATMENT = ("weight", "normalise", "cap")  # what is done with a value, not what is measured
 TIE = 0.005  # sd; of less than this nobody wins
 CANNOT = "These scores do not fit together. Press Score again."
 
 
-def weigh_rewards(asked: Any) -> dict[str, Any]:
+def weigh_rewards(asked: Any) -> WeighedData:
     """{found, rewards}: what the model service has measured, and the rewards as they are in the picker.
 
     Answers {terms, missing, texts, samples, sd, order, duel}: of each text and sample what each term adds, in sd above
@@ -29,7 +30,7 @@ def weigh_rewards(asked: Any) -> dict[str, Any]:
         return {"error": CANNOT}
 
 
-def _weighed(found: Mapping[str, Any], rewards: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _weighed(found: Mapping[str, Any], rewards: Sequence[Mapping[str, Any]]) -> WeighedData:
     measured = dict(zip(found["names"], map(_what, found["rewards"]), strict=True))
     labels = dict(zip(found["names"], found["labels"], strict=True))
     chosen, missing = {}, []
@@ -58,15 +59,22 @@ def _weighed(found: Mapping[str, Any], rewards: Sequence[Mapping[str, Any]]) -> 
         text["rank"] = 1 + sum(gap > 0 for gap in above)
         lower, same = sum(gap < -1e-9 for gap in above), sum(abs(gap) <= 1e-9 for gap in above)
         text["better"] = (lower + same / 2) / max(len(samples), 1)
-    terms = [
+    terms: list[WeighedTermData] = [
         {"label": labels[name], "weight": weight, "normalise": normalise, "cap": cap}
         for name, (weight, _, normalise, cap) in chosen.items()
     ]
-    answer = {"terms": terms, "missing": missing, "texts": texts, "samples": samples, "sd": scale.sd, "order": order}
-    return {**answer, "duel": _duel(texts, [term["label"] for term in terms])}
+    return {
+        "terms": terms,
+        "missing": missing,
+        "texts": texts,
+        "samples": [*samples],
+        "sd": scale.sd,
+        "order": order,
+        "duel": _duel(texts, [term["label"] for term in terms]),
+    }
 
 
-def _row(at: int, scored: Any, mixture: Mixture, scale: Scale) -> dict[str, Any]:
+def _row(at: int, scored: Any, mixture: Mixture, scale: Scale) -> WeighedTextData:
     total = scored.totals[at]
     parts = {name: values[at] for name, values in scored.contributions.items()}
     raw = {name: values[at] for name, values in scored.terms.items()}
@@ -80,12 +88,14 @@ def _row(at: int, scored: Any, mixture: Mixture, scale: Scale) -> dict[str, Any]
     }
 
 
-def _duel(texts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> dict[str, Any] | None:
+def _duel(texts: Sequence[WeighedTextData], labels: Sequence[str]) -> DuelData | None:
     if len(texts) < 2 or abs(texts[0]["score"] - texts[1]["score"]) < TIE:
         return None
     winner = int(texts[0]["score"] < texts[1]["score"])
     first, second = texts[winner], texts[1 - winner]
-    by = [{"label": label, "by": a - b} for label, a, b in zip(labels, first["adds"], second["adds"], strict=True)]
+    by: list[DuelTermData] = [
+        {"label": label, "by": a - b} for label, a, b in zip(labels, first["adds"], second["adds"], strict=True)
+    ]
     by.sort(key=lambda one: -one["by"])
     return {"winner": winner, "by": first["score"] - second["score"], "terms": by}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
@@ -28,6 +28,7 @@ from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action
+from playground.ui.payloads.rewards import BenchData
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, form_parts, reward_form, train_page
 
@@ -74,14 +75,14 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
-    def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[dict[str, Any]]:
+    def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[BenchData]:
         form_values = dict(zip(wanted, values, strict=True))
         yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
 
-    def not_scored(sentence: str) -> dict[str, Any]:
+    def not_scored(sentence: str) -> BenchData:
         return {"state": "error", "problems": [sentence]}
 
-    def try_one(asked: Any, *values: Any) -> Iterator[dict[str, Any]]:
+    def try_one(asked: Any, *values: Any) -> Iterator[BenchData]:
         reward = asked.get("reward") if isinstance(asked, dict) else None
         yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
 
@@ -108,7 +109,7 @@ def scored(
     texts: tuple[str, ...],
     values: Mapping[str, Any],
     capped: Limits = LIMITS["local"],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[BenchData]:
     """What the widget shows, again and again: states `asking` (with progress), then `done` or `error`. Texts that are
     empty are left out; `values` are those of the form."""
     try:
@@ -123,7 +124,7 @@ def scored(
 
 def _answers(
     service: ModelService, outputs: Path, config: RunConfig, prompt: str, asked: Mapping[str, str], count: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[BenchData]:
     """`count`: texts of the untrained model to score beside those that are `asked`."""
     labels = reward_form.term_labels(config.rewards)
     placed = checks.located(config, outputs)
@@ -133,9 +134,9 @@ def _answers(
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:
-                yield {"state": "asking", **found}
+                yield cast(BenchData, {"state": "asking", **found})
                 continue
-            yield {
+            answer = {
                 "state": "done",
                 **found,
                 "labels": list(labels.values()),
@@ -146,13 +147,14 @@ def _answers(
                     "prompts": describe.in_words("prompts.source", config.prompts.source),
                 },
             }
+            yield cast(BenchData, answer)
     except PlaygroundError as error:
         yield {"state": "error", "problems": [form.with_labels(str(error))]}
 
 
 def tried(
     service: ModelService, outputs: Path, reward: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[BenchData]:
     """The same for one reward that is being written, on few texts of the untrained model; see rewards/editor.js."""
     try:
         config = config_of([reward], values, outputs, capped)

@@ -14,6 +14,7 @@ from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action
+from playground.ui.payloads.compare import AnswersData
 
 MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8
@@ -52,7 +53,7 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
         answers = components.widget("runs/answers", {"state": "empty"}, page="compare", elem_id="answers")
     components.widget("runs/compare_rows", None, page="compare", elem_id="compare-rows")
 
-    def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[dict[str, Any]]:
+    def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[AnswersData]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
 
     view.input(None, view, ask, js=OFFER, **components.AT_ONCE)
@@ -69,20 +70,20 @@ def answered(
     num_samples: float,
     seed: float,
     capped: Limits = LIMITS["local"],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[AnswersData]:
     """The answers so far, again and again. Raises: PlaygroundError."""
     problem = _problem(run_id, text, seed) or limits.text_problem("The prompt", text, capped)
     if problem := problem or limits.samples_problem(num_samples, capped):
         yield {"state": "error", "message": problem, "samples": []}
         return
-    known = {"count": int(num_samples)}
+    count = int(num_samples)
     samples: list[dict[str, Any]] = []
-    yield {"state": "asking", **known, "samples": []}
+    yield {"state": "asking", "count": count, "samples": []}
     run = history.find_run(outputs, str(run_id))
-    for sample in service.compare(run.path, text.strip(), num_samples=int(num_samples), seed=int(seed)):
+    for sample in service.compare(run.path, text.strip(), num_samples=count, seed=int(seed)):
         samples.append(sample._asdict())
-        yield {"state": "asking", **known, "samples": list(samples)}
-    yield {"state": "done", **known, "samples": samples}
+        yield {"state": "asking", "count": count, "samples": list(samples)}
+    yield {"state": "done", "count": count, "samples": samples}
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:

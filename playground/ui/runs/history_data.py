@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from playground.analysis import before_after, meters, over_seeds
 from playground.analysis.before_after import Headline
@@ -24,15 +24,27 @@ from playground.runs.sweeps.sweep_record import SEED, Sweep
 from playground.setup import describe
 from playground.ui.feed import compare_serializer, insight_serializer, run_serializer, run_state
 from playground.ui.feed.run_serializer import plain
+from playground.ui.payloads.listed import (
+    BestSettingData,
+    DrawnSettingData,
+    EndsData,
+    HistoryData,
+    RunRowData,
+    SettingRowData,
+    ShareData,
+    SweepData,
+    SweepProgressData,
+    SweepRowData,
+    SweepRunData,
+)
 from playground.ui.train import form
 
-AS_THEY_ARE = "id title told note wrong_on_purpose reward beta adaptive learning_rate engine seed unit spark".split()
 MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves
 MOST_POINTS = 300
 NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
 
-def history_data(outputs: Path) -> dict[str, Any]:
+def history_data(outputs: Path) -> HistoryData:
     """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some."""
     listed = history.list_runs(outputs)
     headlines, counts = {}, {}
@@ -45,12 +57,7 @@ def history_data(outputs: Path) -> dict[str, Any]:
     waiting = {name: index for index, name in enumerate(queue.waiting(outputs), 1)}
     return {
         "runs": [
-            {
-                **_run(run, headlines[run.id], counts[run.id]),
-                "place": waiting.get(run.id),
-                "sweep": sweep_of.get(run.id),
-            }
-            for run in listed
+            _run(run, headlines[run.id], counts[run.id], waiting.get(run.id), sweep_of.get(run.id)) for run in listed
         ],
         "sweeps": [_sweep(outputs, sweep, members[sweep.name], headlines) for sweep in sweeps if members[sweep.name]],
     }
@@ -63,10 +70,28 @@ def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
     return [run for run in found if sweep.owns(run.id, run.asked)]
 
 
-def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -> dict[str, Any]:
+def _run(
+    run: RunSummary, headline: Headline | None, counted: Iterable[Meter], place: int | None, sweep: str | None
+) -> RunRowData:
     return {
-        **{name: getattr(run, name) for name in AS_THEY_ARE},
-        **run.status.model_dump(include={"state", "message", "update", "num_updates", "started_at"}),
+        "id": run.id,
+        "title": run.title,
+        "told": run.told,
+        "note": run.note,
+        "wrong_on_purpose": run.wrong_on_purpose,
+        "reward": run.reward,
+        "beta": run.beta,
+        "adaptive": run.adaptive,
+        "learning_rate": run.learning_rate,
+        "engine": run.engine,
+        "seed": run.seed,
+        "unit": run.unit,
+        "spark": run.spark,
+        "state": run.status.state,
+        "message": run.status.message,
+        "update": run.status.update,
+        "num_updates": run.status.num_updates,
+        "started_at": run.status.started_at,
         "model": describe.in_words("model.source", run.model),
         "method": methods.METHODS[run.method].label,
         "end": run_serializer.ending(run.status),
@@ -74,13 +99,15 @@ def _run(run: RunSummary, headline: Headline | None, counted: Iterable[Meter]) -
         "attempt": run.status.attempt - run.forked,  # a fork is no second try
         "duration": round(run.duration_seconds, 1),
         "headline": headline._asdict() if headline else None,
-        "behaviours": [meter.ends() for meter in counted],
+        "behaviours": [cast(EndsData, meter.ends()) for meter in counted],
+        "place": place,
+        "sweep": sweep,
     }
 
 
 def _sweep(
     outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
-) -> dict[str, Any]:
+) -> SweepRowData:
     """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
     highest mean so far."""
     first, progress = runs[0], progress_data(sweep, {run.id: run.status for run in runs})
@@ -100,17 +127,16 @@ def _sweep(
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
-        "best": best
-        and {
-            "of": len(rows),
-            "setting": in_words(best.setting.values),
-            "gain": plain(interval_data(best.gain)),
-            "kl": plain(interval_data(best.kl)),
-        },
+        "best": best and _best(best, len(rows)),
     }
 
 
-def detail(outputs: Path, name: str) -> dict[str, Any]:
+def _best(row: SettingRow, of: int) -> BestSettingData:
+    gain, kl = plain(interval_data(row.gain)), plain(interval_data(row.kl))
+    return {"of": of, "setting": in_words(row.setting.values), "gain": gain, "kl": kl}
+
+
+def detail(outputs: Path, name: str) -> SweepData:
     """A sweep in full; only its first settings have curves. Raises: RunNotFound."""
     sweep = sweep_record.find(outputs, name)
     folders = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
@@ -138,11 +164,19 @@ def detail(outputs: Path, name: str) -> dict[str, Any]:
     }
 
 
-def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> dict[str, Any]:
+def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgressData:
     """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
     found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
-    known = {name: getattr(found, name) for name in ("state", "words", "done", "total", "ended", "unmade")}
-    return {"on": sweep.on, **known, "left": None if found.ended else left}
+    return {
+        "on": sweep.on,
+        "state": found.state,
+        "words": found.words,
+        "done": found.done,
+        "total": found.total,
+        "ended": found.ended,
+        "unmade": found.unmade,
+        "left": None if found.ended else left,
+    }
 
 
 def _setting(
@@ -152,17 +186,21 @@ def _setting(
     statuses: Mapping[str, Status],
     ends: Mapping[str, RunEnd],
     drawn: bool,
-) -> dict[str, Any]:
+) -> SettingRowData:
     cells = sweep.cells()
-    runs = []
+    runs: list[SweepRunData] = []
     for run_id in row.setting.runs:
         status = statuses.get(run_id)
-        one = {"id": run_id, "seed": cells[run_id].get(SEED), "state": status.state if status else "gone"}
+        one: SweepRunData = {
+            "id": run_id,
+            "seed": cells[run_id].get(SEED),
+            "state": status.state if status else "gone",
+        }
         if status:
-            one |= status.model_dump(include={"update", "num_updates", "message"})
+            one |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
         runs.append(one)
     ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
-    return {
+    found: SettingRowData = {
         "title": in_words(row.setting.values),
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
@@ -170,11 +208,13 @@ def _setting(
         "gain": plain(interval_data(row.gain)),
         "kl": plain(interval_data(row.kl)),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
-        **(_drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours) if drawn else {}),
     }
+    if drawn:
+        found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)
+    return found
 
 
-def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> dict[str, Any]:
+def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> DrawnSettingData:
     figures = [over_seeds.figures_of(run) for run in runs]
     curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
     looks = [
@@ -215,8 +255,11 @@ def in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(answer) or "all runs"
 
 
-def share_data(found: Interval) -> dict[str, Any]:
+def share_data(found: Interval) -> ShareData:
     """That of a share, in percent; `low` and `high` are None where there is one seed."""
     low, high = found.share_bounds or (None, None)
-    percent = {"mean": found.mean, "low": low, "high": high}
-    return {name: None if value is None else round(100 * value) for name, value in percent.items()}
+    return {"mean": _percent(found.mean), "low": _percent(low), "high": _percent(high)}
+
+
+def _percent(share: float | None) -> int | None:
+    return None if share is None else round(100 * share)

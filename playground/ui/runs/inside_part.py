@@ -20,6 +20,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedStep
 from playground.runs.model_service import ModelService
 from playground.ui.feed.run_serializer import plain
+from playground.ui.payloads.inside import AbsentData, GroupData, PictureData, TokensData, TraceData
 from playground.ui.train import form
 
 KNOBS = {"kl_coef": "kl.coef", "gamma": "ppo.gamma", "gae_lambda": "ppo.gae_lambda", "clip_range": "ppo.clip_range"}
@@ -29,7 +30,7 @@ PLANTED = "This run trains with a planted mistake; what other settings would do 
 MAX_UPDATE = 10**9
 
 
-def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> dict[str, Any]:
+def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> TokensData:
     """What was recorded of one fixed prompt's answers at each look; without any, why not."""
     config = run.config()
     found: dict[int, TokenFigures] = {}
@@ -44,10 +45,10 @@ def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> dict[str, Any]
     }
 
 
-def absent(config: RunConfig) -> dict[str, str]:
+def absent(config: RunConfig) -> AbsentData:
     """Which figures a run cannot have, and why, in a sentence each."""
     label = methods.METHODS[config.method].label
-    found = {}
+    found: AbsentData = {}
     if not config.pays_tokens:
         who = "TRL's trainer of this method" if config.by_trl and config.method in ("rloo", "grpo") else label
         found["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
@@ -67,13 +68,13 @@ def _why_none(run: RunDirectory, config: RunConfig) -> str:
     return "This was made before answers were kept token by token. Train a run of your own to open them."
 
 
-def trace_data(run: RunDirectory, update: int) -> dict[str, Any]:
+def trace_data(run: RunDirectory, update: int) -> TraceData:
     """A trace as plain data for JSON. Raises: RunNotFound, if there is no such trace."""
     recorded = _read(run, update)
     return _data(run, recorded, recorded)
 
 
-def what_if_data(run: RunDirectory, update: int, asked: Mapping[str, str], service: ModelService) -> dict[str, Any]:
+def what_if_data(run: RunDirectory, update: int, asked: Mapping[str, str], service: ModelService) -> TraceData:
     """The same under other settings (`asked`: by the names of `KNOBS`, as text), as the model service computes it.
     Raises: RunNotFound, if there is no such trace; PlaygroundError."""
     recorded = _read(run, update)
@@ -105,25 +106,32 @@ def _checked(asked: Mapping[str, str]) -> dict[str, float]:
     return found
 
 
-def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> dict[str, Any]:
-    batch = trace.batch.model_dump(include={"episodes", "tokens", "mean", "sd"})
+def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> TraceData:
+    batch, knobs = trace.batch, recorded.settings
     return {
         "update": trace.update,
         "changed": trace.settings != recorded.settings,
         "no_what_if": PLANTED if run.config().faults else "",
-        "recorded": recorded.settings.model_dump(include=set(KNOBS)),
+        "recorded": {
+            "kl_coef": knobs.kl_coef,
+            "gamma": knobs.gamma,
+            "gae_lambda": knobs.gae_lambda,
+            "clip_range": knobs.clip_range,
+        },
         "settings": trace.settings.model_dump(),
-        "batch": {**batch, "complete": trace.batch.complete, "kept": len(trace.batch.lengths)},
+        "batch": {
+            "episodes": batch.episodes,
+            "tokens": batch.tokens,
+            "mean": batch.mean,
+            "sd": batch.sd,
+            "complete": batch.complete,
+            "kept": len(batch.lengths),
+        },
         "steps": [step.model_dump(exclude={"rows", "log_ratios"}) for step in trace.steps],
         "clip_fraction": float(np.mean([step.clip_fraction for step in trace.steps])),
         "knobs": [{"name": name, **form.knob_data(field)} for name, field in KNOBS.items()],
-        **plain(
-            {
-                "pictures": [_picture(at, step, trace) for at, step in enumerate(trace.steps) if step.rows],
-                "episodes": [_episode(item, trace) for item in trace.episodes],
-            },
-            DIGITS,
-        ),
+        "pictures": plain([_picture(at, step, trace) for at, step in enumerate(trace.steps) if step.rows], DIGITS),
+        "episodes": plain([_episode(item, trace) for item in trace.episodes], DIGITS),
     }
 
 
@@ -139,7 +147,7 @@ def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
     }
 
 
-def _group(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
+def _group(episode: TracedEpisode, trace: Trace) -> GroupData:
     """What the episodes of the same prompt earned, and which of them this one is."""
     batch, size = trace.batch, trace.settings.samples_per_prompt
     column = episode.row % size
@@ -164,7 +172,7 @@ def _pass(item: TracedPass, episode: TracedEpisode, clip_range: float) -> dict[s
     return {**dict(item), **{name: values.tolist() for name, values in sides.items()}}
 
 
-def _picture(at: int, step: TracedStep, trace: Trace) -> dict[str, Any]:
+def _picture(at: int, step: TracedStep, trace: Trace) -> PictureData:
     """The tokens of the last minibatch of an epoch, `trace.steps[at]`: how far each has moved, and where its advantage
     wants it. `counts`: tokens below, within and above the clip range, for advantages above 0 and below it. `edges`: the
     logs of 1 - eps and 1 + eps. `starts`: where the tokens of an episode begin.
@@ -183,9 +191,15 @@ def _picture(at: int, step: TracedStep, trace: Trace) -> dict[str, Any]:
         "log_ratios": step.log_ratios,
         "advantages": advantages.tolist(),
         "clipped": clipped.tolist(),
-        "counts": {name: [int((side & sign).sum()) for side in sides] for name, sign in (("up", up), ("down", down))},
+        "counts": {
+            "up": [int((side & up).sum()) for side in sides],
+            "down": [int((side & down).sum()) for side in sides],
+        },
         "edges": (math.log(1 - clip_range) if clip_range < 1 else None, math.log(1 + clip_range)),
-        **step.model_dump(include={"tokens", "epoch", "minibatch", "after"}),
+        "tokens": step.tokens,
+        "epoch": step.epoch,
+        "minibatch": step.minibatch,
+        "after": step.after,
         "starts": dict(
             zip(step.rows, np.cumsum([0, *(len(whitened[row]) for row in step.rows)]).tolist(), strict=False)
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
@@ -26,6 +26,7 @@ from playground.setup.limits import Limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.feed import run_state
+from playground.ui.payloads.listed import SweepAnswerData, SweepChoicesData
 from playground.ui.runs import history_data
 from playground.ui.train import controls, edits, filling, form
 
@@ -34,13 +35,13 @@ MOST_CHARACTERS = 1_000  # of the values of one field
 USUAL_FIELD, USUAL_VALUES, USUAL_SEEDS = "kl.coef", "0.1, 0.25, 0.5", 3
 
 
-def choices(access: Access) -> dict[str, Any]:
+def choices(access: Access) -> SweepChoicesData:
     """What static/runs/sweep_form.js offers: presets in their groups, and the settings that can be varied."""
     groups = controls.preset_groups(access.limits)
     fields = [field for field in form.KNOBS if field != SEED and form.kind_of(field) != "list"]
     return {
-        "presets": [[title, [list(item) for item in items]] for title, items in groups],
-        "fields": sorted(([field, form.label_of(field)] for field in fields), key=lambda item: item[1].lower()),
+        "presets": groups,
+        "fields": sorted(((field, form.label_of(field)) for field in fields), key=lambda item: item[1].lower()),
         "values": {field: ", ".join(words) for field in fields if (words := _words(field))},
         "first": {"field": USUAL_FIELD, "values": USUAL_VALUES},
         "seeds": USUAL_SEEDS,
@@ -76,7 +77,7 @@ class SweepActions(NamedTuple):
     access: Access
     spawn: Workers | None = None
 
-    def plan_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
+    def plan_sweep(self, asked: Any, caller: Caller) -> SweepAnswerData:
         """What a sweep would be, of {preset, settings, vary: [{field, values}], seeds, name}; answers {error, problems,
         count, seconds, beside, told}. `settings`: see `_base`."""
         try:
@@ -89,7 +90,7 @@ class SweepActions(NamedTuple):
         varies, beside = history_data.varies(found.sweep), len(queue.waiting(self.outputs))
         return _answer(count=len(found.configs), seconds=seconds, beside=beside, told=varies)
 
-    def start_sweep(self, asked: Any, caller: Caller) -> dict[str, Any]:
+    def start_sweep(self, asked: Any, caller: Caller) -> SweepAnswerData:
         """Start a sweep, asked for as in `plan_sweep`; answers {error, problems, name}."""
         request = Request(visitor=str(caller.visitor), mode=self.access.mode)
         try:
@@ -101,17 +102,17 @@ class SweepActions(NamedTuple):
             return _answer(problems=form.problem_data(error.problems))
         return _answer(name=found.sweep.name)
 
-    def stop_sweep(self, name: Any) -> dict[str, Any]:
+    def stop_sweep(self, name: Any) -> SweepAnswerData:
         """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
         sweep_making.stop_all(self.outputs, sweep_record.find(self.outputs, str(name)))
         return _answer()
 
-    def delete_sweep(self, name: Any) -> dict[str, Any]:
+    def delete_sweep(self, name: Any) -> SweepAnswerData:
         """Move all runs of a sweep into the bin; called after the person confirmed it."""
         sweep_making.delete_all(self.outputs, sweep_record.find(self.outputs, str(name)))
         return _answer()
 
-    def resume_sweep(self, name: Any, caller: Caller) -> dict[str, Any]:
+    def resume_sweep(self, name: Any, caller: Caller) -> SweepAnswerData:
         """Let all runs of a sweep go on that have ended early; answers {error, going, refused: [[run, why]]}."""
         sweep = sweep_record.find(self.outputs, str(name))
         runs = sweep_record.runs_of(self.outputs, sweep)
@@ -191,5 +192,6 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     return found, problems
 
 
-def _answer(error: str = "", **found: Any) -> dict[str, Any]:
-    return {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "told": "", "name": "", **found}
+def _answer(error: str = "", **found: Any) -> SweepAnswerData:
+    nothing = {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "told": "", "name": ""}
+    return cast(SweepAnswerData, nothing | found)

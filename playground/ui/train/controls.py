@@ -16,6 +16,7 @@ from playground.setup.limits import Limits
 from playground.ui import components
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access
+from playground.ui.payloads.page import StepData
 from playground.ui.train import filling, form, form_parts
 from playground.ui.train.form import Form, FormUpdate
 
@@ -195,9 +196,7 @@ def control(field: str, value: Any) -> Any:
             return gr.Textbox(value, placeholder="one a line", lines=2, max_lines=12, **_words(field))
         case "text":
             return gr.Textbox(value, **_words(field))
-    return components.widget(
-        "train/form_knob", value, elem_id=dom_id(field), knob={"field": field, **form.knob_data(field)}
-    )
+    return components.widget("train/form_knob", value, elem_id=dom_id(field), knob=form.knob_data(field))
 
 
 def dropdown(field: str, value: Any, choices: list[Any], **words: Any) -> gr.Dropdown:
@@ -223,10 +222,15 @@ def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 @functools.cache
-def steps() -> list[dict[str, Any]]:
+def steps() -> list[StepData]:
     """The experiments of the story in their order, for core/experiments.js."""
     return [
-        {"title": catalog.preset(step.preset).about.title}
-        | {name: getattr(step, name) for name in ("number", "preset", "against", "look")}
+        {
+            "title": catalog.preset(step.preset).about.title,
+            "number": step.number,
+            "preset": step.preset,
+            "against": step.against,
+            "look": step.look,
+        }
         for step in catalog.story()
     ]

@@ -18,9 +18,11 @@ from playground.rewards import behaviours as counted
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, checks, describe, expected, limits
+from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Action, Caller, Role
+from playground.ui.payloads.form import NotesData, RestoredData, StoryData
 from playground.ui.train import edits, form, frontier_part
 from playground.ui.train.form import Form, FormUpdate
 
@@ -37,7 +39,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     try:
         base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
-        nothing: dict[str, Any] = {"differences": [], "marks": {}, "about": {}}
+        nothing: NotesData = {"differences": [], "marks": {}, "about": {}}
         refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
         return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
     problems: list[Problem] = []
@@ -47,8 +49,8 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
             checks.check(base, outputs)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
-    start = to_fix(len(problems)) if problems else start_label(base, outputs)
-    queue = "" if problems else why_it_waits(base, outputs)
+    start = to_fix(len(problems)) if problems else start_label(base, outputs, capped)
+    queue = "" if problems else why_it_waits(base, outputs, capped)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
     notes = notes_on(chosen, base, base, problems, queue)
@@ -67,7 +69,7 @@ def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = L
     try:
         config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept)
     except InvalidConfig as error:
-        restored: dict[str, Any] = {"refused": form.problem_data(error.problems)}
+        restored: RestoredData = {"refused": form.problem_data(error.problems)}
         return found._replace(notes={**(found.notes or {}), "restored": restored})
     values = form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
     changes = {field: value for field, value in values.items() if value != found.values[field]}
@@ -103,7 +105,7 @@ def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMI
     except PlaygroundError as error:
         return _refused(before, [Problem("", str(error))])
     values = form.values_of(uploads.public(config, outputs))
-    return _accepted(before.chosen, config, base, outputs)._replace(values=values)
+    return _accepted(before.chosen, config, base, outputs, capped)._replace(values=values)
 
 
 def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
@@ -114,29 +116,30 @@ def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormU
         return _refused(now, error.problems)
     except PlaygroundError as error:
         return _refused(now, [Problem("preset", _only_messages(error))])
-    return _accepted(now.chosen, config, base, outputs)
+    return _accepted(now.chosen, config, base, outputs, capped)
 
 
-def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path) -> FormUpdate:
-    start, queue = start_label(config, outputs), why_it_waits(config, outputs)
+def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path, capped: Limits) -> FormUpdate:
+    start, queue = start_label(config, outputs, capped), why_it_waits(config, outputs, capped)
     config, base = uploads.public(config, outputs), uploads.public(base, outputs)
     notes = notes_on(chosen, config, base, [], queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
-    notes = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
+    notes: Any = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
     return FormUpdate(notes=notes, start=to_fix(len(problems)))
 
 
-def start_label(config: RunConfig, outputs: Path) -> str:
+def start_label(config: RunConfig, outputs: Path, capped: Limits) -> str:
     """What a press would do now: start training, or put the run behind those that take or want the same device."""
-    return ENQUEUE if launcher.is_busy(outputs, queue.slot_of(config)) else START
+    return ENQUEUE if why_it_waits(config, outputs, capped) else START
 
 
-def why_it_waits(config: RunConfig, outputs: Path) -> str:
-    """Why a press on Start would put the run into the queue; empty where it would not."""
-    first = launcher.in_the_way(outputs, queue.slot_of(config))
+def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
+    """Why a press on Start would put the run into the queue; empty where it would not, as where a GPU is called."""
+    called = gpu_calls.asked(config, capped.calls, outputs)
+    first = None if called else launcher.in_the_way(outputs, queue.slot_of(config))
     if first is None:
         return ""
     try:
@@ -195,9 +198,7 @@ def meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(
-    chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = ""
-) -> dict[str, Any]:
+def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = "") -> NotesData:
     """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls, and why
     the run would wait in the `queue`."""
     text, marks, method = edits.written(config, base), form.values_of(base), methods.METHODS[config.method]
@@ -223,7 +224,7 @@ def notes_on(
     }
 
 
-def story_of(config: RunConfig, settings_of: str = "") -> dict[str, str]:
+def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
     found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)

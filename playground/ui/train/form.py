@@ -16,6 +16,8 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.setup import checks, describe, limits
 from playground.setup.estimates import disk
 from playground.setup.limits import LIMITS, Limits
+from playground.ui.payloads.check import CheckedPartData, Part
+from playground.ui.payloads.form import ChangeData, DifferenceData, KnobData, NotesData, ProblemData, StoryData
 from playground.ui.train import reward_form
 
 KNOBS = {field: knob for field, knob in knobs().items() if field != "engine" or not engines.availability()}
@@ -49,9 +51,9 @@ class FormUpdate(NamedTuple):
     """What an answer puts into the form; None, or a field that is not among the values, leaves a part as it is."""
 
     preset: str | None = None
-    story: dict[str, Any] | None = None
+    story: StoryData | None = None
     values: Mapping[str, Any] = {}
-    notes: dict[str, Any] | None = None
+    notes: NotesData | None = None
     start: str | None = None  # the words of the button
     text: str | None = None
 
@@ -114,7 +116,7 @@ def put(data: dict[str, Any], field: str, value: Any) -> None:
     data[name] = value
 
 
-def differences_in_words(config: RunConfig, base: RunConfig) -> list[dict[str, str]]:
+def differences_in_words(config: RunConfig, base: RunConfig) -> list[DifferenceData]:
     """What a person changed: {field, label, before, after}, the value in the preset and the value now."""
     found = differences(config, base).items()
     words = ((field, *(describe.in_words(field, value) for value in values)) for field, values in found)
@@ -124,7 +126,7 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[dict[str, s
     ]
 
 
-def change(config: RunConfig, base: RunConfig) -> dict[str, Any] | None:
+def change(config: RunConfig, base: RunConfig) -> ChangeData | None:
     """What to set in a form that holds `base` to have `config`: {differences, values}; None if they are the same."""
     values = values_of(config)
     found = [item for item in differences_in_words(config, base) if item["field"] in values]
@@ -178,12 +180,12 @@ def entry(value: Any, name: str) -> Any:
     return as_dict(value).get(name)
 
 
-def failed(message: str, **found: Any) -> dict[str, Any]:
-    """What a part of the page shows where it got no answer; each time another one, so that it is shown again."""
-    return {**found, "state": "error", "message": message, "at": time.time()}
+def failed(message: str, part: Part) -> CheckedPartData:
+    """What a part of the check shows where it got no answer; each time another one, so that it is shown again."""
+    return {"part": part, "state": "error", "message": message, "at": time.time()}
 
 
-def problem_data(problems: Iterable[Problem]) -> list[dict[str, str]]:
+def problem_data(problems: Iterable[Problem]) -> list[ProblemData]:
     """Problems for the page to show, each beside its field."""
     return [
         {"field": problem.field, "label": label_of(problem.field), "message": with_labels(problem.message)}
@@ -224,11 +226,24 @@ def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]
     return "text" if str in types else "number"
 
 
-def knob_data(field: str) -> dict[str, Any]:
+def knob_data(field: str) -> KnobData:
     """What static/core/knob.js needs to draw a number. `plain`: simpler words, where the help is exact."""
     types = types_of(field)
-    words = {key: KNOBS[field][key] for key in ("label", "help", "low", "high", "unit", "slider", "log", "live")}
-    return {**words, "plain": PLAIN.get(field, ""), "optional": type(None) in types, "whole": int in types}
+    knob = KNOBS[field]
+    return {
+        "field": field,
+        "label": knob["label"],
+        "help": knob["help"],
+        "low": knob["low"],
+        "high": knob["high"],
+        "unit": knob["unit"],
+        "slider": knob["slider"],
+        "log": knob["log"],
+        "live": knob["live"],
+        "plain": PLAIN.get(field, ""),
+        "optional": type(None) in types,
+        "whole": int in types,
+    }
 
 
 def _group(problem: Problem) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
@@ -19,16 +19,21 @@ from playground.errors import InvalidConfig, PlaygroundError
 from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, describe, devices, estimates
-from playground.setup.estimates import fitting
+from playground.setup.devices import GpuCalls
+from playground.setup.estimates import fitting, gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.auth import uploads
+from playground.ui.auth import gpu_quota, uploads
 from playground.ui.auth.access import Access, Action
+from playground.ui.auth.visitors import Visitor
+from playground.ui.payloads.check import CheckedPartData, Part
+from playground.ui.payloads.form import FitData, ListsData, NeedsData, NoNeedsData, ReadyBehaviourData, UploadedData
 from playground.ui.train import form, reward_form
 
 PROMPT_FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
 PROMPT_INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
 MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
+UNKNOWN = Visitor()
 MOST_USED = 12  # models of earlier runs that the picker offers
 MAX_OFFERED = 200
 JUDGES_HELP = (
@@ -88,11 +93,13 @@ def reward_picker(
 
 def behaviours_picker(value: Any, outputs: Path, access: Access, *, elem_id: str) -> gr.HTML:
     """Those that suit the prompts, or some of those that ship and of one's own."""
-    ready = [{"name": name, "words": one.words, "aim": one.aim, "help": one.help} for name, one in READY.items()]
+    ready: list[ReadyBehaviourData] = [
+        {"name": name, "words": one.words, "aim": one.aim, "help": one.help} for name, one in READY.items()
+    ]
     return components.widget("train/behaviours", value, elem_id=elem_id, ready=ready, **_offered(outputs, access))
 
 
-def lists(access: Access) -> dict[str, Any]:
+def lists(access: Access) -> ListsData:
     """What several parts offer to choose from; the page has each of these once."""
     return {
         "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
@@ -120,7 +127,7 @@ def _offered(outputs: Path, access: Access) -> dict[str, Any]:
     }
 
 
-def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[dict[str, Any], dict[str, Any]]:
+def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[UploadedData, dict[str, Any]]:
     """Keep an upload, if it can be used: what is said of it, and what goes into the form."""
     try:
         with uploads.room_for(Path(path), capped, outputs):
@@ -137,29 +144,37 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[d
     return {"sentence": kept.sentence, "at": time.time()}, chosen
 
 
-def needs(config: RunConfig, base: RunConfig, outputs: Path) -> dict[str, Any]:
+def needs(
+    config: RunConfig, base: RunConfig, outputs: Path, calls: GpuCalls | None = None, visitor: Visitor = UNKNOWN
+) -> NeedsData | NoNeedsData:
     """Memory by role, time, and whether it fits; or why nothing is known of it. `fit`: what to set for a model that is
-    not that of `base`, see `form.change`; None where all fits."""
+    not that of `base`, see `form.change`; None where all fits. `quota`: what it takes of a person's seconds of GPU."""
     try:
         checks.require_in_reach(config, outputs)
-        last = history.finished_runs(outputs)
-        found = estimates.estimate(config, outputs, ask_hub=True, finished=last).to_json()
-        fit = None
+        asked = gpu_calls.asked(config, calls, outputs)
+        last = history.finished_runs(outputs, trials=asked is None)  # those are made on the processor
+        device = asked.device if asked else None
+        estimate = estimates.estimate(config, outputs, device=device, ask_hub=True, finished=last)
+        found = estimate.to_json()
+        fit: FitData | None = None
         if config.model.source != base.model.source:
             fitted = fitting.fit(config, outputs, last)
             change = form.change(fitted.config, config)
-            fit = change and {**change, "like": fitted.like, "own": fitted.own}
+            if change:
+                fit = {**change, "like": fitted.like, "own": fitted.own}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:
         return {"problem": form.with_labels(str(error))}
     model = describe.in_words("model.source", config.model.source)
-    return {**found, "model": model, "fit": fit, "advice": form.with_labels(found["advice"]), "problem": ""}
+    quota = gpu_quota.sentence(config, calls, estimate.seconds, outputs, visitor)
+    advice = form.with_labels(found["advice"])
+    return {**found, "model": model, "fit": fit, "advice": advice, "quota": quota, "problem": ""}
 
 
 def checked_part(
-    part: str, read: Callable[[], RunConfig], outputs: Path, service: ModelService
-) -> Iterator[dict[str, Any]]:
+    part: Part, read: Callable[[], RunConfig], outputs: Path, service: ModelService
+) -> Iterator[CheckedPartData]:
     """What static/train/tryout.js shows of one part of the check: `asking`, then `done` or `error`. `change` is what
     would make a trial update fit, for the form."""
     try:
@@ -175,10 +190,10 @@ def checked_part(
         else:
             yield from _tried(config, outputs)
     except PlaygroundError as error:
-        yield form.failed(form.message_of(error), part=part)
+        yield form.failed(form.message_of(error), part)
 
 
-def _tried(config: RunConfig, outputs: Path) -> Iterator[dict[str, Any]]:
+def _tried(config: RunConfig, outputs: Path) -> Iterator[CheckedPartData]:
     for found in trial.make(config, outputs):
         if found["state"] == "asking":
             yield _asking("update", found["phase"], found["seconds"])
@@ -186,19 +201,21 @@ def _tried(config: RunConfig, outputs: Path) -> Iterator[dict[str, Any]]:
         better = found.pop("better")
         change = form.change(yaml_io.from_dict(better), config) if better else None
         shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
-        done = found["state"] == "done"
-        yield _done("update", shown) if done else {**shown, **form.failed(found["message"], part="update")}
+        if found["state"] == "done":
+            yield _done("update", shown)
+        else:
+            yield cast(CheckedPartData, shown | form.failed(found["message"], "update"))
 
 
-def _labelled(config: RunConfig, found: dict[str, Any]) -> dict[str, Any]:
+def _labelled(config: RunConfig, found: dict[str, Any]) -> Any:
     labels = [*reward_form.term_labels(config.rewards).values(), *reward_form.term_labels(config.judges).values()]
     rewards = [{**item, "label": label} for item, label in zip(found["rewards"], labels, strict=True)]
     return {**found, "rewards": rewards}
 
 
-def _asking(part: str, phase: str, seconds: float = 0.0) -> dict[str, Any]:
+def _asking(part: Part, phase: str, seconds: float = 0.0) -> CheckedPartData:
     return {"part": part, "state": "asking", "phase": phase, "seconds": seconds}
 
 
-def _done(part: str, found: dict[str, Any]) -> dict[str, Any]:
+def _done(part: Part, found: Any) -> CheckedPartData:
     return {"part": part, "found": found, "state": "done", "at": time.time()}

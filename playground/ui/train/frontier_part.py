@@ -8,9 +8,9 @@ import contextlib
 import dataclasses
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from playground.analysis import regimes
 from playground.config import RunConfig, methods
@@ -21,6 +21,8 @@ from playground.runs.model_service import ModelService
 from playground.setup import catalog
 from playground.setup.describe import two_digits
 from playground.ui.auth.access import Caller, Role
+from playground.ui.payloads.insight import RegimesData
+from playground.ui.payloads.server import DoneData, FrontierProgressData
 from playground.ui.train import form
 
 BETA = "kl.coef"
@@ -37,11 +39,11 @@ class Drawing:
     """One that is under way: who began it, how far it is ({phase, done, of}), whether it is to end."""
 
     caller: Caller
-    progress: Mapping[str, Any]
+    progress: FrontierProgressData
     unwanted: bool = False
 
 
-def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[str, Any]]]:
+def functions(outputs: Path, service: ModelService) -> list[Callable[..., Any]]:
     """The server functions: one draws and answers when all is drawn and kept, one says meanwhile how far it is."""
     under_way: dict[str, Drawing] = {}  # by run
     beginning = threading.Lock()
@@ -53,7 +55,7 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[s
         near = [one for one in under_way.values() if one.caller.visitor.address == caller.visitor.address]
         return NOT_MORE.format(len(near)) if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS else ""
 
-    def draw_frontier(asked: Any, caller: Caller) -> dict[str, Any]:
+    def draw_frontier(asked: Any, caller: Caller) -> DoneData:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
         run = history.find_run(outputs, str(form.entry(asked, "run")))
         with beginning:
@@ -63,14 +65,14 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[s
         try:
             with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
                 for progress in drawing:
-                    mine.progress = progress
+                    mine.progress = cast(FrontierProgressData, progress)
                     if mine.unwanted:
                         return {"error": STOPPED}
         finally:
             del under_way[run.id]
         return {"error": ""}
 
-    def frontier_progress(asked: Any, caller: Caller) -> dict[str, Any]:
+    def frontier_progress(asked: Any, caller: Caller) -> FrontierProgressData:
         """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends, for
         who began it and for the host."""
         found = under_way.get(str(form.entry(asked, "run")))
@@ -80,12 +82,12 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., dict[s
             if caller.role is not Role.HOST and not found.caller.visitor.is_same(caller.visitor):
                 return {"error": NOT_BEGUN_HERE}
             found.unwanted = True
-        return dict(found.progress)
+        return found.progress
 
     return [draw_frontier, frontier_progress]
 
 
-def regimes_of(config: RunConfig) -> dict[str, Any] | None:
+def regimes_of(config: RunConfig) -> RegimesData | None:
     """Where the KL penalty is too tight to see anything and where it is too loose to hold, for core/knob.js to mark on
     the slider of beta: {tight, loose, how}. None where beta is not read, or nothing can be said. What its reference
     scores is known from the recording of the preset."""
@@ -97,12 +99,12 @@ def regimes_of(config: RunConfig) -> dict[str, Any] | None:
     return _as_data(known[1] if known and alike else None, config)
 
 
-def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> dict[str, Any] | None:
+def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> RegimesData | None:
     """The same from what a run itself has seen of its reference."""
     return None if methods.unused(config.method, BETA) else _as_data(regimes.measured(samples, metrics), config)
 
 
-def _as_data(known: regimes.Measured | None, config: RunConfig) -> dict[str, Any] | None:
+def _as_data(known: regimes.Measured | None, config: RunConfig) -> RegimesData | None:
     if known is None and config.score.normalise != "reference":
         return None
     found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)

@@ -11,6 +11,7 @@ from playground.config import REWARD_CLASSES, RewardConfig, RewardPart, local_on
 from playground.errors import InvalidConfig
 from playground.rewards.mixture import term_names
 from playground.setup import catalog, checks, describe
+from playground.ui.payloads.form import RewardFieldData, RewardKindData
 
 OWN_FIELDS = {
     "target": ("Target length in words", "empty: the longer the better"),
@@ -60,7 +61,7 @@ def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
     return labels
 
 
-def reward_kinds() -> list[dict[str, Any]]:
+def reward_kinds() -> list[RewardKindData]:
     """What the reward picker offers in this mode: each kind with its label, help, default weight and own fields."""
     return [
         {
@@ -109,14 +110,14 @@ def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
     return [{**one, "measure": reward_values(one["measure"]) if one["measure"] else None} for one in behaviours]
 
 
-def _own_fields(kind: str) -> list[dict[str, Any]]:
+def _own_fields(kind: str) -> list[RewardFieldData]:
     """The fields that only this kind has, as static/rewards/picker.js draws them; `rare` ones are folded away."""
     fields = REWARD_CLASSES[kind].model_fields.items()
     found = [_own_field(name, field) for name, field in fields if name not in RewardPart.model_fields]
     return sorted(found, key=lambda item: bool(item["rare"]))
 
 
-def _own_field(name: str, field: Any) -> dict[str, Any]:
+def _own_field(name: str, field: Any) -> RewardFieldData:
     label, hint = OWN_FIELDS.get(name, (name, ""))
     types = (field.annotation, *get_args(field.annotation))
     default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default

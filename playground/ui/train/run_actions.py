@@ -26,6 +26,16 @@ from playground.runs.model_service import ModelService
 from playground.setup import estimates, limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.payloads.form import KnobData
+from playground.ui.payloads.server import (
+    DoneData,
+    EditsAnswerData,
+    ForkedData,
+    ForkPointData,
+    ForkPointsData,
+    ResumedData,
+    SavedData,
+)
 from playground.ui.train import form
 from playground.ui.train.form import entry
 
@@ -39,7 +49,7 @@ FORCE_GRACE_SECONDS = 1.0  # who says "now" has waited already
 LENGTH = "ppo.num_updates"
 REQUEST_ID = re.compile(r"[0-9a-zA-Z-]{8,40}")
 MAX_TEXT = 60  # of a value that is not a number, when a message quotes it
-DONE = {"error": ""}
+DONE: DoneData = {"error": ""}
 
 
 def guarded_functions(
@@ -73,12 +83,12 @@ class RunActions:
     def _run(self, run_id: Any) -> RunDirectory:
         return history.find_run(self._outputs, str(run_id))
 
-    def stop_run(self, run_id: Any) -> dict[str, Any]:
+    def stop_run(self, run_id: Any) -> DoneData:
         """Ask a run to stop; one that waits in the queue is taken out of it."""
         launcher.stop(self._run(run_id))
         return DONE
 
-    def steer_run(self, asked: Any) -> dict[str, Any]:
+    def steer_run(self, asked: Any) -> DoneData:
         """Pause, resume or step a run, or have its next update recorded: {run, command}."""
         command = COMMANDS.get(str(entry(asked, "command")))
         if command is None:
@@ -86,7 +96,7 @@ class RunActions:
         command(self._run(entry(asked, "run")))
         return DONE
 
-    def change_settings(self, asked: Any) -> dict[str, Any]:
+    def change_settings(self, asked: Any) -> EditsAnswerData:
         """New values of live settings, all or none: {run, changes}; answers {error, problems, edits}."""
         wanted = form.as_dict(entry(asked, "changes"))
         if not 0 < len(wanted) <= len(changes.LIVE_FIELDS):
@@ -98,23 +108,23 @@ class RunActions:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "edits": dict(taken)}
 
-    def end_run(self, run_id: Any) -> dict[str, Any]:
+    def end_run(self, run_id: Any) -> DoneData:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
         ended = processes.end(self._run(run_id), grace_seconds=FORCE_GRACE_SECONDS)
         return {"error": ended.sentence} if ended.alive else {**DONE, "sentence": ended.sentence}
 
-    def name_run(self, asked: Any) -> dict[str, Any]:
+    def name_run(self, asked: Any) -> DoneData:
         """Give a run a name and a note: {run, name, note}; both are shown wherever the run is."""
         run = self._run(entry(asked, "run"))
         run.write_label(str(entry(asked, "name") or ""), str(entry(asked, "note") or ""))
         return DONE
 
-    def delete_run(self, run_id: Any) -> dict[str, Any]:
+    def delete_run(self, run_id: Any) -> DoneData:
         """Move a run into the bin; called after the person confirmed it."""
         history.delete_run(self._run(run_id))
         return DONE
 
-    def save_model(self, asked: Any) -> dict[str, Any]:
+    def save_model(self, asked: Any) -> SavedData:
         """Save a policy: {run, as}; answers {error, folder, sentence}."""
         if self._saver is None:
             return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
@@ -125,7 +135,7 @@ class RunActions:
         sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
         return {**DONE, "folder": str(saved.folder), "sentence": sentence}
 
-    def resume_run(self, run_id: Any, caller: Caller) -> dict[str, Any]:
+    def resume_run(self, run_id: Any, caller: Caller) -> ResumedData:
         """Let an ended run go on from its last checkpoint, within what one visitor may have at a time. A run that is
         going already is no error: a double click."""
         with quota.admitted(Request(), self._access, caller, self._outputs, resumed=str(run_id)):
@@ -137,7 +147,7 @@ class RunActions:
                     raise
             return {**DONE, "attempt": run.status().attempt}
 
-    def fork_run(self, asked: Any, caller: Caller) -> dict[str, Any]:
+    def fork_run(self, asked: Any, caller: Caller) -> ForkedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
         wanted = form.as_dict(entry(asked, "changes"))
         run, at = self._run(entry(asked, "run")), entry(asked, "at")
@@ -161,15 +171,15 @@ class RunActions:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "run": made.run.id}
 
-    def fork_points(self, run_id: Any) -> dict[str, Any]:
+    def fork_points(self, run_id: Any) -> ForkPointsData:
         """The checkpoints, with the settings in force there ([{update, values}]), and the knobs of these settings."""
         run = self._run(run_id)
         config, events = run.config(), run.all_events()
-        points = [
+        points: list[ForkPointData] = [
             {"update": update, "values": _forkable(changes.edited(config, changes.replay(events, update).applied))}
             for update in fork.points(run)
         ]
-        return {**DONE, "points": points, "knobs": [*knobs(), {"field": LENGTH, **form.knob_data(LENGTH)}]}
+        return {**DONE, "points": points, "knobs": [*knobs(), form.knob_data(LENGTH)]}
 
 
 def start(
@@ -194,10 +204,10 @@ def start_request(asked: Any, config: RunConfig) -> Request:
     return Request(id=f"{asked}-{settings}")
 
 
-def knobs() -> list[dict[str, Any]]:
+def knobs() -> list[KnobData]:
     """The live settings as the page draws them, beta first."""
     fields = sorted(changes.LIVE_FIELDS, key=lambda field: not field.startswith("kl."))
-    return [{"field": field, **form.knob_data(field)} for field in fields]
+    return [form.knob_data(field) for field in fields]
 
 
 def _forkable(config: RunConfig) -> dict[str, Any]:

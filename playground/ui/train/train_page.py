@@ -20,6 +20,9 @@ from playground.setup import limits
 from playground.ui import components
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action, Caller, Role
+from playground.ui.payloads.check import CheckedPartData
+from playground.ui.payloads.form import NotesData
+from playground.ui.payloads.server import DoneData
 from playground.ui.train import (
     controls,
     edits,
@@ -50,7 +53,7 @@ class Train(NamedTuple):
 def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
     """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next."""
 
-    def stop_trial(_: Any) -> dict[str, Any]:
+    def stop_trial(_: Any) -> DoneData:
         launcher.end_trial(outputs)
         return {"error": ""}
 
@@ -78,6 +81,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     fields = page.fields.values()
     # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
+    # (docs/upstream.md#a-textbox-does-not-notice-pasting)
     edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
     gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
     gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
@@ -99,8 +103,8 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
-    asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, part="model"))
-    trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, part="update"))
+    asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, "model"))
+    trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, "update"))
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
 
@@ -158,7 +162,7 @@ class Handlers:
             limits.require(config, capped, self._outputs)
         except PlaygroundError:
             return gr.skip()
-        return form_parts.needs(config, base, self._outputs)
+        return form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
 
     def starter(self, view: gr.HTML) -> Callable[..., dict[Any, Any]]:
         """What starts a run, for it to come into view: see `started`."""
@@ -172,7 +176,7 @@ class Handlers:
 
     def not_started(self, message: str) -> dict[Any, Any]:
         """A start that was refused."""
-        notes = {"problems": form.problem_data([Problem("", message)]), "show": time.time()}
+        notes: NotesData = {"problems": form.problem_data([Problem("", message)]), "show": time.time()}
         return self._page.shown(FormUpdate(notes=notes))
 
     def choose(self, chosen: Any, caller: Caller) -> dict[Any, Any]:
@@ -231,13 +235,13 @@ class Handlers:
         note, chosen = form_parts.taken(path, self._outputs, self._access.limits)
         return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: note}
 
-    def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+    def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
         """One of the first three parts of the check before a start."""
         part = form.entry(asked, "ask")
         if part in ("model", "prompts", "answers"):
             yield from form_parts.checked_part(part, lambda: self.read(caller, *sent), self._outputs, self._service)
 
-    def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[dict[str, Any]]:
+    def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
         """Its trial update."""
         yield from form_parts.checked_part("update", lambda: self.read(caller, *sent), self._outputs, self._service)
 
@@ -263,7 +267,7 @@ def started(
         run_id = run_actions.start(config, asked, outputs, standby.worker_for, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    queue = "" if problems else filling.why_it_waits(config, outputs)
+    queue = "" if problems else filling.why_it_waits(config, outputs, capped)
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
-    start = filling.to_fix(1) if problems else filling.start_label(config, outputs)
+    start = filling.to_fix(1) if problems else filling.start_label(config, outputs, capped)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

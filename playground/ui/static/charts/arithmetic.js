@@ -1,7 +1,9 @@
 // Arithmetic behind the charts, without any drawing: smoothing, ranges that do not twitch, looking up a point. Pure.
 
+/** @typedef {ArrayLike<number>} Numbers */
+
 /** Debiased exponential moving average; gaps (NaN) stay gaps and do not count. `weight` 0 changes nothing. */
-export function smooth(values, weight) {
+export function smooth(/** @type {Numbers} */ values, /** @type {number} */ weight) {
   const result = new Float64Array(values.length);
   let mean = 0;
   let bias = 1;
@@ -19,12 +21,12 @@ export function smooth(values, weight) {
 }
 
 /** A column with null as NaN. */
-export function column(columns, name) {
+export function column(/** @type {Charts.Columns} */ columns, /** @type {string} */ name) {
   return Float64Array.from(columns[name] ?? [], (value) => (value === null ? NaN : value));
 }
 
 /** Lowest and highest finite value of several arrays between two indices; null if there is none. */
-export function extent(arrays, from = 0, to = Infinity) {
+export function extent(/** @type {Numbers[]} */ arrays, from = 0, to = Infinity) {
   let low = Infinity;
   let high = -Infinity;
   for (const values of arrays) {
@@ -55,12 +57,15 @@ export function niceRange(found, previous = null) {
 }
 
 /** A size times a power of ten, not below `rough`. */
-export function niceStep(rough, sizes = [1, 2, 2.5, 5]) {
+export function niceStep(/** @type {number} */ rough, sizes = [1, 2, 2.5, 5]) {
   const power = 10 ** Math.floor(Math.log10(rough));
   return power * (sizes.find((size) => rough / power <= size) ?? 10);
 }
 
-/** Round values between two ends, about `count` of them: 1, 2 or 5 times a power of ten apart. */
+/**
+ * Round values between two ends, about `count` of them: 1, 2 or 5 times a power of ten apart.
+ * @param {number} from @param {number} to @param {number} count
+ */
 export function roundTicks(from, to, count) {
   const step = niceStep((to - from || 1) / count, [1, 2, 5]);
   const found = [];
@@ -69,10 +74,13 @@ export function roundTicks(from, to, count) {
   return found;
 }
 
-/** Counts of some lists in the same round bins, about `about` of them: {edges, counts: one list for each list}. */
+/**
+ * Counts of some lists in the same round bins, about `about` of them: {edges, counts: one list for each list}.
+ * @param {number[][]} lists @param {number} about @returns {{ edges: number[], counts: number[][] }}
+ */
 export function binned(lists, about, whole = false) {
   const all = lists.flat();
-  if (!all.length) return { edges: [], counts: lists.map(() => []) };
+  if (!all.length) return { edges: [], counts: lists.map(() => /** @type {number[]} */ ([])) };
   const [low, high] = [Math.min(...all), Math.max(...all)];
   const found = niceStep((high - low || 1) / about);
   const step = whole ? Math.max(1, Math.round(found)) : found;
@@ -86,13 +94,16 @@ export function binned(lists, about, whole = false) {
   return { edges: Array.from({ length: count + 1 }, (_, index) => start + index * step), counts };
 }
 
-/** Turns values between two ends into places between two others. */
+/**
+ * Turns values between two ends into places between two others.
+ * @param {number} from @param {number} to @param {number} start @param {number} end
+ */
 export function placing(from, to, start, end) {
-  return (value) => start + ((value - from) / (to - from || 1)) * (end - start);
+  return (/** @type {number} */ value) => start + ((value - from) / (to - from || 1)) * (end - start);
 }
 
 /** Index of the value nearest to x in a rising array; -1 if it is empty. */
-export function nearest(values, x) {
+export function nearest(/** @type {Numbers} */ values, /** @type {number} */ x) {
   if (!values.length) return -1;
   let low = 0;
   let high = values.length - 1;
@@ -104,7 +115,10 @@ export function nearest(values, x) {
   return low > 0 && x - values[low - 1] < values[low] - x ? low - 1 : low;
 }
 
-/** The whole x range: all updates that the run will have, so that progress shows; time and episodes as far as known. */
+/**
+ * The whole x range: all updates that the run will have, so that progress shows; time and episodes as far as known.
+ * @param {Numbers} x @param {string} mode @param {number} numUpdates
+ */
 export function fullRange(x, mode, numUpdates) {
   const last = x.length ? x[x.length - 1] : 0;
   if (mode === "update") return [0, Math.max(numUpdates || 40, last) * 1.01];
@@ -113,7 +127,10 @@ export function fullRange(x, mode, numUpdates) {
   return [0, Math.max(last / Math.max(done, 0.05), last) || 1];
 }
 
-/** Indices between `from` and `to` to draw: all, or of each of limit/2 stretches the lowest and the highest value. */
+/**
+ * Indices between `from` and `to` to draw: all, or of each of limit/2 stretches the lowest and the highest value.
+ * @param {Numbers} values @param {number} from @param {number} to @param {number} limit
+ */
 export function drawnIndices(values, from, to, limit) {
   const count = to - from;
   if (count <= limit) return Array.from({ length: Math.max(count, 0) }, (_, index) => from + index);
@@ -134,8 +151,12 @@ export function drawnIndices(values, from, to, limit) {
   return found;
 }
 
-/** Applied changes as marks, one for each update: [{number, update, messages}], numbered in order. */
+/**
+ * Applied changes as marks, one for each update, numbered in order.
+ * @param {Charts.Flag[]} events @returns {Charts.Mark[]}
+ */
 export function marksOf(events) {
+  /** @type {Map<number, string[]>} */
   const found = new Map();
   for (const { kind, update, message } of events) {
     if (kind !== "edit") continue;
@@ -146,19 +167,22 @@ export function marksOf(events) {
     ({ number: index + 1, update, messages }));
 }
 
-/** "after update 12", or what to say of a change before the first one. */
 /** Of updates in order, those that do not follow right upon another: where each stretch begins. */
-export function beginnings(updates) {
+export function beginnings(/** @type {number[]} */ updates) {
   return updates.filter((update, index) => index === 0 || update > updates[index - 1] + 1);
 }
 
-export function whenChanged(update) {
+/** "after update 12", or what to say of a change before the first one. */
+export function whenChanged(/** @type {number} */ update) {
   return update > 0 ? `after update ${update}` : "before update 1";
 }
 
-/** For each row of a table of updates, the messages of what was changed between the row before it and it. */
+/**
+ * For each row of a table of updates, the messages of what was changed between the row before it and it.
+ * @param {number[]} updates @param {Charts.Mark[]} marks @returns {string[][]}
+ */
 export function changesBefore(updates, marks) {
-  const rows = updates.map(() => []);
+  const rows = updates.map(() => /** @type {string[]} */ ([]));
   for (const mark of marks) {
     const row = updates.findIndex((update) => update > mark.update);
     if (row >= 0) rows[row].push(...mark.messages);
@@ -166,9 +190,13 @@ export function changesBefore(updates, marks) {
   return rows;
 }
 
-/** Tops of labels that want to be at `tops`, moved so that they stand `height` apart between `from` and `to`. */
+/**
+ * Tops of labels that want to be at `tops`, moved so that they stand `height` apart between `from` and `to`.
+ * @param {number[]} tops @param {number} height @param {number} from @param {number} to
+ */
 export function spreadLabels(tops, height, from, to) {
   const order = tops.map((_, index) => index).sort((a, b) => tops[a] - tops[b]);
+  /** @type {number[]} */
   const placed = [];
   let free = from;
   for (const index of order) {
@@ -183,7 +211,10 @@ export function spreadLabels(tops, height, from, to) {
   return placed;
 }
 
-/** Of each of these kinds the newest few: many of one kind do not hide the others. */
+/**
+ * Of each of these kinds the newest few: many of one kind do not hide the others.
+ * @template {{ kind: string }} E @param {E[]} events @param {string[]} kinds @param {number} most
+ */
 export function newestOfEach(events, kinds, most) {
   return kinds.flatMap((kind) => events.filter((event) => event.kind === kind).slice(-most));
 }

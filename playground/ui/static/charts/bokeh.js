@@ -8,16 +8,18 @@ import { addPlotting } from "./plotting.js";
 const LATE_MS = 10000; // then the page says that it waits
 const LIBRARY = "the library that draws (BokehJS)";
 
+/** @type {Promise<boolean> | null} */
 let loading = null;
 
-/** BokehJS, which has no types of its own here; undefined until it has come. @returns {any} */
+/** BokehJS; undefined until it has come. */
 export function bokeh() {
-  return /** @type {any} */ (window).Bokeh;
+  return window.Bokeh;
 }
 
 /**
  * Whether `what` can be drawn, as soon as that is known. While it is late, or when it does not come, `note` says so,
  * and where the numbers are: `instead`.
+ * @param {Element} note @param {string} what @param {string} instead
  */
 export async function bokehReady(note, what, instead) {
   const late = setTimeout(() => setText(note,
@@ -43,14 +45,14 @@ async function load() {
   return true;
 }
 
-function script(address) {
+function script(/** @type {string} */ address) {
   return new Promise((resolve, reject) => {
     document.head.append(el("script", { src: address, onload: resolve, onerror: reject }));
   });
 }
 
 /** A figure as on the whole page: no box, no toolbar, as wide as there is room. */
-export function plainFigure(options) {
+export function plainFigure(/** @type {Record<string, unknown>} */ options) {
   const B = bokeh();
   const range = () => new B.Range1d({ start: 0, end: 1 }); // each figure is a Bokeh document; those share no models
   return B.Plotting.figure({
@@ -72,7 +74,7 @@ export function axisPixels() {
 }
 
 /** Axes and grid as on the whole page: numbers without lines, in the colours and the text size of the moment. */
-export function plainAxes(figure, yTicks, xTicks = null) {
+export function plainAxes(/** @type {Bokeh.Figure} */ figure, /** @type {number} */ yTicks, xTicks = 0) {
   for (const axis of [...figure.xaxes, ...figure.yaxes]) {
     axis.minor_tick_line_color = null;
     axis.major_tick_line_color = null;
@@ -88,7 +90,7 @@ export function plainAxes(figure, yTicks, xTicks = null) {
 }
 
 /** A band, the raw values and a smoothed line of one source of columns x, raw, line, low and high. */
-export function lineGlyphs(figure, { bandAlpha = 0, rawAlpha = 0.22, width = 2.25 }) {
+export function lineGlyphs(/** @type {Bokeh.Figure} */ figure, { bandAlpha = 0, rawAlpha = 0.22, width = 2.25 }) {
   const B = bokeh();
   const source = new B.ColumnDataSource({ data: { x: [], raw: [], line: [], low: [], high: [] } });
   const x = { field: "x" };

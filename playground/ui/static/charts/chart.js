@@ -12,18 +12,22 @@ import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/d
 import { number, rounded } from "../core/format.js";
 import { live } from "../core/store.js";
 
+/** @typedef {(update: number) => number} XOf where an update lies along the foot */
+
 const LARGE_HEIGHT = 208;
 const SMALL_HEIGHT = 92;
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const KNEE_ROOM = 70; // pixels that its name needs
+/** @type {Charts.Series} */
+const NO_SERIES = { x: new Float64Array(), raw: new Float64Array(), line: new Float64Array() };
 
 export class Chart {
-  /** @param {any} spec @param {import("./chart_group.js").ChartGroup} group */
+  /** @param {Charts.Spec} spec @param {import("./chart_group.js").ChartGroup} group */
   constructor(spec, group) {
     this.spec = spec;
     this.group = group;
-    this.yBounds = null;
-    /** @type {any[]} */
+    this.yBounds = /** @type {number[] | null} */ (null);
+    /** @type {Charts.Series[]} */
     this.series = [];
     this.value = el("span.chart-value");
     this.detail = el("span.chart-detail");
@@ -33,7 +37,7 @@ export class Chart {
     this.flags = el("div.flags");
     this.marks = el("div.edit-marks");
     this.inSight = false;
-    this.drawing = null; // until its figure is there
+    this.drawing = /** @type {Promise<void> | null} */ (null); // until its figure is there
     this.canvas = el("div.canvas", { inert: true }); // Bokeh's own tab stop has no name and does nothing
     this.stage = el("div.stage", { role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.cross, this.flags);
@@ -45,7 +49,10 @@ export class Chart {
         this.value, this.expand),
       spec.first ? null : el("div.chart-sub", el("span.chart-about", this.note, help), this.detail),
       el("div.plot", this.stage));
-    this.cursor = null; // the point that is read, {line, at}
+    this.cursor = /** @type {Charts.Point | null} */ (null); // the point that is read
+    this.dot = /** @type {HTMLElement | null} */ (null); // that is there, if its points can be opened
+    this.dragged = false;
+    this.goesBack = false; // its lines may
     listen(this);
     new IntersectionObserver((entries) => this.sighted(entries.at(-1).isIntersecting)).observe(this.stage);
     new ResizeObserver(() => this.look()).observe(this.stage);
@@ -55,7 +62,7 @@ export class Chart {
    * Nothing is painted where nobody sees it: painting all charts of a run that goes on takes more of the processor than
    * everything else on the page, and the model may be training on the same one.
    */
-  async sighted(inSight) {
+  async sighted(/** @type {boolean} */ inSight) {
     this.inSight = inSight;
     if (inSight) await this.present();
   }
@@ -91,7 +98,7 @@ export class Chart {
   }
 
   /** The lines of the figure. */
-  glyphs(figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     const { band, large } = this.spec;
     const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
     this.slots = [only];
@@ -101,7 +108,7 @@ export class Chart {
     });
   }
 
-  ticks(large) {
+  ticks(/** @type {boolean} */ large) {
     this.large = large;
     const least = isPresented() ? axisPixels() : 0; // a presentation needs more room for its numbers
     plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
@@ -138,7 +145,10 @@ export class Chart {
     this.guide.line_color = cssValue(this.spec.colour);
   }
 
-  /** First index of a line in view, and the one after the last, with one more on either side. */
+  /**
+   * First index of a line in view, and the one after the last, with one more on either side.
+   * @param {Charts.Series} line @returns {[number, number]}
+   */
   between({ x }) {
     const { start, end } = this.group.range;
     let from = 0;
@@ -148,7 +158,10 @@ export class Chart {
     return [Math.max(from - 1, 0), Math.min(to + 1, x.length)];
   }
 
-  /** Take columns: x by mode, values smoothed by weight. */
+  /**
+   * Take columns: x by mode, values smoothed by weight.
+   * @param {Charts.Columns} columns @param {string} xColumn @param {number} weight @param {Charts.Run} run
+   */
   update(columns, xColumn, weight, run) {
     const { spec } = this;
     const raw = column(columns, spec.column);
@@ -187,14 +200,15 @@ export class Chart {
       const all = one ? drawnIndices(one.raw, ...this.between(one), this.stage.clientWidth) : [];
       // what was measured at some updates only is drawn through the gaps
       const drawn = this.spec.sparse ? all.filter((at) => !Number.isNaN(one.raw[at])) : all;
-      const pick = (values) => Float64Array.from(drawn, (at) => values[at]);
-      const { x = [], raw = [], line = [], low = line, high = line } = one ?? {};
+      const pick = (/** @type {ArrayLike<number>} */ values) => Float64Array.from(drawn, (at) => values[at]);
+      const { x, raw, line, low = line, high = line } = one ?? NO_SERIES;
       source.data = { x: pick(x), raw: pick(raw), line: pick(line), low: pick(low), high: pick(high) };
       return drawn.length;
     });
   }
 
   /** Both ranges. */
+  /** @param {Charts.Guide | null} guide */
   fit(guide = null) {
     const { x_range: range } = this.figure;
     const { start, end } = this.group.range;
@@ -203,7 +217,7 @@ export class Chart {
   }
 
   /** Fit the y range to what is in view; a range that still fits stays. */
-  fitY(guide) {
+  fitY(/** @type {Charts.Guide | null} */ guide) {
     const { span, floor, zero, whole } = this.spec;
     const found = extent(this.series.flatMap((one) =>
       [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
@@ -230,7 +244,7 @@ export class Chart {
   }
 
   /** Show the numbers at x, or the newest ones when x is null. */
-  readOut(x) {
+  readOut(/** @type {number | null} */ x) {
     const [{ x: xs, raw, band, updates }] = this.series;
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
@@ -249,7 +263,7 @@ export class Chart {
     this.value.title = Number.isNaN(value) ? "" : String(value);
   }
 
-  showCross(x) {
+  showCross(/** @type {number | null} */ x) {
     this.crossAt = x;
     this.placeCross();
   }
@@ -262,7 +276,7 @@ export class Chart {
   }
 
   /** Index of the point at x, or of the newest when x is null; where only some are known, of the nearest known one. */
-  readAt(x) {
+  readAt(/** @type {number | null} */ x) {
     const [{ x: xs, raw }] = this.series;
     if (!this.spec.sparse) return x === null ? xs.length - 1 : nearest(xs, x);
     const known = [...raw.keys()].filter((index) => !Number.isNaN(raw[index]));
@@ -270,14 +284,17 @@ export class Chart {
     return x === null ? known.at(-1) : known[nearest(known.map((index) => xs[index]), x)];
   }
 
-  /** Small flags on the axis: [{update, kind, message}]. */
+  /** Small flags on the axis. @param {Charts.Flag[]} events @param {XOf} xOf */
   showFlags(events, xOf) {
     if (!this.view) return;
     this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
       standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
   }
 
-  /** What was changed in mid-run: a dashed line with its number, which the list below the charts explains. */
+  /**
+   * What was changed in mid-run: a dashed line with its number, which the list below the charts explains.
+   * @param {Charts.Mark[]} marks @param {XOf} xOf
+   */
   showMarks(marks, xOf) {
     if (!this.frame()) return;
     this.marks.replaceChildren(...this.placed(marks, xOf).map(({ at, number: index, update, messages }) => {
@@ -286,7 +303,10 @@ export class Chart {
     }));
   }
 
-  /** After which update there was hardly anything left to gain: {update, sentence} or null. */
+  /**
+   * After which update there was hardly anything left to gain.
+   * @param {{ update: number, sentence: string } | null} knee @param {XOf} xOf
+   */
   showKnee(knee, xOf) {
     const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
     if (this.knee) this.knee.hidden = at === null;
@@ -304,13 +324,16 @@ export class Chart {
     this.stage.after(this.knee);
   }
 
-  /** Of what happened at an update, what is in view, with its place. */
+  /**
+   * Of what happened at an update, what is in view, with its place.
+   * @template {{ update: number }} I @param {I[]} items @param {XOf} xOf
+   */
   placed(items, xOf) {
     return items.map((item) => ({ ...item, at: this.pixel(xOf(item.update)) })).filter(({ at }) => at !== null);
   }
 
   /** Pixels from the left edge of the stage for an x value; null when outside. */
-  pixel(x) {
+  pixel(/** @type {number} */ x) {
     const box = this.frame();
     const { start, end } = this.group.range;
     if (!box || x < start || x > end || !(end > start)) return null;
@@ -318,14 +341,14 @@ export class Chart {
   }
 
   /** Pixels from the top edge of the stage for a y value. */
-  height(y) {
+  height(/** @type {number} */ y) {
     const { top, height } = this.frame();
     const [low, high] = this.yBounds;
     return top + ((high - y) / (high - low)) * height;
   }
 
   /** Where each line ends, as far as it is in view: {index, left, top}, none within `height` pixels of another. */
-  ends(height) {
+  ends(/** @type {number} */ height) {
     const box = this.frame();
     if (!box || !this.yBounds) return [];
     const ends = this.series.map(({ x, line }, index) => {
@@ -342,7 +365,7 @@ export class Chart {
   }
 
   /** A value in words, no finer than the chart can show. */
-  inWords(value) {
+  inWords(/** @type {number} */ value) {
     return rounded(value, 10 ** Math.floor(Math.log10(this.spec.span / 100)));
   }
 
@@ -357,7 +380,7 @@ export class Chart {
   }
 
   /** A value as it is read at the cursor. */
-  said(value) {
+  said(/** @type {number} */ value) {
     return this.inWords(value);
   }
 
@@ -374,7 +397,10 @@ export class Chart {
   }
 }
 
-/** An element at a place, in pixels from the left. */
+/**
+ * An element at a place, in pixels from the left.
+ * @param {number} at @param {string} what @param {(string | Node | Record<string, unknown>)[]} rest
+ */
 export function standing(at, what, ...rest) {
   const node = el(what, ...rest);
   node.style.left = `${at}px`;
@@ -382,6 +408,6 @@ export function standing(at, what, ...rest) {
 }
 
 /** Index of the last value that is known; -1 without any. */
-export function lastKnown(values) {
+export function lastKnown(/** @type {Float64Array} */ values) {
   return values.findLastIndex((value) => !Number.isNaN(value));
 }

@@ -11,22 +11,25 @@ const FORM_GLOSS = "Plainly: \u201cI think 3 plus 4 is 9.\u201d Sure of it: \u20
   + "In the second turn: after a right answer of its own.";
 
 /** Whether a run has anything to show here. */
-export function hasClaims(behaviours) {
+export function hasClaims(/** @type {Wire.Behaviours | null} */ behaviours) {
   return Boolean(behaviours?.ways.length);
 }
 
 /** Both parts. `sides`: what is compared, in words. */
-export function claimsParts(behaviours, { sides = ["before", "now"], between = " \u2192 " } = {}) {
-  const rows = ROWS.map(([name, title]) => [title, behaviours.meters.find((meter) => meter.name === name)])
+export function claimsParts(/** @type {Wire.Behaviours} */ behaviours, { sides = ["before", "now"],
+  between = " \u2192 " } = {}) {
+  const rows = ROWS.map(([name, title]) => /** @type {[string, Wire.Meter]} */ ([title,
+    behaviours.meters.find((meter) => meter.name === name)]))
     .filter(([, meter]) => meter);
   return [twoByTwo(rows, sides), waysTable(behaviours.ways, sides, between)];
 }
 
-function twoByTwo(rows, sides) {
+function twoByTwo(/** @type {[string, Wire.Meter][]} */ rows, /** @type {string[]} */ sides) {
   const table = tableOf("two-by-two", [el("td"), "It agrees", "It does not agree"],
     rows.map(([title, { counts }]) => {
       const [before, now] = [counts[0], counts.at(-1)];
-      const other = ({ yes, of, low, high }) => ({ yes: of - yes, of, low: 1 - high, high: 1 - low });
+      const other = (/** @type {Wire.Count} */ { yes, of, low, high }) => (
+        { yes: of - yes, of, low: 1 - high, high: 1 - low });
       return [el("th", { scope: "row" }, title, el("span.muted", ` ${now.of} claims`)),
         cell(before, now, counts.length > 1), cell(other(before), other(now), counts.length > 1)];
     }));
@@ -34,9 +37,11 @@ function twoByTwo(rows, sides) {
   return el("div", table);
 }
 
+/** @param {Wire.Count} before @param {Wire.Count} now @param {boolean} later */
 function cell(before, now, later) {
-  const side = (count) => SIDE * Math.sqrt(shareOf(count));
-  const square = (kind, size) => shape("rect", { class: kind, x: 1, y: SIDE + 1 - size, width: size, height: size });
+  const side = (/** @type {Wire.Count} */ count) => SIDE * Math.sqrt(shareOf(count));
+  const square = (/** @type {string} */ kind, /** @type {number} */ size) =>
+    shape("rect", { class: kind, x: 1, y: SIDE + 1 - size, width: size, height: size });
   return el("td", el("div.square-cell",
     svg("square", { viewBox: `0 0 ${SIDE + 2} ${SIDE + 2}`, width: SIDE, height: SIDE, "aria-hidden": "true" },
       square("frame", SIDE), square("now", side(now)), ...(later ? [square("before", side(before))] : [])),
@@ -44,8 +49,9 @@ function cell(before, now, later) {
       el("div.muted", `${percent(shareOf(now))}, ${intervalInWords(now)}`))));
 }
 
+/** @param {Wire.Behaviours["ways"]} ways @param {string[]} sides @param {string} between */
 function waysTable(ways, sides, between) {
-  const inWords = (meter) => el("td", meter
+  const inWords = (/** @type {Wire.Meter | null} */ meter) => el("td", meter
     ? [el("div.way-count", countsInWords(meter, between)), barOf(meter, meterInWords(meter, sides))]
     : el("span.muted", "not asked"));
   return tableOf("ways",

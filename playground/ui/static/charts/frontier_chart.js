@@ -8,32 +8,42 @@ import { LinesChart } from "./lines_chart.js";
 import { scoreUnit } from "./specs.js";
 import { cssValue } from "../core/dom.js";
 
+/**
+ * @typedef {import("./frontier_lines.js").FrontierRun} FrontierRun
+ * @typedef {{ run: Charts.Run, runs: FrontierRun[], ends?: Wire.Sweep["ends"] }} Drawn
+ */
+
+/** @type {Charts.Spec} */
 export const SPEC = {
   key: "frontier", span: 1, large: true, title: "Score on the fixed prompts", totalName: "",
   unit: scoreUnit, zero: true,
   note: () => "by KL to the reference, nats; bands: 95 %",
   gloss: "Each dot is an evaluation on the fixed prompts: how far the run was from the reference, and its score. A "
     + "steep path buys much score for little distance.",
-  lines: ({ runs }) => linesOf(runs), words: () => [], total: ([first]) => first,
+  lines: (/** @type {Drawn} */ { runs }) => linesOf(runs), words: () => [], total: ([first]) => first,
 };
 
-/** The chart in its box; there is nothing to zoom into. `opened`: see ChartGroup. */
+/** The chart in its box; there is nothing to zoom into. */
 export class FrontierPlot {
+  /** @param {Partial<Charts.Spec>} spec @param {import("./chart_group.js").Opened | null} opened */
   constructor(spec = {}, opened = null) {
     this.spec = { ...SPEC, ...spec };
-    this.data = null;
+    this.data = /** @type {Drawn | null} */ (null);
     this.group = new ChartGroup({ draw: () => this.draw(), canZoom: false, opened });
   }
 
   /** Make the chart in a box: BokehJS has come. */
-  prepare(box) {
+  prepare(/** @type {Element} */ box) {
     if (this.group.charts.length) return;
     this.group.add(new FrontierChart(this.spec, this.group), box);
     this.group.watch(box);
     this.draw();
   }
 
-  /** Take {run, runs}, of which the first one has the unit, and `end`, the KL up to which is drawn; null: nothing. */
+  /**
+   * Take {run, runs}, of which the first one has the unit, and `end`, the KL up to which is drawn; null: nothing.
+   * @param {Drawn | null} data @param {number} end
+   */
   show(data, end = data && farthest(data.runs)) {
     this.data = data;
     this.group.range.end = end ?? 1;
@@ -41,7 +51,7 @@ export class FrontierPlot {
   }
 
   draw() {
-    const [chart] = this.group.charts;
+    const [chart] = /** @type {FrontierChart[]} */ (this.group.charts);
     if (!chart) return;
     chart.card.hidden = !this.data;
     if (this.data) chart.follow(this.data, "kl", 0);
@@ -49,9 +59,9 @@ export class FrontierPlot {
 }
 
 export class FrontierChart extends LinesChart {
-  goesBack = true; // its lines may
+  goesBack = true;
 
-  glyphs(figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     super.glyphs(figure);
     this.looks = new (bokeh().ColumnDataSource)({ data: { x: [], y: [], colour: [] } });
     figure.scatter({ x: { field: "x" }, y: { field: "y" }, size: 6, line_color: null, source: this.looks,
@@ -59,6 +69,7 @@ export class FrontierChart extends LinesChart {
   }
 
   /** A path may go back to where it has been. */
+  /** @param {Charts.Series} line @returns {[number, number]} */
   between({ x }) {
     return [0, x.length];
   }
@@ -73,7 +84,7 @@ export class FrontierChart extends LinesChart {
   }
 
   /** The value of a line where it comes nearest to a place. */
-  readOut(x) {
+  readOut(/** @type {number | null} */ x) {
     this.hoverX = x;
     if (!this.series.length) return;
     const values = this.series.map(({ x: xs, raw }) => raw[x === null ? raw.length - 1 : nearestTo(xs, x)] ?? NaN);
@@ -84,7 +95,7 @@ export class FrontierChart extends LinesChart {
   }
 }
 
-function nearestTo(values, x) {
+function nearestTo(/** @type {Float64Array} */ values, /** @type {number} */ x) {
   let best = 0;
   for (let at = 1; at < values.length; at += 1) {
     if (Math.abs(values[at] - x) < Math.abs(values[best] - x)) best = at;

@@ -5,21 +5,25 @@ import { bars, frame } from "./small_plots.js";
 import { el } from "../core/dom.js";
 import { number } from "../core/format.js";
 
+/** @typedef {Pick<Wire.Compare, "rows" | "measured" | "run" | "other">} Pairs */
+
 const BINS = 14;
 const SIZE = { height: 150, left: 34, right: 8, top: 6, bottom: 20 };
 const SIDES = ["before", "now"];
 
 /** The two drawings, as far as there is something to draw. `data` is what the Compare page shows. */
-export function histogramsOf(data) {
+export function histogramsOf(/** @type {Pairs} */ data) {
   const { rows, measured, run } = data;
-  const pick = (of) => [rows.map((row) => of(row.before)), rows.map((row) => of(row.after))].map((values) =>
-    values.filter((value) => value !== null && value !== undefined));
+  const pick = (/** @type {(side: Wire.Side) => number | null} */ of) => [
+    rows.map((row) => of(row.before)), rows.map((row) => of(row.after)),
+  ].map((values) => values.filter((value) => value !== null && value !== undefined));
   return [
     measured ? twoSides("Score", run.unit, pick((side) => side.score), data) : null,
     twoSides("Length", "tokens", pick((side) => side.tokens), data),
   ].filter(Boolean);
 }
 
+/** @param {string} title @param {string} unit @param {number[][]} values @param {Pairs} pairs */
 function twoSides(title, unit, values, { other }) {
   if (!values[0].length || !values[1].length) return null;
   const names = other ? ["the other run", "this run"] : ["before", "after"];

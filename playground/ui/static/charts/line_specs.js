@@ -5,19 +5,26 @@ import { column, nearest, smooth } from "./arithmetic.js";
 import { COLOURS, DASHES, LETTERS, scoreUnit } from "./specs.js";
 import { capital } from "../core/format.js";
 
+/**
+ * @typedef {Pick<Wire.Snapshot, "run" | "metrics" | "farmed" | "judged">} Told what the store holds
+ * @typedef {Pick<Wire.Overlaid, "metrics" | "unit"> & Partial<Wire.Overlaid>} OverlaidRun
+ * @typedef {{ runs: OverlaidRun[] }} Overlaid
+ */
+
 export const PARTS = "contributions.";
 const SCORE = "--pg-score";
 
-const look = (index) => ({ colour: COLOURS[index % COLOURS.length],
+const look = (/** @type {number} */ index) => ({ colour: COLOURS[index % COLOURS.length],
   dash: DASHES[(index + Math.floor(index / DASHES.length)) % DASHES.length] });
 
+/** @type {Charts.Spec[]} */
 export const LINE_CHARTS = [
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
     note: (run) => `training batches, what each reward adds, ${scoreUnit(run)}`,
     gloss: "Mean contribution of each reward to the score of an update, minus its contribution on the reference's "
       + "texts. The lines add up to the gain.",
-    lines({ run, metrics }, xColumn, weight) {
+    lines(/** @type {Told} */ { run, metrics }, xColumn, weight) {
       const terms = (run?.terms ?? []).filter(({ name }) => metrics[PARTS + name]?.some((value) => value !== null));
       if (terms.length < 2) return [];
       return terms.map(({ name, label }, index) => {
@@ -27,7 +34,7 @@ export const LINE_CHARTS = [
       });
     },
     total: (values) => values.reduce((sum, value) => sum + (Number.isNaN(value) ? 0 : value), 0),
-    words: ({ farmed }) => (farmed ? [{ text: farmed }] : []),
+    words: (/** @type {Told} */ { farmed }) => (farmed ? [{ text: farmed }] : []),
   },
   {
     key: "judged", span: 1, large: true, title: "Trained score and monitors", unit: () => "sd", zero: true,
@@ -36,12 +43,13 @@ export const LINE_CHARTS = [
     gloss: "Monitors score the same texts and are never trained on. Each line is the change since before training: the "
       + "score in standard deviations of the reference's texts, a monitor in those of the texts before training. Where "
       + "the score rises and a monitor falls, the score has stopped measuring what it was meant to.",
-    lines({ judged, metrics }, xColumn) {
+    lines(/** @type {Told} */ { judged, metrics }, xColumn) {
       if (!judged) return [];
       const x = Float64Array.from(judged.updates, placeOf(metrics, xColumn));
       return judged.lines.map(({ label, comparable, mean, half }, index) => {
         const line = Float64Array.from(mean, (value) => value ?? NaN);
-        const bound = (sign) => Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
+        const bound = (/** @type {number} */ sign) =>
+          Float64Array.from(line, (value, at) => value + sign * (half[at] ?? 0));
         return { label, comparable, x, raw: line, line, low: bound(-1), high: bound(1), updates: judged.updates,
           ...(index ? look(index - 1) : { colour: SCORE, dash: [], width: 3 }) };
       });
@@ -58,13 +66,17 @@ export const LINE_CHARTS = [
       const known = judges.filter((value, index) => lines[index + 1].comparable && !Number.isNaN(value));
       return known.length ? trained - Math.min(...known) : NaN;
     },
-    words: ({ judged }) => judged?.verdicts ?? [],
-    turns: ({ judged }) => judged?.turns ?? [],
+    words: (/** @type {Told} */ { judged }) => judged?.verdicts ?? [],
+    turns: (/** @type {Told} */ { judged }) => judged?.turns ?? [],
   },
 ];
 
-/** A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}]. */
+/**
+ * A chart of one figure (an entry of specs.js) with a line for each of `runs`, [{metrics, title, ...}].
+ * @param {Charts.Spec} spec @returns {Charts.Spec}
+ */
 export function overlaid(spec) {
+  /** @type {(overlaid: Overlaid, xColumn: string, weight: number) => Charts.Series[]} */
   const lines = ({ runs }, xColumn, weight) => runs.map((run, index) => {
     const { metrics, title } = run;
     const raw = column(metrics, spec.column);
@@ -77,8 +89,12 @@ export function overlaid(spec) {
     note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
 }
 
-/** The same of a behaviour that all runs have counted: its share at each look, with its interval. */
+/**
+ * The same of a behaviour that all runs have counted: its share at each look, with its interval.
+ * @param {Wire.Shares} shares @returns {Charts.Spec}
+ */
 export function sharesOf({ name, words }) {
+  /** @type {(overlaid: Overlaid, xColumn: string) => Charts.Series[]} */
   const lines = ({ runs }, xColumn) => runs.map((run, index) => {
     const { metrics, title, behaviours } = run;
     const { looks } = behaviours.find((one) => one.name === name);
@@ -95,7 +111,7 @@ export function sharesOf({ name, words }) {
 }
 
 /** Where an update lies on an axis. */
-function placeOf(metrics, xColumn) {
-  return (update) => (xColumn === "update" ? update : update === 0 ? 0
+function placeOf(/** @type {Charts.Columns} */ metrics, /** @type {string} */ xColumn) {
+  return (/** @type {number} */ update) => (xColumn === "update" ? update : update === 0 ? 0
     : metrics[xColumn]?.[nearest(metrics.update, update)] ?? 0);
 }

@@ -14,9 +14,10 @@ const LABEL_HEIGHT = 15;
 const [LEAST_ROOM, MOST_ROOM] = [104, 210]; // pixels kept free at the right for the names
 
 export class LinesChart extends Chart {
+  /** @param {Charts.Spec} spec @param {import("./chart_group.js").ChartGroup} group */
   constructor(spec, group) {
     super(spec, group);
-    this.hoverX = null;
+    this.hoverX = /** @type {number | null} */ (null);
     this.names = el("div.line-names");
     this.stage.append(this.names);
     this.words = el("ul.chart-words", { "aria-live": "polite" });
@@ -24,7 +25,7 @@ export class LinesChart extends Chart {
     this.card.hidden = true;
   }
 
-  glyphs(figure) {
+  glyphs(/** @type {Bokeh.Figure} */ figure) {
     const source = new (bokeh().ColumnDataSource)({ data: { x: [], low: [], high: [] } });
     const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
     this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
@@ -38,7 +39,10 @@ export class LinesChart extends Chart {
     this.gap.area.glyph.fill_color = cssValue("--pg-reference");
   }
 
-  /** Take what there is to draw of a run: `data` is what the store holds; hidden without lines. */
+  /**
+   * Take what there is to draw of a run: `data` is what the store holds; hidden without lines.
+   * @param {{ run?: Charts.Run }} data @param {string} xColumn @param {number} weight
+   */
   follow(data, xColumn, weight) {
     this.run = data.run;
     this.series = this.spec.lines(data, xColumn, weight).slice(0, MOST_LINES);
@@ -62,7 +66,7 @@ export class LinesChart extends Chart {
     });
   }
 
-  readOut(x) {
+  readOut(/** @type {number | null} */ x) {
     this.hoverX = x;
     if (!this.series.length) return;
     const values = this.series.map((one) => valueAt(one, x));
@@ -79,12 +83,12 @@ export class LinesChart extends Chart {
   }
 
   /** A value in words: of lines that are changes with its sign. */
-  said(value) {
+  said(/** @type {number} */ value) {
     return Number.isNaN(value) ? "\u2013" : this.spec.plain ? this.inWords(value) : signed(value);
   }
 
   /** Value and name of each line at its end, none on top of another. */
-  placeNames(values) {
+  placeNames(/** @type {number[]} */ values) {
     const ends = this.ends(LABEL_HEIGHT);
     if (!ends.length) return;
     const { left, width } = this.frame();
@@ -104,7 +108,7 @@ export class LinesChart extends Chart {
   /** What was changed in mid-run is marked on the other charts. */
   showMarks() {}
 
-  /** Where a judge turned down is marked on the axis. */
+  /** Where a judge turned down is marked on the axis. @param {unknown} _ @param {import("./chart.js").XOf} xOf */
   showFlags(_, xOf) {
     this.xOf = xOf;
     this.placeTurns();
@@ -130,7 +134,7 @@ export class LinesChart extends Chart {
 }
 
 /** What a line has at a place, or last; nothing where it ended well before. */
-function valueAt({ x: xs, raw }, x) {
+function valueAt(/** @type {Charts.Series} */ { x: xs, raw }, /** @type {number | null} */ x) {
   const end = xs.length - 1;
   const at = x === null ? lastKnown(raw) : nearest(xs, x);
   const beyond = x !== null && at > 0 && at === end && x > xs[at] + (xs[at] - xs[at - 1]) / 2;

@@ -7,14 +7,16 @@ import { el, headOf, shape, signOf, svg, tableOf } from "../core/dom.js";
 import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
 
+/** @type {Record<string, string>} */
 const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2248", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
 
+/** @type {Record<string, string>} */
 const SHORT = { "as expected": "expected", "within chance of expected": "near expected",
   "lower than expected": "lower than expected", "higher than expected": "higher than expected" };
 
 /** What the marks of a bar are. */
-export function keyOf(sides, expected) {
+export function keyOf(/** @type {string[]} */ sides, /** @type {boolean} */ expected) {
   return el("p.meter-key", { "aria-hidden": "true" },
     [["before", sides[0]], ["now", sides[1]], ["interval", "95 % interval"], expected ? ["band", "expected"] : null]
       .filter(Boolean).map(([kind, name]) => el("span", el("span", { class: `swatch ${kind}` }), name)));
@@ -24,8 +26,8 @@ export function keyOf(sides, expected) {
  * A behaviour in a row. `sides`: what is compared, in words. `final`: the run has come to its end, and can be held
  * against what was measured.
  */
-export function meterRow(meter, { sides = ["before", "now"], between = " \u2192 ", final = false,
-  steady = "no clear change" } = {}) {
+export function meterRow(/** @type {Wire.Meter} */ meter, { sides = ["before", "now"], between = " \u2192 ",
+  final = false, steady = "no clear change" } = {}) {
   const now = meter.counts.at(-1);
   const { sign, text, tone } = verdictOf(meter, steady);
   const later = meter.counts.length > 1;
@@ -43,7 +45,7 @@ export function meterRow(meter, { sides = ["before", "now"], between = " \u2192 
 }
 
 /** A behaviour in a line: its count, the way it went, the bar, and how it compares at the end. */
-export function meterLine(meter, final) {
+export function meterLine(/** @type {Wire.Meter} */ meter, /** @type {boolean} */ final) {
   const { sign, text, tone } = verdictOf(meter);
   const later = meter.counts.length > 1;
   return el("li.meter-line", { "data-key": meter.name },
@@ -55,9 +57,9 @@ export function meterLine(meter, final) {
 }
 
 /** The bar alone. */
-export function barOf({ counts, band }, label) {
+export function barOf(/** @type {Wire.Meter} */ { counts, band }, /** @type {string} */ label) {
   const [before, now] = [counts[0], counts.at(-1)];
-  const at = (share) => `${(share * 100).toFixed(1)}%`;
+  const at = (/** @type {number} */ share) => `${(share * 100).toFixed(1)}%`;
   const bar = svg("meter-bar", { height: 22, role: "img", "aria-label": label },
     shape("title", {}, label), shape("rect.rail", { x: 0, y: 8, width: "100%", height: 6, rx: 3 }));
   if (band)
@@ -73,7 +75,7 @@ export function barOf({ counts, band }, label) {
 }
 
 /** Every behaviour at every look, as a table. */
-export function metersTable(meters) {
+export function metersTable(/** @type {Wire.Meter[]} */ meters) {
   const updates = [...new Set(meters.flatMap((meter) => meter.updates))].sort((a, b) => a - b);
   return tableOf("", [headOf("After update", "words"), ...meters.map(({ words }) => words)], updates.map((update) => [
     el("th.words", { scope: "row" }, update || "0, before training"), meters.map((meter) => {

@@ -1,13 +1,14 @@
 // What this page needs of BokehJS's plotting interface, over its models: a figure with two axes and a grid, its lines,
 // bands and dots, and showing it. The library's own is a second file of 120 kB, with all else that it can do.
 
-/** @param {any} Bokeh as its one file leaves it; gets what the other would add */
+/** @param {Bokeh.Library} Bokeh as its one file leaves it; gets what the other would add */
 export function addPlotting(Bokeh) {
+  /** @template {keyof Bokeh.Models} N @param {N} name */
   const model = (name) => Bokeh.Models.get(name);
   const { Document } = Bokeh.require("document");
-  for (const name of ["Range1d", "Span", "ColumnDataSource"]) Bokeh[name] = model(name);
+  Object.assign(Bokeh, { Range1d: model("Range1d"), Span: model("Span"), ColumnDataSource: model("ColumnDataSource") });
 
-  function figure(options) {
+  function figure(/** @type {Record<string, unknown>} */ options) {
     const plot = new (model("Figure"))({ ...options, x_scale: new (model("LinearScale"))(),
       y_scale: new (model("LinearScale"))() });
     const [xAxis, yAxis] = ["below", "left"].map((side) => {
@@ -20,7 +21,8 @@ export function addPlotting(Bokeh) {
       plot.add_layout(grid, "center");
       return grid;
     });
-    const glyph = (name) => ({ source, ...options }) => {
+    /** @returns {Bokeh.DrawGlyph} */
+    const glyph = (/** @type {"Line" | "Scatter" | "VArea"} */ name) => ({ source, ...options }) => {
       const renderer = new (model("GlyphRenderer"))({ data_source: source, glyph: new (model(name))(options) });
       plot.add_renderers(renderer);
       return renderer;
@@ -29,6 +31,7 @@ export function addPlotting(Bokeh) {
       line: glyph("Line"), scatter: glyph("Scatter"), varea: glyph("VArea") });
   }
 
+  /** @param {Bokeh.Figure} plot @param {HTMLElement} element */
   async function show(plot, element) {
     const whole = new Document();
     whole.add_root(plot);

@@ -3,12 +3,18 @@
 import { cssValue, el } from "../core/dom.js";
 import { live } from "../core/store.js";
 
+/** @typedef {(words: string, x: number, y: number, font: string, colour?: string) => void} Write */
+
 const GAP = 24;
 const HEAD = 44;
 
-/** Save what the charts show now, laid out as on the page, with the settings changed in mid-run in words below. */
+/**
+ * Save what the charts show now, laid out as on the page, with the settings changed in mid-run in words below.
+ * @param {import("./chart.js").Chart[]} charts @param {string[]} changes
+ */
 export function savePng(charts, changes) {
   const cards = charts.map(({ card }) => card.getBoundingClientRect());
+  /** @param {"left" | "right" | "top" | "bottom"} name @param {(...values: number[]) => number} most */
   const edge = (name, most) => most(...cards.map((card) => card[name]));
   const [left, top] = [edge("left", Math.min) - GAP, edge("top", Math.min) - HEAD];
   const below = edge("bottom", Math.max) - top + GAP;
@@ -32,13 +38,14 @@ export function savePng(charts, changes) {
 }
 
 /** An empty sheet in the page's own background, and what writes on it. */
-function sheetOf(width, height) {
+function sheetOf(/** @type {number} */ width, /** @type {number} */ height) {
   const ratio = Math.max(window.devicePixelRatio || 1, 2);
   const sheet = /** @type {HTMLCanvasElement} */ (el("canvas", { width: width * ratio, height: height * ratio }));
   const pen = sheet.getContext("2d");
   pen.scale(ratio, ratio);
   pen.fillStyle = cssValue("--pg-card");
   pen.fillRect(0, 0, width, height);
+  /** @type {Write} */
   const write = (text, x, y, font, colour = "--pg-text") => {
     pen.fillStyle = cssValue(colour);
     pen.font = `${font} "IBM Plex Sans", sans-serif`;

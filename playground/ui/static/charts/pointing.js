@@ -4,13 +4,15 @@
 import { moved, pointAt, pointsOf } from "./cursor.js";
 import { el, setAttribute } from "../core/dom.js";
 
+/** @typedef {import("./chart.js").Chart} Chart */
+
 const DOUBLE_CLICK_MS = 250; // a second click may follow
 const LEAST_DRAG = 6; // pixels
 const KEYS = "The left and right arrow keys go from point to point, Enter opens the update.";
 const KEYS_OF_LINES = `${KEYS} Up and down go from line to line.`;
 
 /** Hear the pointer on a chart, and the keys if its points can be opened. */
-export function listen(chart) {
+export function listen(/** @type {Chart} */ chart) {
   listenToDrags(chart);
   if (!chart.group.opened) return;
   chart.dot = el("div.cursor-dot");
@@ -21,8 +23,9 @@ export function listen(chart) {
   listenToKeys(chart);
 }
 
-function listenToDrags(chart) {
+function listenToDrags(/** @type {Chart} */ chart) {
   const { stage, group, selection } = chart;
+  /** @type {number | null} */
   let from = null;
   stage.addEventListener("pointermove", (event) => {
     const x = xAt(chart, event);
@@ -51,7 +54,7 @@ function listenToDrags(chart) {
 }
 
 /** The value along the foot under a pointer. */
-function xAt(chart, event) {
+function xAt(/** @type {Chart} */ chart, /** @type {MouseEvent} */ event) {
   const box = chart.frame();
   if (!box) return null;
   const { start, end } = chart.group.range;
@@ -59,6 +62,7 @@ function xAt(chart, event) {
   return start + Math.min(Math.max(share, 0), 1) * (end - start);
 }
 
+/** @param {Chart} chart @param {number} from @param {number} to */
 function select(chart, from, to) {
   const [a, b] = [chart.pixel(Math.min(from, to)), chart.pixel(Math.max(from, to))];
   if (a === null || b === null) return;
@@ -66,9 +70,10 @@ function select(chart, from, to) {
 }
 
 /** A click opens the nearest point, unless it ends a drag, or another one follows, which goes back to the whole run. */
-function listenToClicks(chart) {
+function listenToClicks(/** @type {Chart} */ chart) {
   const { stage, group } = chart;
-  let opening;
+  let opening = 0;
+  /** @type {Charts.Point | null} */
   let pressed = null; // a click tells its place in whole pixels only, which may be beside what the cursor shows
   stage.addEventListener("pointerdown", (event) => {
     pressed = under(chart, event);
@@ -84,7 +89,7 @@ function listenToClicks(chart) {
   });
 }
 
-/** The point nearest to a pointer: {line, at}. */
+/** The point nearest to a pointer. @param {Chart} chart @param {MouseEvent} event @returns {Charts.Point | null} */
 function under(chart, event) {
   if (!chart.frame() || !chart.yBounds) return null;
   const box = chart.stage.getBoundingClientRect();
@@ -93,15 +98,16 @@ function under(chart, event) {
   return pointAt(lines, { left: event.clientX - box.left, top: event.clientY - box.top }, chart.goesBack) ?? null;
 }
 
+/** @param {Chart} chart @param {Charts.Point["line"]} line @param {number} at */
 function placeOf(chart, { x, line }, at) {
   return { left: chart.pixel(x[at]), top: chart.height(line[at]) };
 }
 
-function open(chart, { line, at }) {
+function open(/** @type {Chart} */ chart, /** @type {Charts.Point} */ { line, at }) {
   chart.group.opened(line.updates[at], line);
 }
 
-function listenToKeys(chart) {
+function listenToKeys(/** @type {Chart} */ chart) {
   const { stage, group } = chart;
   stage.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -117,7 +123,7 @@ function listenToKeys(chart) {
   });
 }
 
-/** Where the cursor is, or the last point: {line, at}, or null without points. */
+/** Where the cursor is, or the last point; null without points. @param {Chart} chart @returns {Charts.Point | null} */
 function here(chart) {
   const { cursor, group } = chart;
   const lines = openable(chart);
@@ -128,15 +134,16 @@ function here(chart) {
 }
 
 /** The lines that have points in view which can be opened. */
-function openable({ series, group }) {
+function openable(/** @type {Chart} */ { series, group }) {
   return series.filter((line) => pointsOf(line, group.range).length);
 }
 
+/** @param {Chart} chart @param {string} key @returns {Charts.Point | null} */
 function pointAfter(chart, key) {
   const now = here(chart);
   if (!now) return null;
   const lines = openable(chart);
-  const step = { ArrowUp: -1, ArrowDown: 1 }[key];
+  const step = key === "ArrowUp" ? -1 : key === "ArrowDown" ? 1 : 0;
   if (step && lines.length > 1) {
     const line = lines[(lines.indexOf(now.line) + step + lines.length) % lines.length];
     const points = pointsOf(line, chart.group.range).map((at) => ({ at, left: line.x[at], top: 0 }));
@@ -146,20 +153,20 @@ function pointAfter(chart, key) {
   return at === null ? null : { line: now.line, at };
 }
 
-function leave(chart) {
+function leave(/** @type {Chart} */ chart) {
   setCursor(chart, null);
   chart.group.point(null);
 }
 
 /** Put the cursor on a point of a line, or nowhere. */
-function setCursor(chart, point) {
+function setCursor(/** @type {Chart} */ chart, /** @type {Charts.Point | null} */ point) {
   chart.cursor = point;
   placeCursor(chart);
   describeCursor(chart);
 }
 
 /** The dot to where its point is now. */
-export function placeCursor(chart) {
+export function placeCursor(/** @type {Chart} */ chart) {
   const { dot, cursor, yBounds } = chart;
   if (!dot) return;
   const place = cursor && yBounds && chart.frame() ? placeOf(chart, cursor.line, cursor.at) : null;
@@ -168,7 +175,7 @@ export function placeCursor(chart) {
 }
 
 /** Say where the cursor is, or the newest value. */
-export function describeCursor(chart) {
+export function describeCursor(/** @type {Chart} */ chart) {
   const { stage, series, spec, run } = chart;
   const point = chart.dot && here(chart);
   if (!point) return;

@@ -16,7 +16,7 @@ import { savePng } from "./png.js";
 import { buttonOf, el, headOf, runTitle, setAttribute, setHidden, setText, showParts, showWrong, signOf, tableOf,
 } from "../core/dom.js";
 import { earlierLink } from "../core/experiments.js";
-import { runPath, url } from "../core/server.js";
+import { fileOf } from "../core/server.js";
 import { number } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
@@ -31,9 +31,12 @@ const SIGNS = " Signs at the foot of the large charts: a triangle where the weig
 const frame = () => new Promise(requestAnimationFrame);
 
 export class Charts {
-  /** The two large charts go into `element`, all else into the box of a section that opens. */
+  /**
+   * The two large charts go into `element`, all else into the box of a section that opens.
+   * @param {Element} element @param {Element} section
+   */
   constructor(element, section) {
-    this.marks = [];
+    this.marks = /** @type {Charts.Mark[]} */ ([]);
     this.group = new ChartGroup({ draw: () => this.refresh(), hovered: (x) => this.tell(x),
       place: (chart) => this.placeSigns(chart), opened: openUpdate });
     this.controls = new CurveControls({ raw: "points", marks: SIGNS, reset: () => this.group.setZoom(null),
@@ -44,7 +47,7 @@ export class Charts {
     this.draw();
   }
 
-  build(element, section) {
+  build(/** @type {Element} */ element, /** @type {Element} */ section) {
     const { help, reset, smoothing, over } = this.controls;
     this.where = el("span.where", { "aria-hidden": "true" });
     this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
@@ -84,7 +87,7 @@ export class Charts {
 
   follow() {
     effect(() => this.listChanges());
-    let snapshot;
+    let snapshot = -1;
     effect(() => {
       if (live.snapshots !== snapshot) this.group.forget();
       snapshot = live.snapshots;
@@ -139,6 +142,7 @@ export class Charts {
    */
   listChanges() {
     this.marks = marksOf(live.events);
+    /** @param {HTMLElement} box @param {string} tag @param {string} id @param {string} title @param {Node[]} items */
     const list = (box, tag, id, title, items) => {
       box.hidden = !items.length;
       box.replaceChildren(el("h3", { id }, title), el(tag, { "aria-labelledby": id }, items));
@@ -155,10 +159,10 @@ export class Charts {
     showWrong(this.wrong, live.run);
     this.addText();
     this.group.show(fullRange(live.metrics[column] ?? [], mode, numUpdates.value), (chart) =>
-      (this.lines.includes(chart) ? chart.follow(live, column, weight)
+      (chart instanceof LinesChart ? chart.follow(live, column, weight)
         : chart.update(live.metrics, column, weight, live.run)));
     setHidden(reset, !this.group.zoom, runTitle());
-    if (live.runId) this.csv.href = url(runPath(live.runId, "metrics.csv"));
+    if (live.runId) Object.assign(this.csv, fileOf(live.runId, "metrics.csv"));
     if (!this.table.hidden) this.fillTable();
   }
 
@@ -174,14 +178,15 @@ export class Charts {
       card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
     for (const room of [this.small, this.extra]) {
-      room.dataset.count = String([...room.children].filter((child) => !child.hidden).length);
+      const parts = /** @type {HTMLElement[]} */ ([...room.children]);
+      room.dataset.count = String(parts.filter((child) => !child.hidden).length);
     }
   }
 
   /** Flags, alerts, changes and the knee, to where they belong above one chart. */
-  placeSigns(chart) {
+  placeSigns(/** @type {Chart} */ chart) {
     const values = live.metrics[this.controls.column] ?? [];
-    const xOf = (update) => (this.controls.mode === "update" ? update
+    const xOf = (/** @type {number} */ update) => (this.controls.mode === "update" ? update
       : values[nearest(live.metrics.update, update)] ?? 0);
     const alerts = (live.alerts ?? []).filter(({ state, series }) => series === chart.spec.column
       && (state === "red" || state === "amber")).flatMap(({ updates, state, label }) =>
@@ -195,7 +200,7 @@ export class Charts {
   }
 
   /** Which update is read, and what is drawn of that one. */
-  tell(x) {
+  tell(/** @type {number | null} */ x) {
     const updates = live.metrics.update;
     const index = x === null ? updates.length - 1 : nearest(live.metrics[this.controls.column] ?? [], x);
     setText(this.where, index < 0 ? "" : x === null ? `at update ${updates[index]}`

@@ -6,15 +6,23 @@ import { placing, roundTicks } from "./arithmetic.js";
 import { el, shape, svg, tableOf } from "../core/dom.js";
 import { duration, percent } from "../core/format.js";
 
+/**
+ * @typedef {{ label?: string, kind?: string, size?: Partial<typeof SIZE>, from?: number, to?: number, low?: number,
+ *   high?: number, xTicks?: number[], yTicks?: number[], xName?: string, tell?: (value: number) => string,
+ *   tellX?: (value: number) => string, grid?: "x" | "y" }} Framing
+ * @typedef {ReturnType<typeof frame>} Frame
+ * @typedef {{ name: string, seconds: number }} TimePart
+ */
+
 const SIZE = { width: 380, height: 190, left: 40, right: 18, top: 10, bottom: 36 };
 
 /** A round number with a real minus. */
-const plain = (value) => String(value).replace("-", "\u2212");
+const plain = (/** @type {number} */ value) => String(value).replace("-", "\u2212");
 
 /**
  * A frame with ticks: {node, x, y, add}. `x` and `y` turn values into places, `add` draws a shape. `size` may replace
  * parts of the usual one; `grid` says for which ticks there are lines.
- * @param {Record<string, any>} frame
+ * @param {Framing} framing
  */
 export function frame({ label, kind = "small-plot", size = {}, from, to, low, high, xTicks = [], yTicks = [],
   xName = "", tell = plain, tellX = plain, grid = "y" }) {
@@ -22,6 +30,7 @@ export function frame({ label, kind = "small-plot", size = {}, from, to, low, hi
   const x = placing(from, to, left, width - right);
   const y = placing(low, high, height - bottom, top);
   const node = svg(kind, { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label });
+  /** @param {string} name @param {Record<string, unknown>} attributes @param {(string | Node)[]} children */
   const add = (name, attributes, ...children) => node.append(shape(name, attributes, ...children));
   for (const value of yTicks) {
     if (grid === "y") add("line.grid", { x1: left, x2: width - right, y1: y(value), y2: y(value) });
@@ -37,11 +46,14 @@ export function frame({ label, kind = "small-plot", size = {}, from, to, low, hi
 }
 
 /** Points of a line, as SVG wants them. */
-export function pointsOf(points) {
+export function pointsOf(/** @type {number[][]} */ points) {
   return points.map((point) => point.map((place) => place.toFixed(1)).join(",")).join(" ");
 }
 
-/** A small line with a dot at its end, of values from `low` to `high` over `at`; `label` says it to a screen reader. */
+/**
+ * A small line with a dot at its end, of values from `low` to `high` over `at`; `label` says it to a screen reader.
+ * @param {number[]} at @param {number[]} values @param {number[]} ends @param {string} label @param {number[]} marks
+ */
 export function sparkline(at, values, [low, high], label = "", marks = []) {
   const x = placing(at[0], at.at(-1), 3, 93);
   const y = placing(low, high, 25, 3);
@@ -53,7 +65,11 @@ export function sparkline(at, values, [low, high], label = "", marks = []) {
     values.length > 1 ? shape("circle", { cx: x(at.at(-1)), cy: y(values.at(-1)), r: 2.5 }) : "");
 }
 
-/** The bars of a histogram; `kindOf(index)` is the class of each, `titleOf(index)` what it says to who points at it. */
+/**
+ * The bars of a histogram; `kindOf(index)` is the class of each, `titleOf(index)` what it says to who points at it.
+ * @param {Frame} frame @param {number[]} edges @param {number[]} counts
+ * @param {(index: number) => string} kindOf @param {((index: number) => string) | null} titleOf
+ */
 export function bars({ x, y, add }, edges, counts, kindOf, titleOf = null) {
   counts.forEach((count, index) => {
     const [left, right] = [x(edges[index]), x(edges[index + 1])];
@@ -65,7 +81,7 @@ export function bars({ x, y, add }, edges, counts, kindOf, titleOf = null) {
 
 /**
  * Lines over steps: [{kind: "training" | "held-out", at: [...], values: [...]}].
- * @param {Record<string, any>} axes
+ * @param {string} label @param {{ kind: string, at: number[], values: number[] }[]} series @param {Framing} axes
  */
 export function lines(label, series, axes) {
   const { low, high } = axes;
@@ -81,7 +97,10 @@ export function lines(label, series, axes) {
   return node;
 }
 
-/** A histogram {edges, counts} whose bars left of 0 are wrong and right of it right. */
+/**
+ * A histogram {edges, counts} whose bars left of 0 are wrong and right of it right.
+ * @param {string} label @param {{ edges: number[], counts: number[] }} histogram @param {string} xName
+ */
 export function marginBars(label, { edges, counts }, xName) {
   const most = Math.max(...counts, 1);
   const drawn = frame({ label, from: edges[0], to: edges.at(-1), low: 0, high: most * 1.05, xName,
@@ -92,7 +111,10 @@ export function marginBars(label, { edges, counts }, xName) {
   return node;
 }
 
-/** A table of numbers that opens with a click. */
+/**
+ * A table of numbers that opens with a click.
+ * @param {string} title @param {string[]} heads @param {string[][]} rows
+ */
 export function numbers(title, heads, rows) {
   return el("details.folded.numbers", el("summary", title),
     tableOf("", heads, rows.map((row) => row.map((cell) => el("td", cell)))));
@@ -101,6 +123,7 @@ export function numbers(title, heads, rows) {
 /**
  * What took how much of a time, [{name, seconds}]: the parts that are known and took any, each with its share of them
  * and in words. Empty where there is none.
+ * @param {TimePart[]} parts
  */
 export function timeShares(parts) {
   const known = parts.filter(({ seconds }) => Number.isFinite(seconds) && seconds > 0);
@@ -113,9 +136,9 @@ export function timeShares(parts) {
 }
 
 /** The same as a strip with a label for each part; the labels are its words, so only who sees looks at the strip. */
-export function timeStrip(parts) {
+export function timeStrip(/** @type {TimePart[]} */ parts) {
   const shares = timeShares(parts);
-  const kindOf = (index) => `time-part part-${index % 4}`;
+  const kindOf = (/** @type {number} */ index) => `time-part part-${index % 4}`;
   return el("div.time-strip", { hidden: !shares.length },
     el("div.time-bar", { "aria-hidden": "true" }, shares.map(({ name, share, words }, index) =>
       el("span", { class: kindOf(index), style: `flex-grow: ${share}`, title: `${name}: ${words}` }))),

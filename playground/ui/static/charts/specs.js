@@ -7,13 +7,13 @@
 const SMALLEST = 0.005; // what is less than this is not shown
 
 /** The unit of the score of a run. */
-export const scoreUnit = (run) => (run?.unit === "points" ? "points" : "sd");
+export const scoreUnit = (/** @type {Charts.Run} */ run) => (run?.unit === "points" ? "points" : "sd");
 
-/** @param {any} spec with words where they do not depend on the run @returns {any} */
+/** @param {Charts.WrittenSpec} spec @returns {Charts.Spec} */
 const specOf = ({ unit = "", note, ...spec }) => ({ colour: "--pg-ink", ...spec,
   unit: typeof unit === "string" ? () => unit : unit, note: typeof note === "string" ? () => note : note });
 
-export const CHARTS = [
+export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
     key: "score", span: 2, large: true, first: true, title: "Score", column: "score_mean",
     band: ["score_p10", "score_p90"], colour: "--pg-score", zero: true, unit: scoreUnit,
@@ -79,10 +79,10 @@ export const CHARTS = [
       + "knew; the dashed line marks the value before training.",
     guide: (run, live) => (live?.text.length ? { value: live.text[0].value, label: "before" } : null),
   },
-].map(specOf);
+]).map(specOf);
 
 /** Folded below the others: the machinery of an update. */
-export const MORE_CHARTS = [
+export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
     key: "policy_loss", span: 0.02, title: "Policy loss", column: "policy_loss", note: "mean over tokens and steps",
     gloss: "A loss at 0, below 0 or rising means nothing by itself: watch score, distance and texts. It is minus the "
@@ -117,13 +117,15 @@ export const MORE_CHARTS = [
     gloss: "Share of the prompts whose texts all scored the same. RLOO and GRPO learn from how the texts of one prompt "
       + "differ, so from these they learn nothing of the reward.",
   },
-].map(specOf);
+]).map(specOf);
 
 /** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */
 export const LETTERS = ["A", "B", "C", "D", "E", "F"];
+/** @type {number[][]} */
 export const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [14, 4], [5, 2, 1, 2]];
 export const COLOURS = ["--pg-run-a", "--pg-run-b", "--pg-run-c", "--pg-run-d", "--pg-run-e", "--pg-run-f"];
 
+/** @type {Record<string, { column: string, label: string }>} */
 export const X_MODES = {
   update: { column: "update", label: "update" },
   seconds: { column: "seconds", label: "seconds" },

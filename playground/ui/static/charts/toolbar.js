@@ -6,9 +6,11 @@ import { buttonOf, el, helpOf, menuOf } from "../core/dom.js";
 /**
  * `of` names the curves for a screen reader, `raw` says what stays visible behind the smoothed line, `marks` what the
  * signs are. `weight` and `mode` are what is chosen; `changed(otherMode)` hears of both.
+ * @typedef {{ of?: string, raw: string, marks?: string, changed: (otherMode: boolean) => void,
+ *   reset: () => void }} Wanted
  */
 export class CurveControls {
-  constructor({ of = "", raw, marks = "", changed, reset }) {
+  constructor(/** @type {Wanted} */ { of = "", raw, marks = "", changed, reset }) {
     this.weight = 0.5;
     this.mode = "update";
     const smoothing = el("input", { type: "range", min: 0, max: 0.95, step: 0.05, value: this.weight,

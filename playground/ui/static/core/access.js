@@ -17,6 +17,7 @@ const NOT_PUBLIC = "This part is not offered on a public page. It works when you
 const PARTS = { ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
   "reward-training": "train_reward" }; // the form has no place at all on a page that only watches: css/access.css
 
+/** @type {Wire.Access | null} */
 let rules = null;
 
 /** What one may do with the run in view: action -> true or false; empty until it is known. */
@@ -31,10 +32,13 @@ export function isWatching() {
   return mode === "classroom" && role !== "host";
 }
 
-/** Put the banner below the header and switch off what one may not use, as soon as that is known. */
+/**
+ * Put the banner below the header and switch off what one may not use, as soon as that is known.
+ * @param {Element} header
+ */
 export function showAccess(header) {
   poll({
-    ask: (signal) => getJson("live/_access", signal),
+    ask: (signal) => /** @type {Promise<Wire.Access>} */ (getJson("live/_access", signal)),
     tell: (found) => {
       rules = found;
       show(header);
@@ -45,6 +49,7 @@ export function showAccess(header) {
   })();
 }
 
+/** @param {Element} header */
 function show(header) {
   document.documentElement.dataset.role = rules.role;
   document.documentElement.dataset.mode = rules.mode;
@@ -64,12 +69,15 @@ function show(header) {
   });
 }
 
-/** What one may do with the run in view; where that depends on who started it, the server is asked. */
+/**
+ * What one may do with the run in view; where that depends on who started it, the server is asked.
+ * @param {string} run
+ */
 async function forRun(run) {
   let own = false;
   if (run && Object.values(rules.may).includes("own")) {
     try {
-      own = (await getJson(`live/_access?run=${encodeURIComponent(run)}`)).own;
+      ({ own } = /** @type {Wire.Access} */ (await getJson(`live/_access?run=${encodeURIComponent(run)}`)));
     } catch {
       // then it is somebody else's, until another run is opened
     }
@@ -82,6 +90,7 @@ async function forRun(run) {
   }
 }
 
+/** @param {Wire.Access} rules */
 function bannerOf({ notice, role, mode, share }) {
   if (notice) return el("p.access-banner", { role: "note" }, notice);
   if (role !== "host" || mode !== "classroom") return null;
@@ -94,6 +103,7 @@ function bannerOf({ notice, role, mode, share }) {
     ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
 }
 
+/** @param {string[]} told */
 function caps([models, ...most]) {
   const runs = most.length > 1 ? "small runs" : "your runs, as its host"; // whose caps are raised have next to none
   return el("details.caps", el("summary", el("strong", "Public page"),
@@ -102,11 +112,14 @@ function caps([models, ...most]) {
       + "run can be read by everybody who watches it."));
 }
 
-/** No keyboard, no pointer, and the reason where the part begins. */
+/**
+ * No keyboard, no pointer, and the reason where the part begins.
+ * @param {HTMLElement | null} part @param {string} reason
+ */
 function switchOff(part, reason) {
   if (!part || part.dataset.off) return;
   part.dataset.off = "yes";
-  for (const node of part.children) node.inert = true;
+  for (const node of /** @type {Iterable<HTMLElement>} */ (part.children)) node.inert = true;
   const note = el("p.off-note", { role: "note" }, reason);
   part.prepend(note);
   // Gradio may draw a part later than we look; what comes is switched off too

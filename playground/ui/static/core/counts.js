@@ -2,10 +2,13 @@
 
 import { percent } from "./format.js";
 
-/** What was counted until an update; what the end tells is not known then. */
+/**
+ * What was counted until an update; what the end tells is not known then.
+ * @param {Wire.Behaviours | null} behaviours @param {number} update @returns {Wire.Behaviours | null}
+ */
 export function upTo(behaviours, update) {
   if (!behaviours) return null;
-  const until = (meter) => {
+  const until = (/** @type {Wire.Meter | null} */ meter) => {
     const looks = meter?.updates.filter((look) => look <= update).length;
     return looks ? { ...meter, updates: meter.updates.slice(0, looks), counts: meter.counts.slice(0, looks),
       changes: meter.changes.slice(0, looks) } : null;
@@ -14,7 +17,9 @@ export function upTo(behaviours, update) {
     ways: behaviours.ways.map((way) => ({ ...way, wrong: until(way.wrong), right: until(way.right) })) };
 }
 
-/** "12 \u2192 25 of 29"; `between`: what stands between the two sides. */
+/** @typedef {{ yes: number, of: number }} Count */
+
+/** "12 \u2192 25 of 29"; `between`: what stands between the two sides. @param {{ counts: Count[] }} meter */
 export function countsInWords({ counts }, between = " \u2192 ") {
   const [before, after] = [counts[0], counts.at(-1)];
   if (counts.length < 2) return `${before.yes} of ${before.of}`;
@@ -22,13 +27,13 @@ export function countsInWords({ counts }, between = " \u2192 ") {
   return `${before.yes}${between}${after.yes} of ${after.of}`;
 }
 
-export const shareOf = ({ yes, of }) => yes / of;
+export const shareOf = (/** @type {Count} */ { yes, of }) => yes / of;
 
 const TENTHS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 const TENTH = " of ten";
 
-/** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. */
+/** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. @param {number} share */
 export function shareInWords(share) {
   const tenths = Math.round(share * 10);
   if (share === 1 || share === 0) return share ? "all" : "none";
@@ -41,6 +46,7 @@ const LINE = 140; // characters for which a line of the first screen has room
 /**
  * What the model does now, in a line: the first behaviour that has clearly changed, and, unless that is worse already,
  * one that has become worse beside it. Without a clear change that is said; "" where nothing was counted.
+ * @param {Wire.Behaviours | null} behaviours
  */
 export function headline(behaviours) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
@@ -59,7 +65,10 @@ export function headline(behaviours) {
     `Now it ${changeInWords(first, most)}.`);
 }
 
-/** `most`: of how many answers all are; what is asked of some prompts only is told in cases. */
+/**
+ * `most`: of how many answers all are; what is asked of some prompts only is told in cases.
+ * @param {Wire.Meter} meter @param {number} most
+ */
 function changeInWords({ words, counts }, most) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
@@ -69,19 +78,23 @@ function changeInWords({ words, counts }, most) {
   return `${words} in ${answersInWords(is, most)} (before: ${short})`;
 }
 
+/** @param {Count} count @param {number} most */
 function answersInWords(count, most) {
   const noun = nounOf(count, most);
   return count.yes ? `${shareInWords(shareOf(count))} ${noun}` : `none of the ${noun}`;
 }
 
-const nounOf = ({ of }, most) => (of < most ? "cases" : "answers");
+const nounOf = (/** @type {Count} */ { of }, /** @type {number} */ most) => (of < most ? "cases" : "answers");
 
-/** "69 to 95 %": the 95 % interval. */
+/** "69 to 95 %": the 95 % interval. @param {{ low: number, high: number }} count */
 export function intervalInWords({ low, high }) {
   return `${Math.round(low * 100)} to ${percent(high)}`;
 }
 
-/** What has become of a behaviour: a sign, words, `better` or `worse` where one way is. `steady`: if nothing has. */
+/**
+ * What has become of a behaviour: a sign, words, `better` or `worse` where one way is. `steady`: if nothing has.
+ * @param {Pick<Wire.Meter, "aim" | "changes">} meter
+ */
 export function verdictOf({ aim, changes }, steady = "no clear change") {
   const change = changes.at(-1);
   if (!change) return { sign: "=", text: steady, tone: "" };
@@ -89,22 +102,26 @@ export function verdictOf({ aim, changes }, steady = "no clear change") {
   return { sign: change > 0 ? "\u25B2" : "\u25BC", tone, text: `${change > 0 ? "up" : "down"}${tone && `: ${tone}`}` };
 }
 
-/** Whether a completion's behaviour turned, from one side of a pair to the other: 1, -1 or 0. */
+/**
+ * Whether a completion's behaviour turned, from one side of a pair to the other: 1, -1 or 0.
+ * @param {Pick<Wire.Pair, "before" | "after">} pair @param {string} name
+ */
 export function turnOf({ before, after }, name) {
   const [was, is] = [before.shows[name], after.shows[name]];
   return was === undefined || is === undefined ? 0 : Number(is) - Number(was);
 }
 
-/** One meter in a sentence, for those who do not see it. `sides`: what is compared. */
+/** One meter in a sentence, for those who do not see it. `sides`: what is compared. @param {Wire.Meter} meter */
 export function meterInWords(meter, sides = ["before", "now"]) {
   const [before, now] = [meter.counts[0], meter.counts.at(-1)];
   const later = meter.counts.length > 1;
-  const inWords = (count) =>
+  const inWords = (/** @type {Wire.Count} */ count) =>
     `${count.yes} of ${count.of}, ${percent(shareOf(count))}, 95 % interval ${intervalInWords(count)}`;
   const band = meter.band ? `. Expected from other seeds: ${bandInWords(meter.band)}` : "";
   return `${meter.words}: ${later ? `${sides[1]} ${inWords(now)}; ` : ""}${sides[0]} ${inWords(before)}${band}.`;
 }
 
+/** @param {number[]} band its ends */
 export function bandInWords([low, high]) {
   return percent(low) === percent(high) ? percent(low) : intervalInWords({ low, high });
 }

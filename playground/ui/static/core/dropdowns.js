@@ -4,16 +4,23 @@
 // and of the loss of focus, which it takes for an edit, if the list was opened.
 //
 // After a choice by key the field keeps the focus, which Gradio drops.
+// docs/upstream.md#dropdowns-open-by-focus-and-stay-open
 
 const OPENING = new Set(["ArrowDown", "ArrowUp", "Enter"]);
 const WITHIN = new Set([...OPENING, "Home", "End", "Escape"]);
 
+/** @type {HTMLInputElement | null} */
 let opened = null; // the field whose list was opened since it got the focus
 let before = ""; // what stood in the field then
+/** @type {HTMLInputElement | null} */
 let chosenByKey = null;
 
 /** Listen ahead of Gradio, to all dropdowns that there are and will be. */
 export function tameDropdowns() {
+  /**
+   * @template {keyof DocumentEventMap} Type @param {Type} type
+   * @param {(event: DocumentEventMap[Type], field: HTMLInputElement) => void} act
+   */
   const on = (type, act, capture = true) => document.addEventListener(type, (event) => {
     const field = event.target instanceof HTMLElement && event.target.matches("input[role='combobox']")
       ? event.target : null;
@@ -43,10 +50,12 @@ export function tameDropdowns() {
   });
 }
 
+/** @param {HTMLInputElement} field */
 function isOpen(field) {
   return field.getAttribute("aria-expanded") === "true";
 }
 
+/** @param {HTMLInputElement} field */
 function open(field) {
   opened = field;
   field.dispatchEvent(new FocusEvent("focus")); // it is not trusted, so it comes through
@@ -74,6 +83,7 @@ function press(event, field) {
   } else if (!WITHIN.has(key)) event.stopPropagation();
 }
 
+/** @param {HTMLInputElement} field */
 function choose(field) {
   chosenByKey = field;
   const active = document.getElementById(field.getAttribute("aria-activedescendant") ?? "");
@@ -82,23 +92,24 @@ function choose(field) {
     tell(field, "Enter"); // Gradio takes the text as it stands
 }
 
-/** The option whose name is written in the field. */
+/** The option whose name is written in the field. @param {HTMLInputElement} field */
 function named(field) {
   const list = document.getElementById(field.getAttribute("aria-controls"));
   return [...list?.children ?? []].find((option) => option.getAttribute("aria-label") === field.value);
 }
 
-/** Choose an option, if there is one, as a click on it does. */
+/** Choose an option, if there is one, as a click on it does. @param {Element | false | undefined} option */
 function take(option) {
-  option?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
+  if (option) option.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }));
   return Boolean(option);
 }
 
-/** A key that nobody has pressed. */
+/** A key that nobody has pressed. @param {HTMLInputElement} field @param {string} key */
 function tell(field, key) {
   field.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
 }
 
+/** @param {HTMLInputElement} field */
 function afterLeaving(field) {
   const nobody = document.activeElement === document.body;
   if (isOpen(field) && document.activeElement !== field) field.dispatchEvent(new FocusEvent("blur"));

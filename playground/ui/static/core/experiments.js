@@ -5,13 +5,16 @@ import { go, linkTo } from "./nav.js";
 import { signal } from "./signals.js";
 import { open } from "./store.js";
 
-/** In their order: [{preset, number, title, against, look}]. */
-export const experiments = signal(/** @type {any[]} */ ([]));
+/** In their order. */
+export const experiments = signal(/** @type {Wire.Step[]} */ ([]));
 
 /** What the run is called whose settings were put into the form last. */
 export const settingsOf = signal("");
 
-/** A step of the story with what is around it: {...step, of, earlier, next}; null for what is no part of it. */
+/**
+ * A step of the story with what is around it: {...step, of, earlier, next}; null for what is no part of it.
+ * @param {string} preset
+ */
 export function stepOf(preset) {
   const all = experiments.value;
   const place = all.findIndex((step) => step.preset === preset);
@@ -20,18 +23,24 @@ export function stepOf(preset) {
   return { ...all[place], of: all.length, earlier, next: all[place + 1] ?? null };
 }
 
-/** The id of the recorded run of a preset, or null. */
+/** The id of the recorded run of a preset, or null. @param {string} preset */
 export function recordingOf(preset) {
   return home.value?.recorded?.[preset] ?? null;
 }
 
-/** The address names a preset that was chosen. Its recording comes into view, unless a run trains. */
+/**
+ * The address names a preset that was chosen. Its recording comes into view, unless a run trains.
+ * @param {string} preset
+ */
 export function choosePreset(preset) {
   go({ page: "train", preset });
   if (!home.value?.living && recordingOf(preset)) open(recordingOf(preset));
 }
 
-/** A link that lays the run in view over the experiment that it is to be held against; null where there is none. */
+/**
+ * A link that lays the run in view over the experiment that it is to be held against; null where there is none.
+ * @param {Wire.Run | null} run
+ */
 export function earlierLink(run) {
   const earlier = run?.recorded ? stepOf(run.preset)?.earlier : null;
   const before = earlier && recordingOf(earlier.preset);

@@ -4,7 +4,8 @@
 import { el } from "./dom.js";
 import { signal } from "./signals.js";
 
-export const form = signal({ marks: {}, problems: [], suiting: [], regimes: null, queue: "" });
+export const form = signal(/** @type {Pick<Wire.Notes, "marks" | "problems" | "suiting" | "regimes" | "queue">} */
+  ({ marks: {}, problems: [], suiting: [], regimes: null, queue: "" }));
 
 /**
  * The form as it stands: the preset (or the run) it began with, what differs as text (ui/train/edits.py), and how many
@@ -16,7 +17,10 @@ export const settings = signal(/** @type {{preset: string, text: string | null, 
 /** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
 export const checkAsked = signal(0);
 
-/** What a part of the page proposes for the form: each setting in words, as it is and as it would be. */
+/**
+ * What a part of the page proposes for the form: each setting in words, as it is and as it would be.
+ * @param {Pick<Wire.Difference, "label" | "before" | "after">[]} differences
+ */
 export function differencesOf(differences) {
   return el("ul.differences", differences.map(({ label, before, after }) => el("li", `${label} `,
     el("span.was", before), " \u2192 ", el("strong", after))));

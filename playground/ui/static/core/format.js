@@ -2,7 +2,7 @@
 
 const MINUS = "\u2212";
 
-/** At most three significant digits: 0.0123, 1.23, 12.3, 123, 12,300. */
+/** At most three significant digits: 0.0123, 1.23, 12.3, 123, 12,300. @param {number | null | undefined} value */
 export function number(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
   if (Number.isInteger(value) && Math.abs(value) < 1000) return value < 0 ? MINUS + -value : String(value);
@@ -15,12 +15,12 @@ export function number(value) {
   return (value < 0 && Number(text.replaceAll(",", "")) !== 0 ? MINUS : "") + text;
 }
 
-/** Like number, with everything below `step` rounded away: 0.0000018 nats are 0. */
+/** Like number, with everything below `step` rounded away: 0.0000018 nats are 0. @param {number | null} value */
 export function rounded(value, step = 0.01) {
   return value === null || value === undefined ? number(value) : number(Math.round(value / step) * step || 0);
 }
 
-/** A score, always with a sign and to a hundredth at most: +1.23. */
+/** A score, always with a sign and to a hundredth at most: +1.23. @param {number | null} value */
 export function signed(value) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "\u2013";
   return (Math.round(value * 100) > 0 ? "+" : "") + rounded(value);
@@ -29,6 +29,7 @@ export function signed(value) {
 /**
  * A figure and half of its interval: +1.42 \u00b1 0.30; with more digits where the interval would have no width, as in
  * `analysis/before_after.py`. Without `half` the figure alone.
+ * @param {number | null} value @param {number | null} half
  */
 export function withHalf(value, half, { sign = false } = {}) {
   if (half > 0 && half < 0.005) {
@@ -41,30 +42,36 @@ export function withHalf(value, half, { sign = false } = {}) {
   return half === null || half === undefined ? told : `${told} \u00b1 ${rounded(half)}`;
 }
 
-/** The gain by which a run is known, with its 95 % interval; one of training batches has none, and says so. */
+/**
+ * The gain by which a run is known, with its 95 % interval; one of training batches has none, and says so.
+ * @param {Pick<Wire.Headline, "gain" | "high" | "source">} headline
+ */
 export function gainOf({ gain, high, source }) {
   const told = withHalf(gain, high === null ? null : high - gain, { sign: true });
   return source === "training batch" ? `${told} (training batch)` : told;
 }
 
-/** Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number. */
+/**
+ * Which way a score went, for its colour: `up`, `down`, or neither where it is told as the same number.
+ * @param {number | null} before @param {number | null} after
+ */
 export function directionOf(before, after) {
   if (!Number.isFinite(before) || !Number.isFinite(after) || signed(before) === signed(after)) return "";
   return after > before ? "up" : "down";
 }
 
-/** 0.97 -> 97 %. */
+/** 0.97 -> 97 %. @param {number | null} value */
 export function percent(value) {
   return value === null || value === undefined ? "\u2013" : `${Math.round(value * 100)} %`;
 }
 
-/** Bytes in words: 1.3 GB, 12 MB; below a megabyte 1 MB. */
+/** Bytes in words: 1.3 GB, 12 MB; below a megabyte 1 MB. @param {number} bytes */
 export function bytesTold(bytes) {
   if (bytes >= 1e8) return `${bytes >= 1e10 ? Math.round(bytes / 1e9) : (bytes / 1e9).toFixed(1)} GB`;
   return bytes ? `${number(Math.max(1, Math.round(bytes / 1e6)))} MB` : "0.0 GB";
 }
 
-/** Seconds in words, as in `setup/describe.py`: 0.4 s, 75 s, 2 min 05 s, 1 h 03 min. */
+/** Seconds in words, as in `setup/describe.py`: 0.4 s, 75 s, 2 min 05 s, 1 h 03 min. @param {number | null} seconds */
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "\u2013";
   if (seconds > 0 && seconds < 1.95) return `${seconds.toFixed(1)} s`;
@@ -74,7 +81,10 @@ export function duration(seconds) {
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
 }
 
-/** An estimate: about 20 to 35 s, about 50 s to 2 min, about 3 h. Two digits are more than it knows. */
+/**
+ * An estimate: about 20 to 35 s, about 50 s to 2 min, about 3 h. Two digits are more than it knows.
+ * @param {number} shortest @param {number} longest
+ */
 export function timeRange(shortest, longest) {
   if (longest < 1) return "less than a second";
   const [low, high] = [coarse(shortest), coarse(longest)];
@@ -82,6 +92,7 @@ export function timeRange(shortest, longest) {
   return `about ${low[1] === high[1] ? low[0] : low.join(" ")} to ${high.join(" ")}`;
 }
 
+/** @param {number} seconds */
 function coarse(seconds) {
   if (seconds < 1) return [1, "s"];
   if (seconds < 100) return [Math.round(seconds), "s"];
@@ -89,10 +100,11 @@ function coarse(seconds) {
   return seconds < 172800 ? [Math.round(seconds / 3600), "h"] : [Math.round(seconds / 86400), "days"];
 }
 
-/** When something was, for a lab book: today 14:05, yesterday 09:12, 21 Nov 2026 14:05. */
+/** When something was, for a lab book: today 14:05, yesterday 09:12, 21 Nov 2026 14:05. @param {number} unixSeconds */
 export function when(unixSeconds, now = new Date()) {
   const date = new Date(unixSeconds * 1000);
   const time = `${String(date.getHours()).padStart(2, "0")}:${String(date.getMinutes()).padStart(2, "0")}`;
+  /** @param {Date} moment */
   const day = (moment) => new Date(moment.getFullYear(), moment.getMonth(), moment.getDate()).getTime();
   const days = Math.round((day(now) - day(date)) / 86400000);
   if (days === 0) return `today ${time}`;
@@ -101,13 +113,14 @@ export function when(unixSeconds, now = new Date()) {
   return `${date.getDate()} ${month} ${date.getFullYear()} ${time}`;
 }
 
-/** Words at the beginning of a sentence. */
+/** Words at the beginning of a sentence. @param {string} words */
 export function capital(words) {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** State of a run: icon, word, and the class that colours it. */
+/** State of a run: icon, word, and the class that colours it. @param {string} state */
 export function stateOf(state) {
+  /** @type {Record<string, string[]>} */
   const states = {
     queued: ["\u25CB", "waiting", "quiet"],
     starting: ["\u25D4", "starting", "busy"],

@@ -9,11 +9,17 @@ import { go, link, onPlace, place } from "./nav.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
+/** @type {Record<string, string>} */
 const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
-export function mount(element) {
+/**
+ * `pages`: those there are, by default all.
+ * @param {HTMLElement} element
+ * @param {{ pages?: string[] }} props
+ */
+export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   const machine = el("span.machine");
-  const links = Object.entries(NAMES).map(([page, name]) => link({ page }, [name], { "data-page": page }));
+  const links = pages.map((page) => link({ page }, [NAMES[page]], { "data-page": page }));
   const training = el("span.training");
   element.append(el("header.top",
     el("span.brand", "RLHF Playground"),
@@ -61,6 +67,7 @@ function presentationSwitch() {
 /** A menu of two switches, of which each sets a class of the page and remembers it: light or dark, and larger text. */
 function displayMenu() {
   const { classList } = document.body;
+  /** @param {string} name @param {string} key @param {string} on @param {string} off */
   const change = (name, key, on, off) => {
     remember(key, classList.toggle(name) ? on : off);
     show();
@@ -71,7 +78,7 @@ function displayMenu() {
     "Dark colours");
   let announced = "";
   function show() {
-    for (const [button, name] of [[projector, "projector"], [theme, "dark"]])
+    for (const [button, name] of /** @type {const} */ ([[projector, "projector"], [theme, "dark"]]))
       setAttribute(button, "aria-pressed", String(classList.contains(name)));
     const look = ["dark", "projector", "presentation"].filter((name) => classList.contains(name)).join();
     if (look === announced) return;
@@ -88,13 +95,17 @@ function displayMenu() {
   el("div.display-menu", { id: "display-menu", popover: "auto" }, theme, projector)];
 }
 
-/** A sign with its name, for which a narrow window has no room. */
+/** A sign with its name, for which a narrow window has no room. @param {string} sign @param {string} name */
 function named(sign, name) {
   return [document.createTextNode(sign), el("span.wide-only", name)];
 }
 
-/** What trains and how many wait, on every page: links to the runs, and to the list of those that wait. */
+/**
+ * What trains and how many wait, on every page: links to the runs, and to the list of those that wait.
+ * @param {Wire.TrainingRun[]} running @param {number} numWaiting
+ */
 function trainingLinks(running, numWaiting) {
+  /** @param {string} kind @param {string} sign */
   const icon = (kind, sign) => el("span", { class: `icon ${kind}`.trim(), "aria-hidden": "true" }, sign);
   const runs = running.map(({ id, title, device }) => link({ run: id }, [
     icon("", "\u25CF"), el("span.visually-hidden", "Training now: "),

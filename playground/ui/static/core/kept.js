@@ -1,6 +1,7 @@
 // What the browser keeps for this visitor; where it keeps nothing, such as in a private window, a choice lasts for the
 // page.
 
+/** @param {string} key @param {string} value */
 export function remember(key, value) {
   try {
     localStorage.setItem(key, value);
@@ -9,6 +10,7 @@ export function remember(key, value) {
   }
 }
 
+/** @param {string} key */
 export function recall(key) {
   try {
     return localStorage.getItem(key);

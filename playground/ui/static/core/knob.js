@@ -11,25 +11,34 @@ const LOG_DECADES_FROM_ZERO = 3;
 
 export const ZONES = ["runs away", "useful", "barely moves"];
 
-/** Controls of some knobs by their fields; `edit(field, value)` hears what a person sets. */
+/** @typedef {Wire.Knob & { hasLine?: boolean }} Knob */
+/** @typedef {number | string} Entered a number, "" for nothing, or a text that is no number */
+
+/**
+ * Controls of some knobs by their fields; `edit(field, value)` hears what a person sets.
+ * @param {Knob[]} knobs @param {string} prefix @param {string} markWord
+ * @param {(field: string, value: Entered) => void} edit
+ */
 export function knobControls(knobs, prefix, markWord, edit) {
   return new Map(knobs.map((knob) => [knob.field,
     new KnobControl(knob, idOf(prefix, knob.field), markWord, (value) => edit(knob.field, value))]));
 }
 
+/** @param {string} prefix @param {string} field */
 export function idOf(prefix, field) {
   return `${prefix}-${field.replaceAll(".", "-")}`;
 }
 
 /** The control by itself. `edit(value)` hears what a person sets; `markWord` says what the marked value is. */
 export class KnobControl {
+  /** @param {Knob} knob @param {string} id @param {string} markWord @param {(value: Entered) => void} edit */
   constructor(knob, id, markWord, edit) {
     this.knob = knob;
     this.markWord = markWord;
     this.edit = edit;
-    this.regimes = null;
-    this.marked = undefined;
-    this.shown = "";
+    this.regimes = /** @type {Wire.Regimes | null} */ (null);
+    this.marked = /** @type {Entered | undefined} */ (undefined);
+    this.shown = /** @type {Entered} */ ("");
     this.sliding = false;
     this.scale = knob.slider ? makeScale(knob) : null;
     this.field = el("input", { id, type: "text", inputmode: "decimal", autocomplete: "off", spellcheck: "false",
@@ -68,8 +77,9 @@ export class KnobControl {
     const { regimes } = this;
     const zones = regimes ? [regimes.loose === null ? "" : `Below ${write(regimes.loose)} it ${ZONES[0]}. `,
       `Above ${write(regimes.tight)} it ${ZONES[2]}. `, regimes.how] : [];
-    this.gloss.lastElementChild.replaceChildren(...[withCode(help), unit ? `Unit: ${unit}.` : "", low, high, zones]
-      .filter((words) => words?.length).map((words) => el("span.gloss-line", words)));
+    /** @type {Page.Child[]} */
+    const lines = [withCode(help), unit ? `Unit: ${unit}.` : "", low, high, zones.join("")];
+    this.gloss.lastElementChild.replaceChildren(...lines.filter(Boolean).map((words) => el("span.gloss-line", words)));
   }
 
   track() {
@@ -89,6 +99,7 @@ export class KnobControl {
     return el("div.track", this.slider, this.mark, this.zones);
   }
 
+  /** @param {Entered} value */
   show(value) {
     this.shown = value ?? "";
     if (document.activeElement !== this.field) this.field.value = write(this.shown);
@@ -99,17 +110,19 @@ export class KnobControl {
   showSlider() {
     const { shown, slider, scale, regimes } = this;
     const isNumber = typeof shown === "number";
-    if (!this.sliding) slider.value = scale.toStep(isNumber ? shown : scale.low);
+    if (!this.sliding) slider.value = String(scale.toStep(isNumber ? shown : scale.low));
     slider.classList.toggle("unset", !isNumber);
     const zone = regimes && isNumber ? `, ${ZONES[zoneOf(shown, regimes)]}` : "";
     slider.setAttribute("aria-valuetext", (shown === "" ? this.none : write(shown)) + zone);
   }
 
+  /** @param {Entered} value */
   setMark(value) {
     this.marked = value;
     if (this.scale) {
       this.mark.hidden = typeof value !== "number";
-      if (!this.mark.hidden) this.mark.style.setProperty("--share", this.scale.toStep(value) / this.scale.steps);
+      if (typeof value === "number")
+        this.mark.style.setProperty("--share", String(this.scale.toStep(value) / this.scale.steps));
     }
     this.paint();
   }
@@ -117,6 +130,7 @@ export class KnobControl {
   /**
    * Where the leash is too loose to hold and too tight to see anything: {tight, loose, how}, or null. `coming`: they
    * are not known yet, and their place is kept.
+   * @param {Wire.Regimes | null} found
    */
   setRegimes(found, coming = false) {
     const { zones, names, scale } = this;
@@ -129,6 +143,7 @@ export class KnobControl {
     setText(this.low, found?.loose === null ? "" : this.knob.low ?? ""); // of a reward with which nothing runs away
     this.explain();
     if (!found) return;
+    /** @param {number} value */
     const at = (value) => Math.min(Math.max(scale.toStep(value) / scale.steps, 0), 1);
     const [loose, tight] = [found.loose === null ? 0 : at(found.loose), at(found.tight)];
     zones.style.setProperty("--loose", String(loose));
@@ -139,14 +154,17 @@ export class KnobControl {
     this.show(this.shown);
   }
 
-  /** When a new value takes effect: "live" or "next run"; `now`: whether a run takes it now. */
+  /**
+   * When a value takes effect: "live" or "next run"; `now`: whether a run takes it.
+   * @param {string} text @param {boolean} now
+   */
   setBadge(text, now) {
     this.badge.hidden = !text;
     this.badge.classList.toggle("now", now);
     setText(this.badge, text);
   }
 
-  /** What became of a change, in the line of a knob that `hasLine`. */
+  /** What became of a change, in the line of a knob that `hasLine`. @param {string} sentence */
   say(sentence, isProblem = false) {
     this.line.classList.toggle("problem", isProblem);
     setWords(this.line, sentence);
@@ -157,9 +175,10 @@ export class KnobControl {
     if (regimes) {
       const value = this.sliding ? scale.toValue(Number(slider.value)) : shown;
       const zone = typeof value === "number" ? zoneOf(value, regimes) : -1;
-      for (const name of this.names.children) name.classList.toggle("here", Number(name.dataset.zone) === zone);
+      for (const name of /** @type {Iterable<HTMLElement>} */ (this.names.children))
+        name.classList.toggle("here", Number(name.dataset.zone) === zone);
     }
-    slider?.style.setProperty("--share", Number(slider.value) / scale.steps);
+    slider?.style.setProperty("--share", String(Number(slider.value) / scale.steps));
     const differs = marked !== undefined && !alike(marked, shown);
     this.root.classList.toggle("differs", differs);
     this.back.hidden = !differs;
@@ -167,17 +186,23 @@ export class KnobControl {
   }
 }
 
-/** Which of the ZONES a beta lies in. */
+/** Which of the ZONES a beta lies in. @param {number} value @param {Pick<Wire.Regimes, "tight" | "loose">} regimes */
 export function zoneOf(value, { tight, loose }) {
   return value > tight ? 2 : loose !== null && value < loose ? 0 : 1;
 }
 
-/** The unit that stands beside a name, unless the name has said it: "Number of pairs" is not followed by "pairs". */
+/**
+ * The unit that stands beside a name, unless the name has said it: "Number of pairs" is not followed by "pairs".
+ * @param {Pick<Knob, "label" | "unit">} knob
+ */
 export function unitBeside({ label, unit }) {
   return label.toLowerCase().split(" ").includes(unit) ? "" : unit;
 }
 
-/** What was typed: a number; "" for nothing or "off"; else the text, for the server to say what is wrong with it. */
+/**
+ * What was typed: a number; "" for nothing or "off"; else the text, for the server to say what is wrong with it.
+ * @param {string} text @returns {Entered}
+ */
 export function read(text) {
   const plain = text.trim().replace(",", ".").replace("\u2212", "-");
   if (plain === "" || plain.toLowerCase() === "off") return "";
@@ -185,14 +210,21 @@ export function read(text) {
   return Number.isFinite(value) ? value : text.trim();
 }
 
-/** A value for the field: short, exact, 3e-4 instead of 0.0003. */
+/** A value for the field: short, exact, 3e-4 instead of 0.0003. @param {Entered | null | undefined} value */
 export function write(value) {
   if (typeof value !== "number") return value ?? "";
   if (value !== 0 && Math.abs(value) < 0.001) return value.toExponential().replace("e-", "e-").replace("e+", "e");
   return String(value);
 }
 
-/** Slider steps <-> values. Powers of ten if the knob says so; 0, where allowed, is the stop at the left end. */
+/**
+ * @typedef {{ low: number, steps: number, toValue: (at: number) => number, toStep: (value: number) => number }} Scale
+ */
+
+/**
+ * Slider steps <-> values. Powers of ten if the knob says so; 0, where allowed, is the stop at the left end.
+ * @param {Pick<Knob, "slider" | "log">} knob @returns {Scale}
+ */
 export function makeScale(knob) {
   const [low, high, step] = knob.slider;
   if (!knob.log) {
@@ -213,6 +245,7 @@ export function makeScale(knob) {
       (value <= 0 ? 0 : Math.min(Math.max(zero + ((Math.log10(value) - from) / span) * LOG_STEPS, zero), steps)) };
 }
 
+/** @param {number} value */
 function twoDigits(value) {
   return Number(value.toPrecision(2));
 }

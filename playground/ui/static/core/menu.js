@@ -5,7 +5,10 @@ import { buttonOf, el } from "./dom.js";
 
 const EDGE = 8; // pixels that it keeps from the edge of the window
 
-/** Button and menu. `items` are buttons and links, or headings of them; `id` tells this menu from all others. */
+/**
+ * Button and menu. `items` are buttons and links, or headings of them; `id` tells this menu from all others.
+ * @param {string} id @param {string} name @param {string} label @param {HTMLElement[]} items
+ */
 export function menuButton(id, name, label, items, { off = false } = {}) {
   for (const item of items) {
     if (item.matches("button, a")) item.setAttribute("role", "menuitem");
@@ -18,7 +21,10 @@ export function menuButton(id, name, label, items, { off = false } = {}) {
     "aria-haspopup": "menu", "aria-label": `${name}: ${label}` }, name), menu];
 }
 
-/** The place is kept with the page: an attribute of the menu would be gone when its row is drawn anew. */
+/**
+ * The place is kept with the page: an attribute of the menu would be gone when its row is drawn anew.
+ * @param {ToggleEvent & { target: HTMLElement }} event
+ */
 function placeMenu({ target, newState }) {
   if (newState !== "open") return;
   const button = target.previousElementSibling.getBoundingClientRect();
@@ -31,11 +37,12 @@ function placeMenu({ target, newState }) {
   for (const [property, value] of Object.entries(place)) style.setProperty(property, value);
 }
 
+/** @param {ToggleEvent & { target: HTMLElement }} event */
 function enter({ target, newState }) {
   if (newState !== "open") return;
   itemsOf(target)[0]?.focus({ preventScroll: true });
   const leaving = new AbortController();
-  const close = (event) => {
+  const close = (/** @type {Event} */ event) => {
     if (target.contains(/** @type {Node} */ (event.target))) return; // a long one scrolls by itself
     leaving.abort();
     if (target.matches(":popover-open")) target.hidePopover();
@@ -43,18 +50,22 @@ function enter({ target, newState }) {
   addEventListener("scroll", close, { capture: true, signal: leaving.signal });
 }
 
+/** @param {KeyboardEvent & { currentTarget: HTMLElement }} event */
 function walk(event) {
   const menu = event.currentTarget;
   const items = itemsOf(menu);
   const at = items.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
+  /** @type {Record<string, number>} */
+  const ways = { ArrowDown: at + 1, ArrowUp: at - 1 + items.length, Home: 0, End: items.length - 1 };
+  const to = ways[event.key];
   if (event.key === "Tab") menu.hidePopover(); // and on from the button
   if (to === undefined) return;
   event.preventDefault();
   items[to % items.length]?.focus({ preventScroll: false });
 }
 
-/** Those that one may use: the others are hidden by css/access.css. */
+/** Those that one may use: the others are hidden by css/access.css. @param {HTMLElement} menu */
 function itemsOf(menu) {
-  return [...menu.querySelectorAll("[role='menuitem']")].filter((item) => item.checkVisibility());
+  const items = /** @type {NodeListOf<HTMLElement>} */ (menu.querySelectorAll("[role='menuitem']"));
+  return [...items].filter((item) => item.checkVisibility());
 }

@@ -10,8 +10,12 @@ import { open } from "./store.js";
 const PAGES = ["train", "compare", "rewards", "runs"];
 const PRESENTATION = "presentation";
 const PARTS = ["try", "train", "test"]; // of the Rewards page
+/** @type {Record<string, string>} */
 const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
   part: "rewards" };
+/** @typedef {ReturnType<typeof place>} Place */
+
+/** @type {Set<(here: Place) => void>} */
 const listeners = new Set();
 
 /** Page, run and preset named by the address. */
@@ -19,7 +23,7 @@ export function place() {
   const query = new URLSearchParams(location.search);
   const tab = query.get("tab");
   const page = PAGES.includes(tab) ? tab : "train";
-  const own = (name) => (ONLY_ON[name] === page ? query.get(name) : null);
+  const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     present: own("view") === PRESENTATION, overlay: (own("overlay") ?? "").split(",").filter(Boolean),
     sweep: own("sweep"), settings: query.get("settings"),
@@ -53,7 +57,7 @@ export function go({ page = place().page, run, preset, overlay, present, replace
   show();
 }
 
-/** The Train page with a run in view. */
+/** The Train page with a run in view. @param {string} run */
 export function openRun(run) {
   go({ page: "train", run });
   open(run);
@@ -61,14 +65,19 @@ export function openRun(run) {
 
 /**
  * A link to a page, or to a run.
- * @param {{page?: string, run?: string}} where
+ * @param {{page?: string, run?: string}} where @param {Page.Child} content
+ * @param {Page.Attributes<HTMLAnchorElement>} attributes
  */
 export function link({ page = "train", run }, content, attributes = {}) {
   const address = run ? `?run=${encodeURIComponent(run)}` : page === "train" ? "?" : `?tab=${page}`;
   return linkTo(address, () => (run ? openRun(run) : go({ page })), content, attributes);
 }
 
-/** A link to an address of the page: a plain click stays in this document, and does what `act` does. */
+/**
+ * A link to an address of the page: a plain click stays in this document, and does what `act` does.
+ * @param {string} address @param {() => void} act @param {Page.Child} content
+ * @param {Page.Attributes<HTMLAnchorElement>} attributes
+ */
 export function linkTo(address, act, content, attributes = {}) {
   return el("a", { href: address, "data-key": address, ...attributes, onclick: (event) => {
     if (event.metaKey || event.ctrlKey) return;
@@ -77,7 +86,7 @@ export function linkTo(address, act, content, attributes = {}) {
   } }, content);
 }
 
-/** Call back now and at every change of place. */
+/** Call back now and at every change of place. @param {(here: Place) => void} callback */
 export function onPlace(callback) {
   listeners.add(callback);
   callback(place());
@@ -93,7 +102,7 @@ function show() {
   if (left && left.id !== `page-${here.page}`) enter(here.page);
 }
 
-/** Who was in a page that is no longer in view goes on from the beginning of the one that is. */
+/** Who was in a page that is no longer in view goes on from the beginning of the one that is. @param {string} page */
 function enter(page) {
   const start = (page === "train" && runTitle()) || document.getElementById(`page-${page}`);
   if (!start) return;

@@ -9,9 +9,7 @@ export const ANSWER_MS = 15000;
 const AGAIN_MS = 2000; // the first wait when there was no answer; it doubles up to the usual one
 
 /**
- * @template T
- * @param {object} question
- * @param {(signal: AbortSignal) => Promise<T>} question.ask
+ * @template T @param {object} question @param {(signal: AbortSignal) => Promise<T>} question.ask
  * @param {(answer: T) => void} question.tell
  * @param {(error: Error) => void} question.fail
  * @param {() => number} question.every milliseconds to the next time; 0: not again
@@ -19,7 +17,7 @@ const AGAIN_MS = 2000; // the first wait when there was no answer; it doubles up
  * @returns {() => Promise<void>} asks now, and again from then on
  */
 export function poll({ ask, tell, fail, every, wanted = () => true }) {
-  let timer;
+  let timer = 0;
   let failures = 0;
   let turn = 0;
 
@@ -29,6 +27,7 @@ export function poll({ ask, tell, fail, every, wanted = () => true }) {
     const mine = turn;
     if (document.hidden || !wanted()) return;
     let answer;
+    /** @type {Error | null} */
     let problem = null;
     try {
       answer = await ask(AbortSignal.timeout(ANSWER_MS));
@@ -51,7 +50,8 @@ export function poll({ ask, tell, fail, every, wanted = () => true }) {
  * A part of the page that shows what an address answers, again and again: `show(data)` hears of what is new, unless
  * another address is wanted by then. That there was no answer stands in `note` until there is one. What it returns asks
  * now; with `true` the answer is new in any case.
- * @param {{address: () => string, show: (data: any) => void, note: HTMLElement, every: () => number,
+ * @template Answer
+ * @param {{address: () => string, show: (data: Answer) => void, note: HTMLElement, every: () => number,
  *   wanted: () => boolean}} feed
  */
 export function follow({ address, show, note, every, wanted }) {
@@ -60,7 +60,7 @@ export function follow({ address, show, note, every, wanted }) {
   const now = poll({
     ask: async (signal) => {
       const from = address();
-      return { from, data: await getJson(from, signal) };
+      return { from, data: /** @type {Answer} */ (await getJson(from, signal)) };
     },
     tell: ({ from, data }) => {
       const text = from + JSON.stringify(data);

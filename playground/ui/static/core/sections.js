@@ -10,7 +10,7 @@ const KEPT = "playground-sections";
 /** The keys of those that are open. */
 export const opened = signal(new Set((recall(KEPT) ?? "").split(" ").filter(Boolean)));
 
-/** Open a section, or close it; `keep`: also for the visitor's next run. */
+/** Open a section, or close it; `keep`: also for the visitor's next run. @param {string} key */
 export function openSection(key, open = true, keep = true) {
   if (opened.value.has(key) === open) return;
   const next = new Set(opened.value);
@@ -20,7 +20,10 @@ export function openSection(key, open = true, keep = true) {
   if (keep) remember(KEPT, [...next].join(" "));
 }
 
-/** Do something when a section is open for the first time, such as loading its scripts. */
+/**
+ * Do something when a section is open for the first time, such as loading its scripts.
+ * @param {string} key @param {() => void} act
+ */
 export function whenOpened(key, act) {
   let done = false;
   effect(() => {
@@ -31,13 +34,14 @@ export function whenOpened(key, act) {
 }
 
 export class Sections {
+  /** @param {HTMLElement} element */
   constructor(element) {
     this.names = el("div.section-names", { role: "group", "aria-label": "More about this run" });
     element.append(this.names);
     this.element = element;
   }
 
-  /** Open it, or close it. What opens lies below the window, so its name goes to the top. */
+  /** Open it, or close it. What opens lies below the window, so its name goes to the top. @param {string} key */
   toggle(key) {
     const opening = !opened.value.has(key);
     openSection(key, opening);
@@ -47,6 +51,8 @@ export class Sections {
   /**
    * The box of a section, to be filled. `about()` gives null where there is nothing to open, else {note, sign, tone}: a
    * few words beside the name.
+   * @param {string} key @param {string} name
+   * @param {() => { note?: string, sign?: string, tone?: string } | null} about
    */
   add(key, name, about) {
     const sign = el("span.section-sign");

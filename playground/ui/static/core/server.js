@@ -3,23 +3,53 @@
 const UNREACHED = "The page cannot reach the playground";
 const STILL_RUNNING = ". Is it still running?";
 
+/**
+ * What answers instead of a server, on a page that has none (standalone/answers.js): `files` can be saved.
+ * @type {{ json: (path: string) => Promise<any>, files: string[], save: (run: string, what: string) => void } | null}
+ */
+let answers = null;
+
+/** @param {NonNullable<typeof answers>} source */
+export function answerFrom(source) {
+  answers = source;
+}
+
 /** A name that nobody else has, for a press that may arrive twice. (`randomUUID` is for https only.) */
 export function newName() {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((part) => part.toString(16).padStart(8, "0")).join("");
 }
 
-/** What the server has of a run, relative to the page. */
+/** What the server has of a run, relative to the page. @param {string} run @param {string} what */
 export function runPath(run, what) {
   return `live/${encodeURIComponent(run)}/${what}`;
 }
 
-/** An address relative to the page, so that the app works under a sub-path. */
+/** An address relative to the page, so that the app works under a sub-path. @param {string} path */
 export function url(path) {
   return new URL(path, document.baseURI).toString();
 }
 
-/** Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence. */
+/**
+ * A file of a run, as the attributes of a link that saves it; null where there is none.
+ * @param {string} run
+ * @param {string} what
+ */
+export function fileOf(run, what) {
+  if (!answers) return { href: url(runPath(run, what)), download: "" };
+  return answers.files.includes(what) ? { href: "#", onclick: (/** @type {Event} */ event) => {
+    event.preventDefault();
+    answers.save(run, what);
+  } } : null;
+}
+
+/**
+ * Fetch JSON; an answer that is not ok becomes an Error with the server's own sentence.
+ * @template Answer who asks says which payload it is: `@type {Promise<Wire.Home>}`
+ * @param {string} path @param {AbortSignal | null} signal @returns {Promise<Answer>}
+ */
 export async function getJson(path, signal = null) {
+  if (answers) return answers.json(path);
+  /** @type {Response} */
   let response;
   try {
     response = await fetch(url(path), { cache: "no-store", signal });
@@ -37,10 +67,10 @@ export async function getJson(path, signal = null) {
   return data;
 }
 
-/** A text of the server; without an answer the sentence `instead`. */
+/** A text of the server; without an answer the sentence `instead`. @param {string} path @param {string} instead */
 export async function getText(path, instead) {
   try {
-    return await (await fetch(url(path))).text();
+    return answers ? await answers.json(path) : await (await fetch(url(path))).text();
   } catch {
     return instead;
   }
@@ -48,21 +78,26 @@ export async function getText(path, instead) {
 
 /**
  * The functions of the server that a part may call, but one that gets no answer fails: Gradio's own come back with
- * nothing then, as if all were well.
+ * nothing then, as if all were well (docs/upstream.md#a-server-function-that-fails-answers-nothing).
+ * @param {Page.Server | null} server
  */
 export function answering(server) {
-  return Object.fromEntries(Object.entries(server ?? {}).map(([name, call]) => [name, async (...given) => {
+  const calls = Object.entries(server ?? {}).map(([name, call]) => [name, async (/** @type {unknown[]} */ ...given) => {
     const answer = await call(...given);
     if (answer === undefined) throw new Error(UNREACHED + STILL_RUNNING);
     return answer;
-  }]));
+  }]);
+  return /** @type {Page.Server} */ (Object.fromEntries(calls));
 }
 
-/** What the server answers to something a person asked of it; without an answer {error}, which ends in `so`. */
+/**
+ * What the server answers to something a person asked of it; without an answer {error}, which ends in `so`.
+ * @template {{ error?: string }} Answer @param {() => Promise<Answer>} call
+ */
 export async function answerOf(call, so = STILL_RUNNING) {
   try {
-    return (await call()) ?? {};
+    return (await call()) ?? /** @type {Answer} */ ({});
   } catch {
-    return { error: UNREACHED + so };
+    return /** @type {Answer} */ ({ error: UNREACHED + so });
   }
 }

@@ -6,7 +6,7 @@
 // run themselves.
 
 import { getJson, runPath, url } from "./server.js";
-import { play } from "./player.js";
+import { Player } from "./player.js";
 import { ANSWER_MS } from "./poll.js";
 import { computed, signal } from "./signals.js";
 
@@ -30,16 +30,19 @@ for (const [name, value] of Object.entries(live)) {
 export const hasEnded = computed(() => Boolean(live.status?.ended));
 export const numUpdates = computed(() => live.status?.num_updates ?? 0);
 
+/** What plays the recorded run in view; null while none is. */
+export const player = signal(/** @type {Player | null} */ (null));
+
+/** @type {EventSource | null} */
 let source = null;
 let timer = 0;
 let failures = 0;
 let chain = 0; // counts connections, so that a late answer to one that was given up is not heard
 let cursor = "";
-let stopPlaying = null;
 let nextTry = 0; // when the next one is made while the connection is lost, by performance.now()
 let awaited = 0; // an attempt that was asked for or seen elsewhere: until it shows, an ended run is not the last word
 
-/** Look at a run; null means at nothing. */
+/** Look at a run; null means at nothing. @param {string | null} runId */
 export function open(runId) {
   close();
   Object.assign(live, empty(runId), { snapshots: live.snapshots + 1 });
@@ -51,10 +54,13 @@ export function open(runId) {
 
 /** Play a recorded run again from the start. */
 export async function replay() {
-  if (live.runId && live.run?.recorded) open(live.runId);
+  player.value?.play();
 }
 
-/** The run in view goes on as this attempt: listen again, in place, without forgetting what is shown. */
+/**
+ * The run in view goes on as this attempt: listen again, in place, without forgetting what is shown.
+ * @param {number} attempt
+ */
 export function expectAttempt(attempt) {
   if (!live.runId || live.runId.startsWith("_") || (live.status?.attempt ?? 0) >= attempt) return;
   awaited = attempt;
@@ -71,15 +77,15 @@ export function retry() {
 /** What the run came to, fetched again when it has ended. */
 export async function fetchOutcome() {
   const { runId, status } = live;
-  const found = await getJson(runPath(runId, "outcome"));
+  const found = /** @type {Wire.Outcome} */ (await getJson(runPath(runId, "outcome")));
   if (live.runId === runId && live.status?.ended && live.status.attempt === status?.attempt) live.outcome = found;
 }
 
-/** One evaluation; fetched if it has not been seen yet. */
+/** One evaluation; fetched if it has not been seen yet. @param {number} update */
 export async function moment(update) {
   if (live.moments.has(update)) return live.moments.get(update);
   const runId = live.runId;
-  const found = await getJson(runPath(runId, `moment/${update}`));
+  const found = /** @type {Wire.Moment} */ (await getJson(runPath(runId, `moment/${update}`)));
   if (live.runId === runId) live.moments.set(update, found);
   return found;
 }
@@ -94,12 +100,23 @@ export function clock() {
   if (!status) return { elapsed: 0, left: null, silent: null, stopping: null, retryIn };
   const lost = live.connection === "lost";
   const since = status.ended ? 0 : (performance.now() - live.statusAt) / 1000;
+  /** @param {number | null} seconds */
   const on = (seconds) => (status.ended || lost || seconds === null || seconds === undefined ? null : seconds + since);
   const left = status.left ? status.left.map((seconds) => Math.max(0, seconds - since)) : null;
   const elapsed = status.elapsed + (status.state === "paused" ? 0 : since);
   return { elapsed, left, silent: on(status.silent), stopping: on(status.stopping), retryIn };
 }
 
+/** @typedef {import("./player.js").Snapshot} Snapshot */
+/** @typedef {import("./player.js").Delta} Delta */
+/**
+ * @typedef {Pick<Snapshot, "run" | "status" | "metrics" | "events" | "prompts" | "updates" | "farmed" | "judged" |
+ *   "behaviours" | "alerts" | "regimes" | "text"> & { runId: string | null, statusAt: number,
+ *   outcome: Wire.Outcome | null, settings: Snapshot["live"], moments: Map<number, Wire.Moment>,
+ *   connection: "none" | "connecting" | "open" | "lost" | "failed", problem: string }} Viewed
+ */
+
+/** @param {string | null} runId @returns {Viewed} */
 function empty(runId) {
   return {
     runId, run: null, status: null, statusAt: 0, metrics: { update: [] }, events: [], prompts: [], updates: [],
@@ -109,13 +126,13 @@ function empty(runId) {
 }
 
 function connect() {
-  if (document.hidden) return;
   const runId = live.runId;
   if (runId.startsWith("_")) return fetchRecorded(runId);
+  if (document.hidden) return;
   const query = cursor ? `?since=${encodeURIComponent(cursor)}` : "";
   source = new EventSource(url(`live/${encodeURIComponent(runId)}${query}`));
-  source.addEventListener("snapshot", (event) => receive(event, (data) => takeSnapshot(data)));
-  source.addEventListener("delta", (event) => receive(event, (data) => takeDelta(data)));
+  source.addEventListener("snapshot", (event) => receive(event, takeSnapshot));
+  source.addEventListener("delta", (event) => receive(event, takeDelta));
   source.addEventListener("gone", () => fail("This run was deleted.", true));
   source.onerror = () => {
     source?.close();
@@ -132,10 +149,11 @@ function backOff() {
   return wait;
 }
 
+/** @template Data @param {MessageEvent<string>} event @param {(data: Data) => void} take */
 function receive(event, take) {
   cursor = event.lastEventId;
   failures = 0;
-  take(JSON.parse(event.data));
+  take(/** @type {Data} */ (JSON.parse(event.data)));
   live.connection = "open";
   rest();
 }
@@ -148,7 +166,7 @@ async function poll() {
     const response = await fetch(url(`live/${encodeURIComponent(runId)}/poll?since=${encodeURIComponent(cursor)}`),
       { signal: AbortSignal.timeout(ANSWER_MS) });
     if (response.status === 429) failures += 3;
-    const answer = await response.json();
+    const answer = /** @type {Wire.Poll & Wire.Error} */ (await response.json());
     if (chain !== mine) return;
     if (response.status === 404 || response.status === 409) return fail(answer.error, true);
     if (!response.ok) throw new Error("not now");
@@ -167,12 +185,14 @@ async function poll() {
   }
 }
 
+/** @param {string} runId */
 async function fetchRecorded(runId) {
   try {
-    const answer = await getJson(runPath(runId, "poll"));
+    const answer = /** @type {Wire.Poll} */ (await getJson(runPath(runId, "poll")));
     if (live.runId !== runId) return;
     live.connection = "open";
-    stopPlaying = play(answer.snapshot, takeSnapshot, takeDelta);
+    player.value = new Player(answer.snapshot, takeSnapshot, takeDelta);
+    player.value.play();
   } catch (error) {
     fail(error.message, true);
   }
@@ -196,10 +216,11 @@ function close() {
   source?.close();
   source = null;
   clearTimeout(timer);
-  stopPlaying?.();
-  stopPlaying = null;
+  player.value?.stop();
+  player.value = null;
 }
 
+/** @param {string} message @param {boolean} final */
 function fail(message, final) {
   close();
   live.problem = message;
@@ -209,6 +230,7 @@ function fail(message, final) {
 /**
  * Where the run is now. What it had come to before it was taken up again is not what it comes to; and news that a busy
  * page reads late does not turn its time back.
+ * @param {Page.Status} status
  */
 function takeStatus(status) {
   if (!status.ended || status.attempt !== live.status?.attempt) live.outcome = null;
@@ -219,6 +241,7 @@ function takeStatus(status) {
   Object.assign(live, { status: late ? { ...status, elapsed: counted } : status, statusAt: performance.now() });
 }
 
+/** @param {Snapshot} data */
 function takeSnapshot(data) {
   const { run, status, metrics, events, farmed = "", judged = null, behaviours = null, alerts = null, regimes = null,
     text = [], prompts, updates } = data;
@@ -226,22 +249,29 @@ function takeSnapshot(data) {
   Object.assign(live, {
     run, metrics, events, farmed, judged, behaviours, alerts, regimes, text,
     prompts, updates,
-    settings: { ...data.live }, moments: new Map(data.moments.map((item) => [item.update, item])),
+    settings: { ...data.live }, moments: byUpdate(data.moments),
     snapshots: live.snapshots + 1,
   });
 }
 
+/** @param {Wire.Moment[]} moments */
+function byUpdate(moments) {
+  return new Map(moments.map((item) => [item.update, item]));
+}
+
+/** @param {Delta} data */
 function takeDelta(data) {
   if (data.metrics) {
     appendColumns(live.metrics, data.metrics);
     live.metrics = { ...live.metrics };
     if (live.metrics.update.length > MAX_POINTS) cursor = "";
   }
-  for (const name of ["farmed", "judged", "behaviours", "alerts", "regimes", "prompts", "updates", "text"]) {
-    if (data[name] !== undefined && data[name] !== null) live[name] = data[name];
+  const { farmed, judged, behaviours, alerts, regimes, prompts, updates, text } = data;
+  for (const [name, value] of Object.entries({ farmed, judged, behaviours, alerts, regimes, prompts, updates, text })) {
+    if (value !== undefined && value !== null) Object.assign(live, { [name]: value });
   }
   if (data.run) live.run = { ...live.run, ...data.run }; // somebody has named it
-  if (data.moments) live.moments = new Map([...live.moments, ...data.moments.map((item) => [item.update, item])]);
+  if (data.moments) live.moments = new Map([...live.moments, ...byUpdate(data.moments)]);
   if (data.events) {
     live.events = [...live.events, ...data.events];
     const edits = data.events.filter(({ kind, field }) => kind === "edit" && field in live.settings);
@@ -254,7 +284,10 @@ function takeDelta(data) {
   }
 }
 
-/** Append columns; a repeated update replaces what came after it. */
+/**
+ * Append columns; a repeated update replaces what came after it.
+ * @param {Wire.Columns} columns @param {Wire.Columns} added
+ */
 export function appendColumns(columns, added) {
   const first = added.update[0];
   while (columns.update.length && columns.update.at(-1) >= first) for (const name in columns) columns[name].pop();

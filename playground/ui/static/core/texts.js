@@ -2,11 +2,12 @@
 
 import { el, signOf } from "./dom.js";
 import { directionOf, signed, stateOf } from "./format.js";
-import { runPath, url } from "./server.js";
+import { fileOf } from "./server.js";
 import { wordDifference } from "./worddiff.js";
 
 const FILES = [
   ["Report, HTML", "export/html", "All of it as one page for any browser, with charts and texts; nothing is fetched"],
+  ["Replay, HTML", "export/replay", "All of it as one page that plays in any browser, from disk; nothing is fetched"],
   ["YAML", "export/yaml", "Settings, for the command python -m playground train"],
   ["TRL script", "export/trl", "This run as a Python script for TRL 1.12"],
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
@@ -18,7 +19,7 @@ export const KL_HEAD = "Distance (KL)";
 export const KL_GLOSS = "KL from the reference, in nats: how differently the policy and the reference would continue "
   + "this text, summed over its tokens. 0 is no difference; it is never negative.";
 
-/** The two texts as elements, with what differs marked. */
+/** The two texts as elements, with what differs marked. @param {string | null} before @param {string} after */
 export function textPair(before, after) {
   const [left, right] = before === null
     ? [[{ text: before ?? "", changed: false }], [{ text: after, changed: false }]]
@@ -29,6 +30,8 @@ export function textPair(before, after) {
 /**
  * A pair of answers as a row: `sides` are [{label, parts}] of before and now, `score` the parts of that cell, `more`
  * the cells after the KL. What is null has no cell.
+ * @param {{ prompt?: string | null, sides: { label: string, parts: Page.Child }[], score?: Page.Child, kl?: Page.Child,
+ *   more?: Page.Child }} row
  */
 export function pairRow({ prompt = null, sides, score = null, kl = null, more = [] }) {
   return el("tr",
@@ -38,50 +41,70 @@ export function pairRow({ prompt = null, sides, score = null, kl = null, more = 
     kl === null ? null : el("td.figure.nowrap", { "data-label": "Distance (KL), nats" }, kl), more);
 }
 
-/** Two scores, the later one in the colour of the way it went; one that is not there yet is left out. */
+/**
+ * Two scores, the later one in the colour of the way it went; one that is not there yet is left out.
+ * @param {number | null | undefined} before @param {number | null | undefined} after
+ */
 export function scoresOf(before, after, { between = " \u2192 ", coloured = true } = {}) {
   const known = [before, after].map((score) => score !== undefined && score !== null);
   return [el("span.nowrap", known[0] ? signed(before) : "", known[0] && known[1] ? between : ""),
     known[1] ? el("strong", { class: coloured ? directionOf(before, after) : null }, signed(after)) : null];
 }
 
-/** What there is to know in a line: [[name, value], ...]; what is null is left out. */
+/**
+ * What there is to know in a line: names and values; what is null is left out.
+ * @param {([string, Page.Child] | null)[]} pairs
+ */
 export function facts(pairs) {
-  return pairs.filter(Boolean).map(([name, value]) => el("span.fact",
+  return pairs.filter((pair) => pair !== null).map(([name, value]) => el("span.fact",
     el("span.muted", `${name} `), el("span.fact-value", value)));
 }
 
-/** What a model reads, token by token, in turns lighter and darker; special tokens are framed. */
+/**
+ * What a model reads, token by token, in turns lighter and darker; special tokens are framed.
+ * @param {Wire.Piece[]} pieces @param {...Page.Child} more
+ */
 export function seenPart(pieces, ...more) {
   return el("p.output.seen", pieces.map(({ text, special, tokens = [text] }) => (special
     ? el("span.special", text.replaceAll("\n", "\u23ce"))
     : tokens.map((token) => el("span.token", token)))), more);
 }
 
-/** Words that may be long: in a row they are cut to a few lines; all of them at a touch, or with the focus beside. */
+/**
+ * Words that may be long: in a row they are cut to a few lines; all of them at a touch, or with the focus beside.
+ * @param {string} kind @param {string} text @param {Page.Attributes} attributes
+ */
 export function clamped(kind, text, attributes = {}) {
   return el(`${kind}.clamp`, { title: text, ...attributes }, text);
 }
 
-/** Links to the files of a run. */
+/** Links to the files of a run. @param {string} run */
 export function fileLinks(run) {
-  return FILES.map(([name, path, title]) => el("a.quiet-button",
-    { href: url(runPath(run, path)), download: "", title, "data-key": `${path} ${run}` }, name));
+  return FILES.filter(([, path]) => fileOf(run, path)).map(([name, path, title]) => el("a.quiet-button",
+    { ...fileOf(run, path), title, "data-key": `${path} ${run}` }, name));
 }
 
-/** How far something is: a bar, also for a screen reader; `words` where numbers do not say it. */
+/**
+ * How far something is: a bar, also for a screen reader; `words` where numbers do not say it.
+ * @param {string} label @param {number} done @param {number} of
+ * @param {{ tone?: string, words?: string | null }} look
+ */
 export function progressBar(label, done, of, { tone = "", words = null } = {}) {
   return el("div.progress", { role: "progressbar", "aria-label": label, "aria-valuemin": 0, "aria-valuemax": of,
     "aria-valuenow": done, "aria-valuetext": words }, el("div.fill", { "data-tone": tone,
     style: `transform: scaleX(${of ? done / of : 0})` }));
 }
 
-/** The state of a run with its sign; `words` in place of the usual word, then what follows it. */
+/**
+ * The state of a run with its sign; `words` in place of the usual word, then what follows it.
+ * @param {string} state @param {{ words?: string | null, title?: string | null }} look @param {...Page.Child} more
+ */
 export function stateMark(state, { words = null, title = null } = {}, ...more) {
   const { icon, word, tone } = stateOf(state);
   return el("span.state", { "data-tone": tone, title }, signOf(icon), el("strong", words ?? word), more);
 }
 
+/** @param {import("./worddiff.js").Words[]} parts @param {string} kind @param {string} whole */
 function marked(parts, kind, whole) {
   const node = el("p.output");
   if (!whole.trim()) return el("p.output.nothing", "(nothing)");

@@ -2,6 +2,7 @@
 
 import { el, setWords } from "./dom.js";
 
+/** @param {HTMLElement} element @param {{ value: unknown }} props @param {Page.Tools} page */
 export function mount(element, props, { watch }) {
   const line = el("p.muted.told-line", { role: "status" });
   element.append(line);

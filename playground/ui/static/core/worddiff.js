@@ -1,6 +1,11 @@
 // Which words two texts share: longest common subsequence of words. Pure.
 
-/** Two lists of {text, changed}; joined they give the two texts back, white space included. */
+/** @typedef {{ text: string, changed: boolean }} Words */
+
+/**
+ * Two lists of words; joined they give the two texts back, white space included.
+ * @param {string} before @param {string} after
+ */
 export function wordDifference(before, after) {
   const a = tokens(before);
   const b = tokens(after);
@@ -10,7 +15,9 @@ export function wordDifference(before, after) {
       table[i][j] = bare(a[i]) === bare(b[j]) ? table[i + 1][j + 1] + 1 : Math.max(table[i + 1][j], table[i][j + 1]);
     }
   }
+  /** @type {Words[]} */
   const left = [];
+  /** @type {Words[]} */
   const right = [];
   let i = 0;
   let j = 0;
@@ -28,16 +35,19 @@ export function wordDifference(before, after) {
 
 const MAX_WORDS = 400; // beyond this the rest counts as one word, so that the table stays small
 
+/** @param {string} text @returns {string[]} */
 function tokens(text) {
   const found = text.match(/\s*\S+/g) ?? [];
   if (found.length <= MAX_WORDS) return found;
   return [...found.slice(0, MAX_WORDS), found.slice(MAX_WORDS).join("")];
 }
 
+/** @param {string} token */
 function bare(token) {
   return token.trim().replace(/[.,;:!?]+$/, "");
 }
 
+/** @param {Words[]} parts @param {string} text @param {boolean} changed */
 function push(parts, text, changed) {
   const last = parts.at(-1);
   if (last && last.changed === changed) last.text += text;

@@ -5,18 +5,25 @@ import { frame } from "../charts/small_plots.js";
 import { el, tableOf } from "../core/dom.js";
 import { number, percent } from "../core/format.js";
 
+/** @typedef {Wire.Trace} Trace @typedef {Wire.Picture} Picture @typedef {Wire.Episode} Episode */
+
 const SIZE = { width: 560, height: 270, left: 44, right: 12, top: 12, bottom: 36 };
 const TICKS = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10]; // of the ratio; ends of the axis are among them
 const LEAST = Math.log(1.5);
 const HEADS = ["", "less likely, past the range", "within the range", "likelier, past the range"];
 
-/** The picture of an epoch of a trace, with its words and counts; `choose(epoch)` hears which one somebody wants. */
+/**
+ * The picture of an epoch of a trace, with its words and counts; `choose(epoch)` hears which one somebody wants.
+ * @param {Trace} trace @param {Episode} episode @param {number} token @param {number} epoch
+ * @param {(epoch: number) => void} choose
+ */
 export function clipPicture(trace, episode, token, epoch, choose) {
   const { pictures } = trace;
   const picture = pictures.find((item) => item.epoch === epoch) ?? pictures.at(-1);
   if (!picture) return null;
   const at = `epoch ${picture.epoch} of ${pictures.length}`;
   const start = picture.starts[episode.row];
+  /** @param {string} name @param {number[]} counts @param {number} flat */
   const row = (name, counts, flat) => [el("th", { scope: "row" }, name), ...counts.map((count, side) =>
     el("td", { class: side === flat ? "flat" : null }, `${count}${side === flat ? " (no gradient)" : ""}`))];
   return el("div.clip-picture", { "data-key": "clip" },
@@ -30,6 +37,7 @@ export function clipPicture(trace, episode, token, epoch, choose) {
       row("to become less likely", picture.counts.down, 0)]));
 }
 
+/** @param {Picture} picture @param {Trace} trace @param {Episode} episode */
 function inWords(picture, trace, episode) {
   const { num_clipped: clipped, drawn, tokens, share, after, minibatch } = picture;
   const which = after ? "after the update's one step, in the completions that were read again"
@@ -43,11 +51,11 @@ function inWords(picture, trace, episode) {
 }
 
 /** A small share with a digit more. */
-function fine(share) {
+function fine(/** @type {number} */ share) {
   return share > 0 && share < 0.1 ? `${number(share * 100)} %` : percent(share);
 }
 
-function drawing(picture, chosen) {
+function drawing(/** @type {Picture} */ picture, /** @type {number | null} */ chosen) {
   const { width, height, left, right, top, bottom } = SIZE;
   const [low, high] = picture.edges;
   const far = Math.max(LEAST, ...picture.log_ratios.map(Math.abs), ...[low, high].map((edge) => edgeWithin(edge)));
@@ -59,7 +67,9 @@ function drawing(picture, chosen) {
     tell: number, tellX: (value) => String(Number(Math.exp(value).toPrecision(3))),
     xName: "ratio to the policy that wrote it",
     label: `Ratio against advantage of ${picture.drawn} tokens; ${picture.num_clipped} have no gradient` });
+  /** @param {string} words @param {number} at @param {number} to */
   const text = (words, at, to, anchor = "start") => add("text.tick", { x: at, y: to, "text-anchor": anchor }, words);
+  /** @param {number} from @param {number} to @param {boolean} up */
   const region = (from, to, up) => add("rect.flat", { x: x(from), width: Math.max(0, x(to) - x(from)),
     y: up ? y(most) : y(0), height: y(0) - y(most) });
   if (high !== null && high < far) region(high, far, true);
@@ -78,20 +88,23 @@ function drawing(picture, chosen) {
   return node;
 }
 
-/** Whether a word fits between two places of an axis that goes from -far to far. */
+/**
+ * Whether a word fits between two places of an axis that goes from -far to far.
+ * @param {number | null} from @param {number | null} to @param {number} far
+ */
 function roomBetween(from, to, far) {
   return from !== null && to !== null && to - from > 0.3 * far;
 }
 
 /** Where the range is so wide that it would leave the dots no room, its edge is not in the picture. */
-function edgeWithin(edge) {
+function edgeWithin(/** @type {number | null} */ edge) {
   return edge === null || Math.abs(edge) > Math.log(10) ? 0 : Math.abs(edge) * 1.3;
 }
 
-function spot(x, y) {
+function spot(/** @type {number} */ x, /** @type {number} */ y) {
   return `M${(x - 2).toFixed(1)} ${y.toFixed(1)}a2 2 0 1 0 4 0a2 2 0 1 0 -4 0`;
 }
 
-function cross(x, y) {
+function cross(/** @type {number} */ x, /** @type {number} */ y) {
   return `M${(x - 3).toFixed(1)} ${(y - 3).toFixed(1)}l6 6m0 -6l-6 6`;
 }

@@ -19,21 +19,33 @@ export function canFork() {
   return Boolean(rights.value.start && live.run?.can_steer && live.events.some(({ kind }) => kind === "checkpoint"));
 }
 
-/** Open the panel with an update (or the newest checkpoint before it) and settings filled in. */
+/**
+ * Open the panel with an update (or the newest checkpoint before it) and settings filled in.
+ * @param {number} update @param {Wire.Remedy["changes"]} changes
+ */
 export function askFork(update, changes) {
   document.dispatchEvent(new CustomEvent(ASKED, { detail: { update, changes } }));
 }
 
+/**
+ * @typedef {import("../core/knob.js").Entered} Entered
+ * @typedef {Record<string, unknown>} Drafts settings by field
+ * @typedef {{ update: number, changes: Drafts }} Offer
+ */
+
 export class ForkPanel {
-  /** `points(run)` answers {error, points, knobs}; `start({run, at, changes, request})` {error, problems, run}. */
+  /**
+   * @param {Element} element @param {(run: string) => Promise<Wire.ForkPoints>} points
+   * @param {(asked: { run: string, at: number, changes: Drafts, request: string }) => Promise<Wire.Forked>} start
+   */
   constructor(element, points, start) {
     this.points = points;
     this.start = start;
-    this.drafts = {}; // settings that are to differ, by field
-    this.found = null; // where it can part, and the words of what can be set
-    this.controls = new Map();
-    this.loading = null;
-    this.request = null; // the name of this start: sent again, it starts once
+    this.drafts = /** @type {Drafts} */ ({}); // settings that are to differ, by field
+    this.found = /** @type {Wire.ForkPoints | null} */ (null); // where it can part, and the words of what can be set
+    this.controls = /** @type {ReturnType<typeof knobControls>} */ (new Map());
+    this.loading = /** @type {Promise<void> | null} */ (null);
+    this.request = /** @type {string | null} */ (null); // the name of this start: sent again, it starts once
     this.sending = false;
     this.where = menuOf([], { "aria-label": "After update", onchange: () => this.show() });
     this.grid = el("div.live-grid");
@@ -49,8 +61,8 @@ export class ForkPanel {
       el("summary", "Fork: continue from a checkpoint with other settings"), this.body);
     this.root = el("section.fork", { hidden: true, "aria-label": "Fork" }, this.details);
     element.append(this.root);
-    document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent} */ (event).detail));
-    let runId;
+    document.addEventListener(ASKED, (event) => this.offer(/** @type {CustomEvent<Offer>} */ (event).detail));
+    let runId = "";
     effect(() => {
       if (runId !== live.runId) this.forget();
       runId = live.runId;
@@ -67,7 +79,7 @@ export class ForkPanel {
     setWords(this.note, "");
   }
 
-  async offer({ update, changes }) {
+  async offer(/** @type {Offer} */ { update, changes }) {
     openSection("export");
     this.details.open = true;
     await this.load();
@@ -116,11 +128,11 @@ export class ForkPanel {
 
   show() {
     const { values, update } = this.found.points.find((point) => String(point.update) === this.where.value);
-    if (values[UPDATES] <= update) this.drafts[UPDATES] ??= 2 * update; // else there would be nothing left to do
+    if (Number(values[UPDATES]) <= update) this.drafts[UPDATES] ??= 2 * update; // else nothing would be left to do
     for (const [name, control] of this.controls) {
       if (this.drafts[name] === values[name]) delete this.drafts[name];
-      control.setMark(values[name]);
-      control.show(this.drafts[name] ?? values[name]);
+      control.setMark(/** @type {Entered} */ (values[name]));
+      control.show(/** @type {Entered} */ (this.drafts[name] ?? values[name]));
     }
   }
 

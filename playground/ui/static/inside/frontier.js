@@ -24,15 +24,21 @@ const OFFER = "How much score was possible at each KL is not measured yet. It ta
 const BUSY = "Writing and scoring texts of the reference and of this run. This takes about half a minute for a "
   + "pocket model, and longer for a large one; you can go on meanwhile.";
 
+/** @typedef {{ run: string, stop?: boolean }} Asked */
+
 export class Frontier {
-  /** `draw(run)` has the texts drawn and answers {error}; `progress({run, stop})` says how far: {phase, done, of}. */
+  /**
+   * `draw(run)` has the texts drawn and answers {error}; `progress({run, stop})` says how far: {phase, done, of}.
+   * @param {Element} element @param {(run: string) => Promise<Wire.Done>} draw
+   * @param {(asked: Asked) => Promise<Wire.FrontierProgress>} progress
+   */
   constructor(element, draw, progress) {
     this.measureBy = draw;
     this.progress = progress;
-    this.data = null;
+    this.data = /** @type {Wire.Frontier | null} */ (null);
     this.asked = "";
     this.drawing = ""; // the run for which texts are drawn
-    this.far = {}; // how far that is
+    this.far = /** @type {Wire.FrontierProgress & { stopping?: boolean }} */ ({}); // how far that is
     this.problem = "";
     this.chart = new FrontierPlot({}, openUpdate);
     this.build();
@@ -62,7 +68,7 @@ export class Frontier {
     if (await bokehReady(this.undrawn, "The curve", "Its numbers are below it.")) this.chart.prepare(this.plot);
   }
 
-  async fetch(wanted) {
+  async fetch(/** @type {string} */ wanted) {
     if (wanted.split(",")[0] !== this.asked.split(",")[0]) {
       this.data = null;
       this.problem = "";
@@ -75,6 +81,7 @@ export class Frontier {
     this.show();
     if (this.data && live.run.recorded) return; // all of a recording is known by now
     try {
+      /** @type {Wire.Frontier} */
       const data = await getJson(runPath(live.runId, "frontier"));
       if (this.asked === wanted) this.data = data;
     } catch {
@@ -103,7 +110,7 @@ export class Frontier {
   }
 
   /** What is offered, or how far it is. */
-  showOffer(run, drawn) {
+  showOffer(/** @type {Wire.Frontier | null} */ run, /** @type {boolean} */ drawn) {
     const busy = this.drawing === live.runId;
     const { phase = "", done = 0, of = 0 } = this.far;
     const can = run?.can_draw && rights.value.ask !== false && drawn;
@@ -137,7 +144,7 @@ export class Frontier {
     await this.fetch(this.asked);
   }
 
-  async follow(asked) {
+  async follow(/** @type {Asked} */ asked) {
     this.far.stopping ||= asked.stop;
     const found = await answerOf(() => this.progress(asked));
     if (this.drawing !== asked.run || found.error) return;
@@ -147,11 +154,11 @@ export class Frontier {
 }
 
 /** Both ends of an interval; nothing where there is none. */
-function spanOf(low, high) {
+function spanOf(/** @type {number} */ low, /** @type {number} */ high) {
   return low === high ? "" : `${signed(low)} to ${signed(high)}`;
 }
 
-function tableFor({ looks, possible }) {
+function tableFor(/** @type {Wire.FrontierLines} */ { looks, possible }) {
   const rows = looks.update.map((update, at) => [update ? `after update ${update}` : "before training",
     rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
   if (possible) {

@@ -5,6 +5,8 @@ import { frame } from "../charts/small_plots.js";
 import { el, setHidden, showParts } from "../core/dom.js";
 import { number } from "../core/format.js";
 
+/** @typedef {ReturnType<typeof stripOf>} Strip */
+
 export const ESTIMATES = [
   { name: "k1", label: "k1", words: "The log-ratio d itself. Unbiased, but a single completion can give less "
     + "than 0. The leash uses this one unless the settings name another." },
@@ -18,8 +20,8 @@ export const ESTIMATES = [
 const SIZE = { width: 320, height: 26, left: 6, right: 6, top: 2, bottom: 2 };
 
 /** Means and spreads of an update, and the axis that holds them; null where it has none. Pure. */
-export function stripOf(metrics, index) {
-  const of = (field, name) => metrics[`${field}.${name}`]?.[index] ?? null;
+export function stripOf(/** @type {Charts.Columns} */ metrics, /** @type {number} */ index) {
+  const of = (/** @type {string} */ field, /** @type {string} */ name) => metrics[`${field}.${name}`]?.[index] ?? null;
   const rows = ESTIMATES.map((one) => ({ ...one, mean: of("kl_estimates", one.name), sd: of("kl_spreads", one.name) }))
     .filter(({ mean }) => mean !== null);
   if (!rows.length) return null;
@@ -37,19 +39,21 @@ export class KlStrip {
   }
 
   /** Take the columns of a run and which update of them is read. */
-  show(metrics, index) {
+  show(/** @type {Wire.Columns} */ metrics, /** @type {number} */ index) {
     const found = index < 0 ? null : stripOf(metrics, index);
-    setHidden(this.root, !found);
+    setHidden(this.root, !found, null);
     if (!found) return;
     this.note.textContent = `Update ${metrics.update[index]}, to the reference, nats per completion. Dot: mean over `
       + "its completions; line: one standard deviation to each side.";
     showParts(this.list, found.rows.map((row) => this.row(row, found)));
   }
 
+  /** @param {Strip["rows"][number]} estimate @param {Strip} axis */
   row({ name, label, words, mean, sd }, { low, high }) {
     const told = sd === null ? `${number(mean)} nats` : `${number(mean)} nats, spread ${number(sd)}`;
     const { node, x, add } = frame({ kind: "", size: SIZE, from: low, to: high, label: `${label}: ${told}` });
     const middle = SIZE.height / 2;
+    /** @param {string} kind @param {number} x1 @param {number} x2 @param {number} [y1] @param {number} [y2] */
     const line = (kind, x1, x2, y1 = middle, y2 = middle) => add("line", { class: kind, x1, x2, y1, y2 });
     line("grid", SIZE.left, SIZE.width - SIZE.right);
     line("zero", x(0), x(0), SIZE.top, SIZE.height - SIZE.bottom);

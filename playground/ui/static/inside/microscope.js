@@ -9,19 +9,26 @@ import { facts } from "../core/texts.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, inWords } from "./measures.js";
 import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
-/** The button beside an answer to a fixed prompt. `answer()` says which it is: {run, promptId, seed, update}. */
+/**
+ * The button beside an answer to a fixed prompt. `answer()` says which it is.
+ * @typedef {{ run: string } & Omit<Wire.AskedAnswer, "seed"> & { seed?: number }} Answer
+ * @param {string} whose @param {string} prompt @param {() => Answer} answer
+ */
 export function tokensButton(whose, prompt, answer) {
   return buttonOf("quiet-button tokens-button", { "aria-label": `Tokens, ${whose}`, "aria-haspopup": "dialog",
     title: "Open this answer token by token", onclick: () => new Microscope(whose, prompt, answer()).open() },
   "tokens");
 }
 
+/** @typedef {"looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable"} Shown what can be set */
+
 class Microscope {
+  /** @param {string} whose @param {string} prompt @param {Answer} answer */
   constructor(whose, prompt, answer) {
     this.prompt = prompt;
     this.answer = answer;
-    this.looks = [];
-    this.absent = {}; // why what is not there
+    this.looks = /** @type {Wire.TokensLook[]} */ ([]);
+    this.absent = /** @type {Wire.Absent} */ ({}); // why what is not there
     this.unit = ""; // of the score
     this.index = 0; // which look
     this.place = 0; // which token
@@ -47,6 +54,7 @@ class Microscope {
   async load() {
     setText(this.note, "Loading the tokens of this answer.");
     const { run, promptId, seed, update } = this.answer;
+    /** @type {Wire.Tokens} */
     let found;
     try {
       found = await getJson(runPath(run, `tokens/${promptId}${seed === undefined ? "" : `?seed=${seed}`}`));
@@ -58,8 +66,7 @@ class Microscope {
     setWords(this.note, found.why || "Nothing was kept of this evaluation.");
   }
 
-  /** @param {any} found */
-  show({ looks, absent, unit }, index) {
+  show(/** @type {Wire.Tokens} */ { looks, absent, unit }, /** @type {number} */ index) {
     setText(this.note, "");
     this.body.hidden = false;
     this.set({ looks, absent, unit, index });
@@ -67,6 +74,7 @@ class Microscope {
   }
 
   /** Show something else: another look, token, measure or form. */
+  /** @param {Partial<Pick<Microscope, Shown>>} changes */
   set(changes) {
     Object.assign(this, changes);
     const look = this.looks[this.index];
@@ -85,12 +93,12 @@ class Microscope {
     ].filter(Boolean));
   }
 
-  unitOf({ unit }) {
+  unitOf(/** @type {{ unit: string }} */ { unit }) {
     return unit === "score" ? this.unit : unit;
   }
 
   /** What is shown, and of which look. */
-  bar({ update }, range) {
+  bar(/** @type {Wire.TokensLook} */ { update }, /** @type {number} */ range) {
     const { measure, looks, asTable } = this;
     const unit = this.unitOf(measure);
     const at = update === undefined ? "" : update === 0 ? "before training" : `after update ${update}`;
@@ -109,7 +117,7 @@ class Microscope {
   }
 
   /** The chosen token: its figures, and what else could have stood there. */
-  chosen(look, place) {
+  chosen(/** @type {Wire.TokensLook} */ look, /** @type {number} */ place) {
     const figures = facts(MEASURES.filter((measure) => measure.of(look)).map((measure) =>
       [inside(measure.label), inWords(measure.of(look)[place], this.unitOf(measure), measure.plain)]));
     const rows = changes(look.choices[place]);
@@ -122,7 +130,7 @@ class Microscope {
 }
 
 /** What the tokens add up to. */
-function sumsOf(look, unit) {
+function sumsOf(/** @type {Wire.TokensLook} */ look, /** @type {string} */ unit) {
   const exact = `${look.pieces.length} tokens add up to a KL of ${rounded(sum(look.kl))} nats, exact at each position.`;
   const leash = sum(look.leash);
   const by = look.kl_coef ? `, beta ${number(look.kl_coef)} times ${rounded(-leash / look.kl_coef)} nats by the `
@@ -131,7 +139,7 @@ function sumsOf(look, unit) {
     + `${signed(sum(look.rewards) - leash)}, leash ${signed(leash)}${by}.` : "");
 }
 
-/** What could have stood in a place: a row. */
+/** What could have stood in a place: a row. @param {ReturnType<typeof changes>[number]} choice @param {number} range */
 function choiceRow({ text, reference, policy, change, drawn }, range) {
   const { side, percent } = shadeOf(change, range);
   return el("tr", { class: drawn ? "drawn" : null },
@@ -141,11 +149,11 @@ function choiceRow({ text, reference, policy, change, drawn }, range) {
 }
 
 /** A label in the middle of a line. */
-function inside(label) {
+function inside(/** @type {string} */ label) {
   return label.startsWith("KL") ? label : label[0].toLowerCase() + label.slice(1);
 }
 
 /** A probability as it is read: 0.31, 0.0042; below a millionth 0. */
-function likely(probability) {
+function likely(/** @type {number | null} */ probability) {
   return probability === null ? "\u2013" : number(probability);
 }

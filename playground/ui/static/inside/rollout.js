@@ -18,12 +18,18 @@ const KEYS = "The left and right arrow keys go to the update before and after; o
 const CHOSEN = { best: "One of the highest scores of this update", worst: "One of the lowest scores of this update",
   random: "Kept at random, whatever it scored" };
 
+/**
+ * @typedef {{ runId: string, title: string, unit: string, ended: () => boolean }} Opened
+ * @typedef {import("./rollout_bins.js").Bin} Bin
+ */
+
 /** @type {RolloutWindow | null} */
 let rollout = null;
 
 /**
  * Open an update of a run. `title` is the run's name, `unit` that of its score; `ended()` says whether no further
  * update will come.
+ * @param {string} runId @param {number} update @param {Partial<Opened>} about
  */
 export function openRollout(runId, update, { title, unit = "sd", ended = () => true }) {
   rollout ??= new RolloutWindow();
@@ -31,33 +37,38 @@ export function openRollout(runId, update, { title, unit = "sd", ended = () => t
 }
 
 /** Open an update of the run in view. */
-export function openUpdate(update) {
+export function openUpdate(/** @type {number} */ update) {
   openRollout(live.runId, update, { title: live.run?.title ?? "", unit: scoreUnit(live.run),
     ended: () => hasEnded.value });
 }
 
-/** Open an update of the run to which an overlaid line belongs. */
+/**
+ * Open an update of the run to which an overlaid line belongs.
+ * @param {number} update @param {Charts.Series} line
+ */
 export function openUpdateOf(update, { run }) {
   openRollout(run.id, update, { title: run.title, unit: scoreUnit(run), ended: () => run.ended });
 }
 
 class RolloutWindow {
   constructor() {
-    this.run = null;
+    this.run = /** @type {Opened} */ (null);
     this.wanted = 0; // the update that was asked for
-    this.data = null; // what is shown
+    this.data = /** @type {Wire.Rollout | null} */ (null); // what is shown
+    /** @type {import("./rollout_bins.js").Axes | null} */
     this.axes = null; // wide enough for every histogram that was shown of this run
-    this.bin = null; // the chosen one
+    this.bin = /** @type {number | null} */ (null); // the chosen one
     this.build();
     this.ask = poll({
       ask: (signal) => getJson(runPath(this.run.runId, `rollout/${this.wanted}`), signal),
-      tell: (data) => this.show(data), fail: (error) => this.fail(error),
+      tell: (/** @type {Wire.Rollout} */ data) => this.show(data), fail: (error) => this.fail(error),
       every: () => (this.data?.next === null && !this.run.ended() ? EVERY_MS : 0), wanted: () => this.dialog.open,
     });
   }
 
   build() {
     this.title = el("h2", { id: "rollout-title", tabindex: "-1" });
+    /** @param {"previous" | "next"} to @param {string} name */
     const step = (to, name) => buttonOf("quiet-button", { off: true, onclick: () => this.go(to) }, name);
     this.steps = { previous: step("previous", "\u2190 Previous update"), next: step("next", "Next update \u2192") };
     this.note = el("p.rollout-note", { role: "status" });
@@ -68,7 +79,8 @@ class RolloutWindow {
     this.body = el("div.rollout-body", { hidden: true }, this.told, this.plot, this.foot,
       el("div.rollout-scroll", { tabindex: "0", role: "region", "aria-label": "Texts of this update" }, this.list));
     let outside = false; // where a press began: a text that is selected with the mouse may end beside the window
-    this.dialog = /** @type {HTMLDialogElement} */ (el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
+    /** @type {HTMLDialogElement} */
+    this.dialog = el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
       onkeydown: (event) => this.press(event),
       onpointerdown: (event) => {
         outside = this.isOutside(event);
@@ -78,16 +90,16 @@ class RolloutWindow {
       } },
     el("div.rollout-head", this.title, el("div.rollout-steps", this.steps.previous, this.steps.next),
       buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
-    this.note, this.body, el("p.rollout-keys.muted", KEYS)));
+    this.note, this.body, el("p.rollout-keys.muted", KEYS));
     document.body.append(this.dialog);
   }
 
-  isOutside({ target, clientX, clientY }) {
+  isOutside(/** @type {MouseEvent} */ { target, clientX, clientY }) {
     const { left, right, top, bottom } = this.dialog.getBoundingClientRect();
     return target === this.dialog && (clientX < left || clientX > right || clientY < top || clientY > bottom);
   }
 
-  open(run, update) {
+  open(/** @type {Opened} */ run, /** @type {number} */ update) {
     Object.assign(this, { run, wanted: update, data: null, axes: null, bin: null });
     this.body.hidden = true;
     this.dialog.classList.remove("none");
@@ -99,8 +111,7 @@ class RolloutWindow {
     this.ask();
   }
 
-  /** @param {any} data */
-  show(data) {
+  show(/** @type {Wire.Rollout} */ data) {
     const { update, histogram, previous, next } = data;
     if (this.data && this.data.update !== update)
       this.bin = this.bin === null ? null : sameBin(this.bin, this.data.histogram, histogram);
@@ -116,21 +127,21 @@ class RolloutWindow {
   }
 
   /** What was shown stays, and is what is asked for again. */
-  fail(error) {
+  fail(/** @type {Error} */ error) {
     this.wanted = this.data?.update ?? this.wanted;
     this.dialog.classList.toggle("none", !this.data);
     setWords(this.note, error.message);
   }
 
   /** To the update before or after. */
-  go(to) {
+  go(/** @type {"previous" | "next"} */ to) {
     const update = this.data?.[to] ?? null;
     if (update === null) return;
     this.wanted = update;
     this.ask();
   }
 
-  choose(bin) {
+  choose(/** @type {number | null} */ bin) {
     this.bin = bin;
     this.draw();
   }
@@ -142,6 +153,7 @@ class RolloutWindow {
     this.drawPlot(bins);
     const chosen = bins.find((one) => one.bin === bin) ?? null;
     const shown = textsOf(data.texts, chosen && bin);
+    /** @param {string} key @param {string} text @param {Bin | null} wanted */
     const choice = (key, text, wanted) => buttonOf("quiet-button", { "data-key": key,
       "aria-pressed": String(chosen === (wanted ?? null)), onclick: () => this.choose(wanted?.bin ?? null) }, text);
     showParts(this.foot, [choice("top", "Top bin", bins.at(-1)), choice("bottom", "Bottom bin", bins[0]),
@@ -150,7 +162,7 @@ class RolloutWindow {
     showParts(this.list, shown.map((text) => cardOf(text, unit)));
   }
 
-  drawPlot(bins) {
+  drawPlot(/** @type {Bin[]} */ bins) {
     const { low, high, most } = drawnAxes(this.axes);
     const [x, y] = [placing(low, high, 0, 100), placing(0, most, 0, 100)];
     const { unit } = this.run;
@@ -173,9 +185,9 @@ class RolloutWindow {
     ], this.title);
   }
 
-  press(event) {
+  press(/** @type {KeyboardEvent & { target: HTMLElement }} */ event) {
     if (event.key === "Escape") event.stopPropagation(); // it ends the presentation too, but not both at once
-    const bar = event.target.closest(".rollout-bar");
+    const bar = /** @type {HTMLElement} */ (event.target.closest(".rollout-bar"));
     const act = actOf(event, Boolean(bar));
     if (!act) return;
     event.preventDefault();
@@ -187,18 +199,22 @@ class RolloutWindow {
   }
 }
 
-function titleOf(update, { title }) {
+function titleOf(/** @type {number} */ update, /** @type {{ title: string }} */ { title }) {
   return title ? `Update ${update} of ${title}` : `Update ${update}`;
 }
 
-/** A bar as high as the plot, so that a short one is hit as easily. */
+/**
+ * A bar as high as the plot, so that a short one is hit as easily.
+ * @param {Bin} bin @param {{ left: number, width: number, height: number }} place @param {string} unit
+ * @param {Record<string, unknown>} attributes
+ */
 function barOf(bin, { left, width, height }, unit, attributes) {
   const words = `${rangeInWords(bin, unit)}: ${number(bin.count)} ${bin.count === 1 ? "answer" : "answers"}`;
   return buttonOf("rollout-bar", { "data-key": `bin ${bin.bin}`, "aria-label": words, title: words,
     style: `left: ${left}%; width: ${width}%`, ...attributes }, el("span.fill-bar", { style: `height: ${height}%` }));
 }
 
-function cardOf({ prompt, completion, score, kl, chosen }, unit) {
+function cardOf(/** @type {Wire.RolloutText} */ { prompt, completion, score, kl, chosen }, /** @type {string} */ unit) {
   return el("li",
     el("p.summary", facts([["score", `${signed(score)} ${unit}`], kl === null ? null : ["KL", `${rounded(kl)} nats`]]),
       el("span.tag", { class: `tag ${chosen}`, title: CHOSEN[chosen] }, chosen)),

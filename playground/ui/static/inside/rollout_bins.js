@@ -3,17 +3,29 @@
 
 import { number, signed } from "../core/format.js";
 
+/**
+ * @typedef {Wire.Histogram} Histogram
+ * @typedef {{ low: number, high: number }} Scores
+ * @typedef {Scores & { most: number }} Axes
+ * @typedef {Scores & { bin: number, count: number }} Bin
+ */
+
+/** @type {Record<string, number>} */
 const STEPS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+/** @type {Record<string, "previous" | "next">} */
 const UPDATES = { ArrowLeft: "previous", ArrowRight: "next", p: "previous", n: "next" };
 
-/** The bins that hold answers, from the bottom up: {bin, low, high, count}. */
-export function filledBins({ low, high, counts }) {
+/** The bins that hold answers, from the bottom up. @returns {Bin[]} */
+export function filledBins(/** @type {Histogram} */ { low, high, counts }) {
   const width = (high - low) / counts.length;
   return counts.map((count, bin) => ({ bin, low: low + bin * width, high: low + (bin + 1) * width, count }))
     .filter(({ count }) => count > 0);
 }
 
-/** Axes on which one more histogram has its place beside those that were there: {low, high, most}. */
+/**
+ * Axes on which one more histogram has its place beside those that were there.
+ * @param {Axes | null} axes @param {Histogram} histogram @returns {Axes}
+ */
 export function widened(axes, { low, high, counts }) {
   const most = Math.max(...counts);
   if (!axes) return { low, high, most };
@@ -21,7 +33,7 @@ export function widened(axes, { low, high, counts }) {
 }
 
 /** Such axes with some room, also where all scores are the same. */
-export function drawnAxes({ low, high, most }) {
+export function drawnAxes(/** @type {Axes} */ { low, high, most }) {
   const room = high > low ? 0.02 * (high - low) : 0.5;
   return { low: low - room, high: high + room, most: most * 1.08 };
 }
@@ -29,6 +41,7 @@ export function drawnAxes({ low, high, most }) {
 /**
  * Which bin stays chosen when another update is shown: the top one and the bottom one stay that, any other becomes the
  * one with the same scores; null where there is none.
+ * @param {number} chosen @param {Histogram} before @param {Histogram} after
  */
 export function sameBin(chosen, before, after) {
   const [was, is] = [before, after].map(filledBins);
@@ -41,17 +54,17 @@ export function sameBin(chosen, before, after) {
 }
 
 /** The texts of a bin, or all of them when it is null; the best first. */
-export function textsOf(texts, bin) {
+export function textsOf(/** @type {Wire.RolloutText[]} */ texts, /** @type {number | null} */ bin) {
   return texts.filter((text) => bin === null || text.bin === bin).sort((one, other) => other.score - one.score);
 }
 
 /** "2.81 to 3.10 sd", or one number where both ends are the same. */
-export function rangeInWords({ low, high }, unit) {
+export function rangeInWords(/** @type {Scores} */ { low, high }, /** @type {string} */ unit) {
   const [from, to] = [signed(low), signed(high)];
   return from === to ? `${from} ${unit}` : `${from} to ${to} ${unit}`;
 }
 
-/** One sentence about all scores of an update. */
+/** One sentence about all scores of an update. @param {Wire.Rollout} rollout @param {string} unit */
 export function scoresInWords({ histogram, mean }, unit) {
   const answers = histogram.counts.reduce((sum, count) => sum + count, 0);
   if (!answers) return "No scores were kept of this update.";
@@ -63,7 +76,10 @@ export function scoresInWords({ histogram, mean }, unit) {
   return `${written}, scores ${rangeInWords({ low, high }, unit)}${middle}.`;
 }
 
-/** How many texts are shown, and of how many answers; `bin` is null without a filter. */
+/**
+ * How many texts are shown, and of how many answers; `bin` is null without a filter.
+ * @param {number} shown @param {Bin | null} bin @param {string} unit
+ */
 export function keptInWords(shown, bin, unit) {
   const texts = `${shown || "No"} ${shown === 1 ? "text" : "texts"}`;
   if (!bin) return `${texts} kept: the best, the worst, and some at random.`;
@@ -73,6 +89,8 @@ export function keptInWords(shown, bin, unit) {
 
 /**
  * What a key does in the window: {bar: how many to go on} in the histogram, {to: "previous" or "next" update}, or null.
+ * @param {Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey">} press @param {boolean} inHistogram
+ * @returns {{ bar?: number, to?: "previous" | "next" } | null}
  */
 export function actOf({ key, ctrlKey, metaKey, altKey }, inHistogram) {
   if (ctrlKey || metaKey || altKey) return null;

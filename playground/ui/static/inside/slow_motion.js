@@ -21,18 +21,27 @@ const GLOSS_DRAWN = "Recorded by the run itself, token by token; nothing is comp
 /** After how many updates somebody has asked for one to be recorded: the next that is there is shown. Null: nobody. */
 export const recording = signal(/** @type {number | null} */ (null));
 
+/**
+ * @typedef {import("./slow_steps.js").Step} Step
+ * @typedef {{ episode: number, token: number, step: number, epoch: number }} Place
+ */
+
 export class SlowMotion {
-  /** `steer(run, command)` asks a run that trains to record its next update, and answers {error}. */
+  /**
+   * `steer(run, command)` asks a run that trains to record its next update, and answers {error}.
+   * @param {Element} element @param {(run: string, command: string) => Promise<Wire.Done>} steer
+   */
   constructor(element, steer) {
     this.ask = steer;
-    this.update = signal(null); // the chosen one
-    this.trace = signal(null);
+    this.update = signal(/** @type {number | null} */ (null)); // the chosen one
+    this.trace = signal(/** @type {Wire.Trace | null} */ (null));
     this.place = signal({ episode: 0, token: 0, step: 0, epoch: 1 }, alike);
-    this.asking = null;
-    this.known = signal([], alike);
+    this.asking = /** @type {AbortController | null} */ (null);
+    this.asked = ""; // for what
+    this.known = signal(/** @type {number[]} */ ([]), alike);
     this.parts();
     element.append(this.root);
-    let runId;
+    let runId = "";
     effect(() => {
       if (runId !== live.runId) this.forget();
       runId = live.runId;
@@ -107,12 +116,12 @@ export class SlowMotion {
   }
 
   /** Show another place in the trace. */
-  go(place) {
+  go(/** @type {Partial<Place>} */ place) {
     this.place.value = { ...this.place.value, ...place };
   }
 
   /** Get a trace, once somebody has unfolded the panel; the newest question counts. */
-  async fetch(update) {
+  async fetch(/** @type {number | null} */ update) {
     const wanted = `${live.runId} ${update} ${this.whatIf.query()}`;
     if (update === null || !this.open || wanted === this.asked) return;
     this.asked = wanted;
@@ -121,6 +130,7 @@ export class SlowMotion {
     try {
       const query = this.whatIf.query();
       const path = runPath(live.runId, `${query ? "what-if" : "trace"}/${update}${query}`);
+      /** @type {Wire.Trace} */
       const found = await getJson(path, this.asking.signal);
       if (this.asked !== wanted) return;
       setWords(this.problem, "");
@@ -134,6 +144,7 @@ export class SlowMotion {
     }
   }
 
+  /** @param {Wire.Trace | null} trace @param {Place} place */
   draw(trace, { episode: chosen, token, step: at, epoch }) {
     this.body.hidden = !trace;
     if (!trace) return;
@@ -151,7 +162,7 @@ export class SlowMotion {
   }
 
   /** Which update, which of its episodes, and what was asked for otherwise. */
-  bar(trace, chosen) {
+  bar(/** @type {Wire.Trace} */ trace, /** @type {number} */ chosen) {
     const updates = menuOf(this.known.value.map((update) => [update, update]), { value: trace.update,
       onchange: ({ target }) => {
         this.update.value = Number(target.value);
@@ -163,7 +174,8 @@ export class SlowMotion {
       trace.changed ? el("strong.what-if-mark", `What if: ${differences(trace)}`) : null);
   }
 
-  stepButtons(steps, at) {
+  stepButtons(/** @type {Step[]} */ steps, /** @type {number} */ at) {
+    /** @param {string} key @param {string} text @param {number} step @param {Record<string, unknown>} more */
     const button = (key, text, step, more = {}, kind = "") => buttonOf(`button quiet-button ${kind}`.trim(),
       { "data-key": key, onclick: () => this.go({ step }), ...more }, text);
     return el("div.slow-steps", { role: "group", "aria-label": "Steps of the update" },
@@ -175,7 +187,7 @@ export class SlowMotion {
 }
 
 /** What a step does, its formula, and where it is computed. */
-function wordsOf({ words, formula, code }) {
+function wordsOf(/** @type {Step} */ { words, formula, code }) {
   return el("div", { "aria-live": "polite" }, el("p.slow-words", words),
     el("div.slow-formula", formula.map((line) => el("p", line.map(part)))),
     el("p.slow-code.muted", "Computed by ", code.map(([name, file], index) => [
@@ -183,7 +195,7 @@ function wordsOf({ words, formula, code }) {
 }
 
 /** Where to begin: at the last epoch, at a token that is clipped in it, if there is one. */
-function startOf({ episodes, steps }) {
+function startOf(/** @type {Wire.Trace} */ { episodes, steps }) {
   const epoch = steps.at(-1).epoch;
   const clipped = episodes.map(({ passes }) => passes.findLast(({ step }) => steps[step].epoch === epoch)
     ?.clipped.indexOf(true) ?? -1);
@@ -191,19 +203,20 @@ function startOf({ episodes, steps }) {
   return { epoch, episode, token: Math.max(0, clipped[episode]) };
 }
 
-function differences({ knobs, recorded, settings }) {
-  return knobs.filter(({ name }) => recorded[name] !== settings[name])
-    .map(({ name, label }) => `${label} ${number(recorded[name])} \u2192 ${number(settings[name])}`).join(", ");
+function differences(/** @type {Wire.Trace} */ { knobs, recorded, settings }) {
+  return /** @type {{ name: keyof Wire.WhatIf, label: string }[]} */ (knobs)
+    .filter(({ name }) => recorded[name] !== settings[name]).map(({ name, label }) =>
+      `${label} ${number(recorded[name])} \u2192 ${number(settings[name])}`).join(", ");
 }
 
-function part(piece) {
+function part(/** @type {import("./slow_steps.js").Part} */ piece) {
   if (typeof piece === "string") return piece;
   if (piece.sub) return el("sub", piece.sub);
   if (piece.hat) return el("span.hat", piece.hat, "\u0302");
   return el("strong", piece.strong);
 }
 
-function listed(updates) {
+function listed(/** @type {number[]} */ updates) {
   const most = 8;
   const shown = updates.slice(-most).map(number);
   return `${updates.length > most ? "\u2026, " : ""}${shown.join(", ")}`;

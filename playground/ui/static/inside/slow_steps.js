@@ -7,8 +7,17 @@
 import { number, percent, signed } from "../core/format.js";
 import { readable } from "./measures.js";
 
-const sub = (text) => ({ sub: text });
-const strong = (value) => ({ strong: number(value) });
+/**
+ * @typedef {Wire.Trace} Trace
+ * @typedef {Wire.Episode} Episode
+ * @typedef {Wire.Pass} Pass
+ * @typedef {string | { sub?: string, hat?: string, strong?: string }} Part
+ * @typedef {{ key: string, title: string, unit: string, figures: number[] | null, marks?: boolean[], words: string,
+ *   formula: Part[][], code: string[][] }} Step
+ */
+
+const sub = (/** @type {string} */ text) => ({ sub: text });
+const strong = (/** @type {number} */ value) => ({ strong: number(value) });
 const T = sub("t");
 const NEXT = sub("t+1");
 const HAT = { hat: "A" };
@@ -16,6 +25,7 @@ const REF = sub("ref");
 const OLD = sub("old");
 
 /** How the KL of a token follows from d = log pi - log pi_ref. */
+/** @type {Record<string, string[]>} */
 const ESTIMATORS = {
   k1: ["d", "k1"], k2: ["d\u00b2 / 2", "k2"], k3: ["exp(\u2212d) \u2212 1 + d", "k3"],
   abs: ["|d|", "SAMPLED_ESTIMATORS"],
@@ -25,15 +35,17 @@ const ESTIMATORS = {
 const NO_DIFFERENCE = 0.0005; // what is less is rounding of the arithmetic: no side of it is likelier
 
 /** A number that follows a sign: a negative one in brackets. */
-export function held(value) {
+export function held(/** @type {number} */ value) {
   const text = number(value);
   return text.startsWith("\u2212") ? `(${text})` : text;
 }
 
 /**
- * All seven, in order: [{key, title, unit, figures, words, formula, code, note}].
- * @param {any} trace @param {any} episode @param {number} t @param {any} pass of the episode in the chosen epoch
+ * All seven, in order.
+ * @param {Trace} trace @param {Episode} episode @param {number} t
+ * @param {Pass} pass of the episode in the chosen epoch
  * @param {string} scored the unit of the score
+ * @returns {Step[]}
  */
 export function stepsOf(trace, episode, t, pass, scored = "sd") {
   const critic = trace.settings.baseline === "value";
@@ -48,9 +60,10 @@ export function stepsOf(trace, episode, t, pass, scored = "sd") {
   ];
 }
 
+/** @param {Episode} episode @param {number} t */
 const tokenName = (episode, t) => `\u201c${readable(episode.pieces[t])}\u201d`;
 
-function write(episode, t) {
+function write(/** @type {Episode} */ episode, /** @type {number} */ t) {
   return {
     key: "write", title: "Write", unit: "log-prob, nats", figures: episode.log_probs,
     words: `The policy drew ${tokenName(episode, t)} as token ${t + 1} of ${episode.pieces.length}; it had given it a `
@@ -61,6 +74,7 @@ function write(episode, t) {
   };
 }
 
+/** @param {Episode} episode @param {number} t @param {string} scored */
 function score(episode, t, scored) {
   const last = t === episode.pieces.length - 1;
   const raw = episode.raw_score === null ? "" : ` (raw ${number(episode.raw_score)}, before it was scaled)`;
@@ -74,6 +88,7 @@ function score(episode, t, scored) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t @param {string} scored */
 function leash({ settings }, episode, t, scored) {
   const [how, name] = ESTIMATORS[settings.estimator] ?? ["d", "k1"];
   const d = episode.log_ratios[t];
@@ -98,6 +113,7 @@ function leash({ settings }, episode, t, scored) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t @param {string} scored */
 function value({ settings }, episode, t, scored) {
   const next = t + 1 < episode.values.length ? episode.values[t + 1] : 0;
   const delta = episode.deltas[t];
@@ -115,6 +131,7 @@ function value({ settings }, episode, t, scored) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {string} scored */
 function others({ settings }, episode, scored) {
   const { group } = episode;
   const all = settings.baseline === "group";
@@ -130,13 +147,16 @@ function others({ settings }, episode, scored) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t */
 function whitening({ batch }, episode, t) {
   return [HAT, T, " = (A", T, " \u2212 mean) / sd = (", number(episode.advantages[t]), " \u2212 ", held(batch.mean),
     ") / ", number(batch.sd), " = ", strong(episode.whitened[t])];
 }
 
-const wanted = (value) => (value > 0 ? "likelier" : value < 0 ? "less likely" : "neither likelier nor less likely");
+const wanted = (/** @type {number} */ value) =>
+  (value > 0 ? "likelier" : value < 0 ? "less likely" : "neither likelier nor less likely");
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t */
 function advantage(trace, episode, t) {
   const { settings, batch } = trace;
   const next = t + 1 < episode.advantages.length ? episode.advantages[t + 1] : 0;
@@ -157,6 +177,7 @@ function advantage(trace, episode, t) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t */
 function groupAdvantage(trace, episode, t) {
   const { settings, batch } = trace;
   const { group } = episode;
@@ -179,12 +200,15 @@ function groupAdvantage(trace, episode, t) {
 }
 
 const AS_TRAINED = " Means and norms are as trained, not what if.";
-const MISSING = "The epochs of this update ended before this one, because the policy had moved far enough.";
+/** @type {Pick<Step, "figures" | "words" | "formula">} */
+const NOTHING = { figures: null, formula: [],
+  words: "The epochs of this update ended before this one, because the policy had moved far enough." };
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t @param {Pass} pass */
 function clip({ settings, steps }, episode, t, pass) {
-  const shown = { key: "clip", title: "Clip", unit: "ratio to the policy that wrote it",
+ const shown = { key: "clip", title: "Clip", unit: "ratio to the policy that wrote it",
     code: [["policy_loss", "playground/ppo/losses.py"], ["clipped_tokens", "playground/ppo/losses.py"]] };
-  if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };
+  if (!pass) return { ...shown, ...NOTHING };
   const { epoch } = steps[pass.step];
   const ratio = pass.ratios[t];
   const moved = Math.abs(ratio - 1) < 0.005 ? "as likely as" : `${number(ratio)} times as likely as`;
@@ -204,11 +228,12 @@ function clip({ settings, steps }, episode, t, pass) {
   };
 }
 
+/** @param {Trace} trace @param {Episode} episode @param {number} t @param {Pass} pass */
 function step({ settings, steps, changed }, episode, t, pass) {
   const shown = { key: "step", title: "Step", unit: "part of the loss",
     code: [["value_loss", "playground/ppo/losses.py"],
       ["PPOTrainer.step, PPOTrainer.apply_gradient", "playground/training/loop/trainer.py"]] };
-  if (!pass) return { ...shown, figures: null, words: MISSING, formula: [] };
+  if (!pass) return { ...shown, ...NOTHING };
   const { epoch, minibatch, tokens, grad_norm: norm, policy_loss: policy, value_loss: critic } = steps[pass.step];
   const cut = norm > settings.max_grad_norm;
   const hasCritic = settings.baseline === "value";

@@ -5,17 +5,21 @@ import { el, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
 import { readable, shadeOf, inWords } from "./measures.js";
 
+/** @typedef {import("./measures.js").Measure} Measure @typedef {Wire.TokensLook} Look */
+
+/** @type {Record<string, number>} */
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity };
 
 export class Tokens {
   /** `choose(place)` hears which token was chosen, and shows them anew; `attributes` are those of the row. */
+  /** @param {Record<string, string>} attributes @param {(place: number) => void} choose */
   constructor(attributes, choose) {
     this.choose = choose;
     this.root = el("div", { ...attributes, onkeydown: (event) => this.walk(event) });
   }
 
   /** The tokens, of which one is in the order of the Tab key. */
-  show(tokens, chosen) {
+  show(/** @type {HTMLElement[]} */ tokens, /** @type {number} */ chosen) {
     tokens.forEach((token, place) => {
       token.tabIndex = place === chosen ? 0 : -1;
       token.onclick = () => this.go(place);
@@ -23,16 +27,16 @@ export class Tokens {
     showParts(this.root, tokens);
   }
 
-  go(place) {
+  go(/** @type {number} */ place) {
     this.choose(place);
     this.focus(place);
   }
 
-  focus(place) {
+  focus(/** @type {number} */ place) {
     /** @type {HTMLElement} */ (this.root.children[place])?.focus({ preventScroll: true });
   }
 
-  walk(event) {
+  walk(/** @type {KeyboardEvent & { target: HTMLElement }} */ event) {
     const tokens = [...this.root.children];
     const here = tokens.indexOf(event.target);
     const step = STEPS[event.key];
@@ -44,7 +48,10 @@ export class Tokens {
   }
 }
 
-/** The tokens of a look, coloured by a measure, told in a unit. */
+/**
+ * The tokens of a look, coloured by a measure, told in a unit.
+ * @param {Look} look @param {Measure} measure @param {number} range @param {number} chosen @param {string} unit
+ */
 export function colouredTokens(look, measure, range, chosen, unit) {
   const values = measure.of(look) ?? [];
   return look.pieces.map((piece, place) => {
@@ -55,7 +62,10 @@ export function colouredTokens(look, measure, range, chosen, unit) {
   });
 }
 
-/** Tokens with a figure under each, tinted by it. `marks` are the clipped ones of a step whose figures are ratios. */
+/**
+ * Tokens with a figure under each, tinted by it. `marks` are the clipped ones of a step whose figures are ratios.
+ * @param {string[]} pieces @param {{ figures: number[] | null, marks?: boolean[] }} step @param {number} chosen
+ */
 export function figuredTokens(pieces, { figures, marks = null }, chosen) {
   // how far a figure is from doing nothing: a ratio from 1, all else from 0
   const far = (figures ?? []).map((value) => (marks ? value - 1 : value));
@@ -70,7 +80,10 @@ export function figuredTokens(pieces, { figures, marks = null }, chosen) {
   });
 }
 
-/** All figures of all tokens, for who reads numbers; `measures` are those that there are, `unitOf` says in what. */
+/**
+ * All figures of all tokens, for who reads numbers; `measures` are those that there are, `unitOf` says in what.
+ * @param {Look} look @param {Measure[]} measures @param {(measure: Measure) => string} unitOf
+ */
 export function tokenTable(look, measures, unitOf) {
   const columns = measures.map((measure) => ({ ...measure, unit: unitOf(measure), values: measure.of(look) ?? [] }));
   return tableOf("", [el("th.words", { scope: "col" }, "Token"),
@@ -80,6 +93,6 @@ export function tokenTable(look, measures, unitOf) {
 }
 
 /** A line break stays one, and can be seen. */
-function shown(piece) {
+function shown(/** @type {string} */ piece) {
   return piece.includes("\n") ? [piece.replaceAll("\n", "\u21b5"), el("br")] : piece || " ";
 }

@@ -10,8 +10,12 @@ const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
   fail: "Do not train on it as it is" };
 
+/** @typedef {{ value: Wire.RewardCheck }} Props */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => whenOpened("test", () => draw(element, props, page));
 
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 function draw(element, props, { watch }) {
   const line = el("p.muted.check-line", { role: "status" });
   const body = el("div.check-report");
@@ -35,11 +39,11 @@ function draw(element, props, { watch }) {
   show();
 }
 
-function drawn(report) {
+function drawn(/** @type {Wire.RewardReport} */ report) {
   return [verdict(report), facts(report), example(report), forms(report)].filter(Boolean);
 }
 
-function verdict(report) {
+function verdict(/** @type {Wire.RewardReport} */ report) {
   return el("section", { class: `check-verdict ${report.verdict}` },
     el("h3", signOf(MARKS[report.verdict]), WORDS[report.verdict]),
     el("ul", report.findings.map((finding) => el("li", { class: finding.level },
@@ -48,8 +52,9 @@ function verdict(report) {
 }
 
 /** Good and bad example, spread, accuracy, lengths, size and what fewer bits cost. */
-function facts(report) {
+function facts(/** @type {Wire.RewardReport} */ report) {
   const { pairs, reference, lengths, good, bad, cost } = report;
+  /** @type {[string, string, Page.Child][]} */
   const rows = [];
   if (pairs?.count)
     rows.push(["Good beats bad", percent(pairs.accuracy),
@@ -72,12 +77,12 @@ function facts(report) {
     el("tr", el("th", { scope: "row" }, name), el("td.figure", figure), el("td", words)))));
 }
 
-function quoted(shown) {
+function quoted(/** @type {Wire.ExampleScore} */ shown) {
   return el("span.output", shown.completion.trim());
 }
 
 /** What the model reads, token by token; special tokens stand out. */
-function example({ example: shown, template }) {
+function example(/** @type {Wire.RewardReport} */ { example: shown, template }) {
   if (!shown?.tokens) return null;
   const more = shown.length - shown.ids.length;
   return el("section.check-example",
@@ -88,11 +93,12 @@ function example({ example: shown, template }) {
 }
 
 /** The same pairs in the prompt format in use and in others, best first. */
-function forms({ formats }) {
+function forms(/** @type {Wire.RewardReport} */ { formats }) {
   if (!formats?.length) return null;
-  const name = ({ name: title, in_force: inForce, help, example: shown }) => el("td",
+  const name = (/** @type {Wire.TriedFormat} */ { name: title, in_force: inForce, help, example: shown }) => el("td",
     el("details", el("summary", title, inForce ? el("span.mark", "in use") : ""),
       el("p.muted.small-text", help), el("p.output", shown)));
+  /** @param {string} label @param {Page.Child[]} parts */
   const figure = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
   return el("section.check-forms",
     el("h3", "The same pairs in other prompt formats"),
@@ -106,11 +112,11 @@ function forms({ formats }) {
       figure("Margin", `${signed(row.margin)} \u00b1 ${rounded(row.margin_error)}`)))));
 }
 
-function share(value) {
+function share(/** @type {number} */ value) {
   return el("span", el("span.share-bar", { style: `--share: ${value}`, "aria-hidden": "true" }), percent(value));
 }
 
-function points(value) {
+function points(/** @type {number} */ value) {
   const rounded = Math.round(100 * value);
   return rounded > 0 ? `+${rounded}` : number(rounded);
 }

@@ -8,15 +8,17 @@ import { writing } from "./lists.js";
 import { functionList, problemParts } from "./written.js";
 
 const PAUSE = 400; // milliseconds without a key before the server is asked what is wrong
+/** @type {Record<string, number>} */
 const LINES = { expression: 5, code: 12 };
 const INDENT = "    ";
 
+/** @param {Element} element @param {{ value: unknown }} props @param {Page.Tools} tools */
 export function mount(element, props, { trigger, watch }) {
   const editor = new Editor((reward) => {
     props.value = { state: "asked", reward, at: Date.now() };
     trigger("input");
   });
-  watch("value", () => editor.take(props.value));
+  watch("value", () => editor.take(/** @type {Wire.Bench} */ (props.value)));
   effect(() => {
     if (writing.value) editor.open(writing.value);
   });
@@ -24,7 +26,7 @@ export function mount(element, props, { trigger, watch }) {
 
 class Editor {
   /** `ask(reward)`: score the texts by it; what is found comes through `take`. */
-  constructor(ask) {
+  constructor(/** @type {(reward: Wire.Reward) => void} */ ask) {
     this.ask = ask;
     this.asking = false;
     this.waiting = 0;
@@ -44,7 +46,7 @@ class Editor {
     document.body.append(this.dialog);
   }
 
-  open(subject) {
+  open(/** @type {import("./lists.js").Subject} */ subject) {
     this.subject = subject;
     const { field, text, functions, trying } = subject;
     setText(this.title, field.label);
@@ -83,7 +85,7 @@ class Editor {
   }
 
   /** A new line of code begins where the one before it began, and further right after a colon. */
-  indent(event) {
+  indent(/** @type {KeyboardEvent} */ event) {
     if (!this.code || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     const { value, selectionStart: start, selectionEnd: end } = this.box;
@@ -111,13 +113,13 @@ class Editor {
     this.ask(this.subject.reward());
   }
 
-  setAsking(asking) {
+  setAsking(/** @type {boolean} */ asking) {
     this.asking = asking;
     setOff(this.button, asking);
   }
 
   /** A new state from the server. */
-  take(value) {
+  take(/** @type {Partial<Wire.Bench>} */ value) {
     const { state, phase = "", problems = [] } = value ?? {};
     if (state === "asking") setText(this.line, `${capital(phase)}\u2026`);
     if (state !== "done" && state !== "error") return;
@@ -129,7 +131,7 @@ class Editor {
     else this.showFound(value);
   }
 
-  showFound({ samples, reference, names, about }) {
+  showFound(/** @type {Partial<Wire.Bench>} */ { samples, reference, names, about }) {
     const scores = reference[names[0]];
     const known = scores.filter((score) => score !== null);
     const alike = known.length > 1 && new Set(known).size === 1;

@@ -13,13 +13,24 @@ const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
 const WEIGHT_GLOSS = "The score is the sum of all rewards, each multiplied by its weight, the number after \u00d7. A "
   + "negative weight punishes.";
 
+/**
+ * @typedef {Wire.Reward} Reward
+ * @typedef {{ value: Reward[], place: string, title: string, help?: string, watching?: boolean, single?: boolean }
+ *   & Wire.Lists} Props
+ * @typedef {import("../core/knob.js").Entered} Entered
+ */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new Picker(element, props, page);
 
+/** @extends {Widget<Props>} */
 class Picker extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
     const { watching, single, place, title } = props;
     this.touched = false; // a person has changed something here
+    /** @type {Map<string, WrittenBox>} */
     this.boxes = new Map(); // those of several lines, which stay as they are while somebody writes
     this.list = el("div.reward-list");
     this.names = el("datalist", { id: `${place}-models` });
@@ -31,7 +42,7 @@ class Picker extends Widget {
         watching ? "+ Add a monitor" : "+ Add a reward"), this.names));
     // a reward that another part offers (static/rewards/training.js) takes the place of all that are there
     document.addEventListener("playground-use-reward", (event) => {
-      const { place: where, reward } = /** @type {CustomEvent} */ (event).detail;
+      const { place: where, reward } = /** @type {CustomEvent<{ place: string, reward: Reward }>} */ (event).detail;
       if (where === place) this.edit([{ ...this.fresh(reward.kind), ...reward }]);
     });
     this.list.addEventListener("focusin", (event) => {
@@ -43,23 +54,24 @@ class Picker extends Widget {
   }
 
   /** The workbench has the rewards of the form until a person has chosen others there. */
-  followForm(rewards) {
+  followForm(/** @type {Reward[]} */ rewards) {
     if (this.touched || !rewards.length) return;
     this.give(rewards);
     untracked(() => this.show());
   }
 
-  kindOf(name) {
+  kindOf(/** @type {string} */ name) {
     return this.props.kinds.find((item) => item.kind === name);
   }
 
+  /** @param {string} kind @returns {Reward} */
   fresh(kind) {
     const { weight, fields } = this.kindOf(kind);
     return { kind, weight, normalise: false, cap: "", ...Object.fromEntries(fields.map((field) =>
       [field.name, field.default])), ...(kind === "model" ? { source: trained.value[0] ?? "" } : {}) };
   }
 
-  edit(value) {
+  edit(/** @type {Reward[]} */ value) {
     this.touched = true;
     this.give(value);
     this.show();
@@ -71,7 +83,7 @@ class Picker extends Widget {
     this.edit([...this.current(), this.fresh((kinds.find((item) => !used.has(item.kind)) ?? kinds[0]).kind)]);
   }
 
-  change(index, changes) {
+  change(/** @type {number} */ index, /** @type {Partial<Reward>} */ changes) {
     this.edit(this.current().map((reward, place) => (place === index ? { ...reward, ...changes } : reward)));
   }
 
@@ -83,13 +95,13 @@ class Picker extends Widget {
     showParts(this.list, rewards.map((reward, index) => this.row(reward, index)));
   }
 
-  row(reward, index) {
+  row(/** @type {Reward} */ reward, /** @type {number} */ index) {
     const { watching, single, kinds, functions } = this.props;
     const kind = this.kindOf(reward.kind);
     const label = kind?.label ?? reward.kind;
     const fields = kind?.fields ?? [];
     const rare = fields.filter((field) => field.rare);
-    const control = (field) => this.control(field, reward, index);
+    const control = (/** @type {Wire.RewardField} */ field) => this.control(field, reward, index);
     return el("div.reward", { "data-index": index, "data-key": `${index} ${reward.kind}` },
       el("div.reward-head",
         menuOf(kinds.map((item) => [item.kind, item.label]), { value: reward.kind, "data-key": `${index} kind`,
@@ -110,14 +122,17 @@ class Picker extends Widget {
       watching ? null : this.scaleAndCap(reward, index));
   }
 
+  /** @param {string} name @param {string} value @param {number} index @param {Record<string, string>} attributes */
   number(name, value, index, attributes) {
     return el("input", { type: "text", inputmode: "decimal", value, "data-key": `${index} ${name}`, ...attributes,
       onchange: ({ target }) => this.change(index, { [name]: read(target.value) }) });
   }
 
+  /** @param {Wire.RewardField} field @param {Reward} reward @param {number} index @returns {HTMLElement} */
   control(field, reward, index) {
     const { name, label, options, lines, hint } = field;
     const key = `${index} ${name}`;
+    /** @param {{ target: { value: string } }} event */
     const changed = ({ target }) => this.change(index, { [name]: target.value });
     if (lines) return this.box(field, reward, index, key);
     if (options.length)
@@ -125,12 +140,14 @@ class Picker extends Widget {
         menuOf(options.map((option) => [option, option]), { value: reward[name], "data-key": key, onchange: changed }));
     if (field.number)
       return el("label.own", label,
-        this.number(name, write(reward[name] ?? ""), index, { placeholder: hint, spellcheck: "false" }));
+        this.number(name, write(/** @type {Entered} */ (reward[name] ?? "")), index,
+          { placeholder: hint, spellcheck: "false" }));
     return el("label.own", label, el("input", { type: "text", value: reward[name] ?? "",
       placeholder: hint, spellcheck: "false", "data-key": key,
       list: name === "source" ? `${this.props.place}-models` : null, onchange: changed }));
   }
 
+  /** @param {Wire.RewardField} field @param {Reward} reward @param {number} index @param {string} key */
   box(field, reward, index, key) {
     const whose = `${key} ${reward.kind}`;
     // what is wrong with a reward, where no form beside the list says so
@@ -140,11 +157,11 @@ class Picker extends Widget {
         changed: (value) => this.change(index, { [field.name]: value }),
         problem: async () => (this.props.place === "workbench" ? problem() : ""), problemNow: problem,
         reward: () => this.current()[index], functions: this.props.functions }));
-    return kept(this.boxes.get(whose).take(reward[field.name] ?? ""));
+    return kept(this.boxes.get(whose).take(String(reward[field.name] ?? "")));
   }
 
   /** The reward models that are at hand, the newest first, each one click away. */
-  atHand({ source }, index) {
+  atHand(/** @type {Reward} */ { source }, /** @type {number} */ index) {
     const offered = trained.value.filter((name) => name !== source).slice(0, MOST_OFFERED);
     return el("p.help.at-hand", offered.length ? "Trained here: " : "", offered.map((name) =>
       buttonOf("quiet-button", { "data-key": `${index} take ${name}`,
@@ -152,7 +169,7 @@ class Picker extends Widget {
   }
 
   /** What happens to a value before it is weighted. */
-  scaleAndCap({ normalise, cap }, index) {
+  scaleAndCap(/** @type {Reward} */ { normalise, cap }, /** @type {number} */ index) {
     const told = [normalise ? "in sd of the reference" : "", cap ? `cap \u00b1${cap}` : ""].filter(Boolean)
       .join(", ");
     return folded("scale", el("span", "Scale and cap", told ? el("span.told", `: ${told}`) : null), [
@@ -167,7 +184,7 @@ class Picker extends Widget {
     ]);
   }
 
-  async changeKind(index, kind) {
+  async changeKind(/** @type {number} */ index, /** @type {string} */ kind) {
     this.edit(this.current().map((item, place) => (place === index ? this.fresh(kind) : item)));
     if (kind !== "model" || trained.value.length) return;
     await this.offerNames();
@@ -178,11 +195,12 @@ class Picker extends Widget {
 
   /** Names of the reward models that were trained here, for a person who turns to a choice that may need them. */
   async offerNames() {
-    const found = await this.server?.reward_models?.(null).catch(() => null);
+    const found = await this.server?.reward_models?.(null).catch(() => /** @type {string[]} */ (null));
     if (Array.isArray(found)) trained.value = found;
   }
 }
 
+/** @param {string} key @param {Page.Child} title @param {Page.Child} children */
 function folded(key, title, children) {
   return el("details.folded", { "data-key": key }, el("summary", title), children);
 }

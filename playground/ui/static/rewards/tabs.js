@@ -5,15 +5,18 @@ import { buttonOf, el } from "../core/dom.js";
 import { go, onPlace, place } from "../core/nav.js";
 
 /** Part -> its name, and the id of its panel (ui/page.py). */
+/** @type {Record<string, string[]>} */
 const TABS = { try: ["Try", "workbench"], train: ["Train", "reward-training"], test: ["Test", "reward-check"] };
 
-export function mount(element) {
+export function mount(/** @type {Element} */ element) {
   const tabs = Object.entries(TABS).map(([part, [name, panel]]) => buttonOf("tab", { role: "tab", id: `tab-${part}`,
     "aria-controls": panel, onclick: () => go({ page: "rewards", part }) }, name));
   const parts = Object.keys(TABS);
   element.append(el("div.tabs", { role: "tablist", "aria-label": "Rewards", onkeydown: (event) => {
     const at = tabs.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
-    const to = { ArrowRight: at + 1, ArrowLeft: at + 2, Home: 0, End: 2 }[event.key];
+    /** @type {Record<string, number>} */
+    const places = { ArrowRight: at + 1, ArrowLeft: at + 2, Home: 0, End: 2 };
+    const to = places[event.key];
     if (to === undefined || at < 0) return;
     event.preventDefault();
     tabs[to % tabs.length].focus();
@@ -33,7 +36,7 @@ export function mount(element) {
 }
 
 /** Draw a part of the page when it is first in view. */
-export function whenOpened(part, draw) {
+export function whenOpened(/** @type {string} */ part, /** @type {() => void} */ draw) {
   let drawn = false;
   onPlace((here) => {
     if (drawn || here.page !== "rewards" || here.part !== part) return;

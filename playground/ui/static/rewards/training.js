@@ -15,15 +15,21 @@ import { TrainingReport } from "./training_report.js";
 const BUSY_MS = 1000;
 const IDLE_MS = 6000;
 
-const about = (sentence) => el("p.muted", sentence);
+const about = (/** @type {string} */ sentence) => el("p.muted", sentence);
 
+/** @typedef {{ value: Wire.UploadedPairs & { test?: string }, form: Wire.RewardForm }} Props */
+/** @typedef {{ found: Wire.RewardModels, names: string[], shown: string | null, detail: Wire.RewardTraining }} Found */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => whenOpened("train", () => new Training(element, props, page));
 
+/** @extends {Widget<Props>} */
 class Training extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
-    this.chosen = null; // the reward model in view; null: the one in training, or the newest
-    this.living = null;
+    this.chosen = /** @type {string | null} */ (null); // the one in view; null: the one in training, or the newest
+    this.living = /** @type {string | null} */ (null);
     this.lost = false; // the complaint is that nothing could be fetched
     this.form = new TrainingForm(props.form, (values) => this.start(values));
     this.report = new TrainingReport({ stop: (name) => this.stop(name), remove: (name) => this.remove(name),
@@ -59,15 +65,18 @@ class Training extends Widget {
     return Boolean(button);
   }
 
+  /** @param {AbortSignal} signal @returns {Promise<Found>} */
   async ask(signal) {
+    /** @type {Wire.RewardModels} */
     const found = await getJson("live/_rewards", signal);
     const names = found.models.map((item) => item.name);
     const shown = names.includes(this.chosen) ? this.chosen : found.living ?? names[0] ?? null;
+    /** @type {Wire.RewardTraining | null} */
     const detail = shown ? await getJson(`live/_rewards/${encodeURIComponent(shown)}`, signal) : null;
     return { found, names, shown, detail };
   }
 
-  take({ found, names, shown, detail }) {
+  take(/** @type {Found} */ { found, names, shown, detail }) {
     const ready = found.models.filter((item) => item.accuracy !== null).map((item) => item.name);
     if (this.living !== found.living && ready.includes(this.living)) this.choose(this.living); // it has ended
     this.living = found.living;
@@ -81,6 +90,7 @@ class Training extends Widget {
     this.lost = false;
   }
 
+  /** @param {Wire.RewardModelRow} model @param {string | null} shown */
   item({ name, state, accuracy, started_at: started }, shown) {
     const { icon, word } = stateOf(state);
     return el("li", { "data-key": name }, buttonOf("quiet-button", { "aria-pressed": String(name === shown),
@@ -88,17 +98,17 @@ class Training extends Widget {
     signOf(`${icon} `), name, ` ${accuracy === null ? word : percent(accuracy)}`));
   }
 
-  look(name) {
+  look(/** @type {string | null} */ name) {
     this.chosen = name;
     return this.refresh();
   }
 
   /** It is what the test below tests next. */
-  choose(name) {
+  choose(/** @type {string} */ name) {
     this.give({ ...this.props.value, test: name });
   }
 
-  async start(values, replace = false) {
+  async start(/** @type {import("./training_form.js").Values} */ values, replace = false) {
     const { form } = this;
     form.tell([]);
     form.setStarting(true, null);
@@ -116,13 +126,13 @@ class Training extends Widget {
     this.view.scrollIntoView({ block: "nearest" }); // the form is longer than most windows
   }
 
-  async stop(name) {
+  async stop(/** @type {string} */ name) {
     const { error = "" } = await answerOf(() => this.server.stop_training(name));
     this.report.complain(error);
     await this.refresh();
   }
 
-  async remove(name) {
+  async remove(/** @type {string} */ name) {
     if (!(await confirmed(`Delete ${name}?`, about("The reward model and the record of its training are deleted "
       + "for good. Runs that were trained against it keep their figures."), "Delete"))) return;
     const { error = "" } = await answerOf(() => this.server.delete_reward_model(name));

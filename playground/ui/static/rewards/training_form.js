@@ -5,19 +5,25 @@ import { knobControls } from "../core/knob.js";
 
 const OTHER = "other"; // the choice that opens a text field
 
+/**
+ * @typedef {import("../core/knob.js").Entered} Entered
+ * @typedef {Record<string, Entered>} Values
+ */
+
 export class TrainingForm {
+  /** @param {Wire.RewardForm} form @param {(values: Values & { name: string }) => void} start */
   constructor(form, start) {
     this.form = form;
-    this.names = [];
+    this.names = /** @type {string[]} */ ([]);
     this.takenAt = 0; // when the upload that is shown was taken
     this.touched = false; // the name was typed by a person
     this.starting = false; // a start was asked for and has not been answered
-    this.living = null; // the name of the one in training
+    this.living = /** @type {string | null} */ (null); // the name of the one in training
     this.makeChoices(form);
     this.makeKnobs([...form.first, ...form.more]);
     this.button = el("button.button.strong", { type: "submit" }, "Train");
     this.problems = el("ul.problems", { role: "alert" });
-    const numbers = (knobs) => knobs.map(({ field }) => this.controls.get(field).root);
+    const numbers = (/** @type {Wire.Knob[]} */ knobs) => knobs.map(({ field }) => this.controls.get(field).root);
     this.root = el("form.reward-form", { onsubmit: (event) => {
       event.preventDefault();
       if (!this.starting && !this.living) start(this.values());
@@ -35,7 +41,8 @@ export class TrainingForm {
     this.changed();
   }
 
-  makeChoices(form) {
+  makeChoices(/** @type {Wire.RewardForm} */ form) {
+    /** @param {string} id @param {Page.Attributes<HTMLInputElement>} attributes */
     const text = (id, attributes) => el("input", { type: "text", id, spellcheck: "false", ...attributes });
     const changed = () => this.changed();
     this.pairs = menuOf([...form.annotators.map(({ name, label }) => [name, `${label} (pocket world)`]),
@@ -50,14 +57,16 @@ export class TrainingForm {
       [OTHER, "Another model"]], { id: "reward-base", value: form.base, onchange: changed });
     this.baseSource = text("reward-base-source",
       { placeholder: "owner/name or a model folder", "aria-label": "Base model" });
+    /** @type {HTMLInputElement} */
     this.name = text("reward-name", { oninput: () => { this.touched = this.name.value !== ""; } });
     this.template = menuOf(form.templates.map((name) => [name, name]), { id: "reward-template" });
     this.lora = el("input", { type: "checkbox", id: "reward-lora" });
   }
 
-  makeKnobs(knobs) {
+  makeKnobs(/** @type {Wire.Knob[]} */ knobs) {
     this.knobs = knobs;
-    this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, knob.default ?? ""]));
+    this.numbers = Object.fromEntries(knobs.map((knob) => [knob.field, /** @type {Entered} */ (knob.default ?? "")]));
+    /** @type {ReturnType<typeof knobControls>} */
     this.controls = knobControls(knobs, "reward", "default", (field, value) => {
       this.numbers[field] = value;
       this.controls.get(field).show(value);
@@ -92,7 +101,7 @@ export class TrainingForm {
     this.name.value = name;
   }
 
-  know(overview, names) {
+  know(/** @type {Wire.RewardModels} */ overview, /** @type {string[]} */ names) {
     const changed = names.join() !== this.names.join();
     this.names = names;
     if (changed && document.activeElement !== this.name) this.propose();
@@ -112,7 +121,7 @@ export class TrainingForm {
   }
 
   /** A start was asked for, or answered: then with the name of what is in training now. */
-  setStarting(starting, living) {
+  setStarting(/** @type {boolean} */ starting, /** @type {string | null} */ living) {
     this.starting = starting;
     this.living = living;
     if (living) this.touched = false; // a name for the next one is proposed
@@ -124,7 +133,8 @@ export class TrainingForm {
     setOff(this.button, this.starting || Boolean(this.living));
   }
 
-  tell(problems) {
+  tell(/** @type {Wire.Problem[]} */ problems) {
+    /** @type {Record<string, string>} */
     const labels = { ...Object.fromEntries(this.knobs.map(({ field, label }) => [field, label])),
       "pairs.source": "Preference pairs", base: "Base model", name: "Name", template: "Prompt format" };
     this.problems.replaceChildren(...problems.map(({ field, message }) =>
@@ -132,7 +142,7 @@ export class TrainingForm {
         withCode(message))));
   }
 
-  uploaded(value) {
+  uploaded(/** @type {Wire.UploadedPairs | null} */ value) {
     if (!value || value.at === this.takenAt) return;
     this.takenAt = value.at;
     if (value.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
@@ -145,10 +155,11 @@ export class TrainingForm {
   }
 }
 
-function help(...words) {
+function help(/** @type {Page.Child[]} */ ...words) {
   return el("p.help", words);
 }
 
+/** @param {string} label @param {HTMLElement} control @param {Page.Child[]} more */
 function row(label, control, ...more) {
   return el("div.own", el("label", { for: control.id }, label), control, more);
 }

@@ -8,8 +8,13 @@ import { go } from "../core/nav.js";
 import { whenThere } from "../train/all_settings.js";
 import { progressBar, stateMark } from "../core/texts.js";
 
+/** @typedef {(name: string) => void} Act */
+
 export class TrainingReport {
-  /** What may be done with one, each by its name. */
+  /**
+   * What may be done with one, each by its name.
+   * @param {{ stop: Act, remove: Act, test: Act }} actions
+   */
   constructor({ stop, remove, test }) {
     this.actions = { stop, remove, test };
     this.problem = el("p.problem", { role: "status" });
@@ -17,16 +22,16 @@ export class TrainingReport {
     this.root = el("div", this.problem, this.body);
   }
 
-  show(data) {
+  show(/** @type {Wire.RewardTraining | null} */ data) {
     showParts(this.body, data ? this.parts(data) : [el("p.empty", "No reward model yet. With these settings "
       + "one takes about half a minute. Its curve appears here, then how often it is right.")]);
   }
 
-  complain(sentence) {
+  complain(/** @type {string} */ sentence) {
     setWords(this.problem, sentence);
   }
 
-  parts(data) {
+  parts(/** @type {Wire.RewardTraining} */ data) {
     const { card } = data;
     return [
       this.head(data),
@@ -44,7 +49,8 @@ export class TrainingReport {
   }
 
   /** Name, state, and what can be done with it. */
-  head({ name, state, ended, card, phase, step, num_steps: steps, seconds }) {
+  head(/** @type {Wire.RewardTraining} */ { name, state, ended, card, phase, step, num_steps: steps, seconds }) {
+    /** @param {string} what @param {string} kind @param {() => void} onclick */
     const button = (what, kind, onclick, off = false) =>
       buttonOf(kind, { "data-key": `${what} ${name}`, off, onclick }, what);
     const { stop, remove, test } = this.actions;
@@ -60,7 +66,7 @@ export class TrainingReport {
 }
 
 /** What it is worth, in sentences. */
-function verdict(card) {
+function verdict(/** @type {Wire.RewardCard} */ card) {
   const found = card.report;
   const interval = `${percent(found.accuracy_low)} to ${percent(found.accuracy_high)}`;
   const noisy = found.true_accuracy !== null && Math.abs(found.true_accuracy - found.accuracy) > 0.005;
@@ -74,17 +80,17 @@ function verdict(card) {
       + `${card.max_length} tokens.`));
 }
 
-function curves(data) {
+function curves(/** @type {Wire.RewardTraining} */ data) {
   const { training, held_out: held } = data;
   const losses = [...training.loss, ...held.loss].filter((value) => value !== null);
   const high = Math.max(0.8, Math.min(3, Math.ceil(Math.max(...losses, 0) * 5) / 5));
   const accuracies = [...training.accuracy, ...held.accuracy].filter((value) => value !== null);
   const low = Math.min(0.5, Math.floor(Math.min(...accuracies, 1) * 10) / 10);
-  const series = (name) => [
-    { kind: "training", at: training.step, values: smooth(column(training, name), 0.7) },
+  const series = (/** @type {"accuracy" | "loss"} */ name) => [
+    { kind: "training", at: training.step, values: [...smooth(column({ ...training }, name), 0.7)] },
     { kind: "held-out", at: held.step, values: held[name] },
   ];
-  const last = (values) => values.filter((value) => value !== null).at(-1) ?? null;
+  const last = (/** @type {(number | null)[]} */ values) => values.filter((value) => value !== null).at(-1) ?? null;
   return el("div.small-plots",
     plot("Accuracy", "share of pairs in the right order", legend(),
       lines(`Accuracy on held-out pairs: ${percent(last(held.accuracy))}`, series("accuracy"),
@@ -99,7 +105,7 @@ function legend() {
   return el("span", el("span.key.training", "training batches"), el("span.key.held-out", "held-out pairs"));
 }
 
-function reportPlots(found) {
+function reportPlots(/** @type {Wire.PairReport} */ found) {
   const { edges, counts } = found.margins;
   return el("div.small-plots",
     plot("Margins", "held-out pairs, by score of the chosen answer minus score of the rejected one",
@@ -110,6 +116,7 @@ function reportPlots(found) {
         counts.map((count, index) => [signed(edges[index]), signed(edges[index + 1]), String(count)]))));
 }
 
+/** @param {string} title @param {string} note @param {Element} key @param {Element} drawing @param {Element} table */
 function plot(title, note, key, drawing, table = null) {
   return el("figure.small-figure",
     el("figcaption", el("strong", title), el("span.muted", ` ${note}`)),
@@ -117,7 +124,7 @@ function plot(title, note, key, drawing, table = null) {
 }
 
 /** Put it into the reward picker of the form or of the workbench, which hears of it, and go there. */
-function use(name, place) {
+function use(/** @type {string} */ name, /** @type {"train" | "workbench"} */ place) {
   const hand = () => document.dispatchEvent(new CustomEvent("playground-use-reward", { detail: { place,
     reward: { kind: "model", source: name } } }));
   if (place === "workbench") {

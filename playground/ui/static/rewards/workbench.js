@@ -17,8 +17,18 @@ const MANY_ROWS = 20;
 const BINS = 24;
 const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
 
+/**
+ * @typedef {{ value: Bench | null }} Props
+ * @typedef {Wire.Bench} Bench
+ * @typedef {Wire.Weighed} Weighed
+ * @typedef {Pick<Bench, "names" | "labels" | "rewards" | "texts" | "reference">} Measured
+ * @typedef {{ side: string, score: number, rank: number }} Placed where a typed text stands
+ */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => whenOpened("try", () => draw(element, props, page));
 
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 function draw(element, props, { watch, server }) {
   const bench = new Workbench(element, (asked) => server.weigh_rewards(asked));
   watch("value", () => bench.take(props.value));
@@ -27,13 +37,17 @@ function draw(element, props, { watch, server }) {
 }
 
 class Workbench {
-  /** `ask({found, rewards})` weighs what was measured by the rewards as they are. */
+  /**
+   * `ask({found, rewards})` weighs what was measured by the rewards as they are.
+   * @param {Element} element
+   * @param {(asked: { found: Measured, rewards: Wire.Reward[] }) => Promise<Wire.Weighed>} ask
+   */
   constructor(element, ask) {
     this.ask = ask;
-    this.found = null;
-    this.now = null; // how it is weighed
+    this.found = /** @type {Bench | null} */ (null);
+    this.now = /** @type {Weighed | null} */ (null); // how it is weighed
     this.turn = 0;
-    this.before = null; // rank of each sample that a change is told against
+    this.before = /** @type {number[] | null} */ (null); // rank of each sample that a change is told against
     this.rows = FIRST_ROWS;
     this.line = el("p.bench-state.muted", { role: "status" });
     this.fill = el("div.fill");
@@ -75,7 +89,7 @@ class Workbench {
   }
 
   /** A new state from the server; what was shown stays while it works. */
-  take(value) {
+  take(/** @type {Bench | null} */ value) {
     const { state = "empty", phase = "", done = 0, of = 1, problems = [] } = value ?? {};
     const asking = state === "asking";
     setText(this.line, asking ? `${capital(phase)}${done ? `: ${done} of ${of}` : ""} \u2026` : "");
@@ -95,7 +109,7 @@ class Workbench {
   }
 
   /** What was shown stays until the answer has come. */
-  async weigh(rewards) {
+  async weigh(/** @type {Wire.Reward[]} */ rewards) {
     if (!this.found) return;
     this.turn += 1;
     const mine = this.turn;
@@ -124,13 +138,13 @@ class Workbench {
     showParts(this.best, outlooksOf(found, lists.workbench.value));
   }
 
-  showMissing({ missing, terms }) {
+  showMissing(/** @type {Weighed} */ { missing, terms }) {
     this.missing.hidden = !missing.length && terms.length > 0;
     setText(this.missing, terms.length ? `Not measured yet: ${missing.join(", ")}. Press Score to include it.`
       : "None of these rewards has been measured yet. Press Score.");
   }
 
-  showPlot({ samples, texts }) {
+  showPlot(/** @type {Weighed} */ { samples, texts }) {
     const { sides, about } = this.found;
     const marks = texts.map(({ score, rank }, index) => ({ side: sides[index].side, score, rank }));
     setText(this.plotNote, `Scores of ${samples.length} texts by ${about.model} on ${about.prompts}, as chosen on `
@@ -141,14 +155,14 @@ class Workbench {
     this.drawPlot();
   }
 
-  showRanks(now) {
+  showRanks(/** @type {Weighed} */ now) {
     const { samples, order } = now;
     const moves = samples.map(({ rank }, index) => this.before[index] - rank);
     const moved = moves.filter((by) => by !== 0).length;
     setText(this.moved, moved ? `${moved} of ${samples.length} texts changed their rank.`
       : "Change a weight and see what moves.");
     setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
-    const ranking = (title, indices) => {
+    const ranking = (/** @type {string} */ title, /** @type {number[]} */ indices) => {
       const table = tableOf("bench-ranks", [headOf("Rank", "figure"), "Moved", "Text",
         headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
       indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms)));
@@ -160,7 +174,7 @@ class Workbench {
   }
 }
 
-/** What the server worked out of the samples. */
+/** What the server worked out of the samples. @param {Bench} found @param {Wire.Reward[]} rewards */
 function outlooksOf({ outlooks, rewards: scored }, rewards) {
   const same = JSON.stringify(rewards) === JSON.stringify(scored);
   return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The policy with the highest score "
@@ -168,7 +182,7 @@ function outlooksOf({ outlooks, rewards: scored }, rewards) {
     + `${same ? "as they are" : "as they were when you pressed Score; press it again"}.`)];
 }
 
-/** What the typed texts earn, in a sentence. */
+/** What the typed texts earn, in a sentence. @param {Weighed} now @param {Bench} found */
 function outcomeOf({ texts, samples, duel }, { sides, about }) {
   const all = `${samples.length} texts of the untrained ${about.model}`;
   if (!texts.length) return `${all}, ranked by these rewards.`;
@@ -182,10 +196,12 @@ function outcomeOf({ texts, samples, duel }, { sides, about }) {
   return `${[`${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, ${through}`, ...against].join("; ")}.`;
 }
 
-/** What each reward says of each text, and the note below. */
+/** What each reward says of each text, and the note below. @param {Weighed} now @param {Bench["sides"]} sides */
 function termsOf({ texts, terms, sd }, sides) {
+  /** @param {string} label @param {Page.Child[]} parts */
   const cell = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
   const none = () => el("span.muted", "no opinion");
+  /** @param {(text: Weighed["texts"][number], side: string) => Page.Child[]} of */
   const each = (of) => texts.flatMap((text, place) => of(text, sides[place].side));
   const table = tableOf("bench-terms", ["Reward", headOf("Weight", "figure"), ...sides.flatMap(({ side }) =>
     [headOf(`${side}: value`, "figure"), headOf(`${side}: adds`, "figure")])],
@@ -204,11 +220,15 @@ function termsOf({ texts, terms, sd }, sides) {
     + `weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
 }
 
-function treatment({ normalise, cap }) {
+function treatment(/** @type {Wire.WeighedTerm} */ { normalise, cap }) {
   const told = [normalise ? "in sd" : null, cap ? `cap \u00b1${number(cap)}` : null].filter(Boolean).join(", ");
   return told ? el("span.muted", ` ${told}`) : null;
 }
 
+/**
+ * @param {Wire.DrawnSample} text @param {Wire.WeighedSample} weighed
+ * @param {number} move @param {Weighed["terms"]} terms
+ */
 function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
   return [el("td.figure.rank", { "data-label": "Rank" }, String(rank)),
     el("td.move", { "data-label": "Moved" }, moveInWords(move)),
@@ -218,18 +238,19 @@ function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
     el("td.figure", { "data-label": "Score" }, el("strong.score", signed(score)))];
 }
 
-function moveInWords(by) {
+function moveInWords(/** @type {number} */ by) {
   if (!by) return el("span.muted", "\u2013");
   return el("span", { class: `term ${by > 0 ? "up" : "down"} nowrap` },
     by > 0 ? `\u2191 up ${by}` : `\u2193 down ${-by}`);
 }
 
 /** A small bar to the right for what adds and to the left for what takes away. */
-function bar(value) {
+function bar(/** @type {number} */ value) {
   return el("span", { class: `part-bar ${value < 0 ? "minus" : "plus"}`, "aria-hidden": "true",
     style: `--size: ${Math.min(Math.abs(value) / 3, 1) * 100}%` });
 }
 
+/** @param {number[]} scores @param {Placed[]} marks @param {number} room */
 function histogram(scores, marks, room) {
   if (!scores.length) return el("p.muted", "There are no texts to compare with.");
   const { edges, counts: [counts] } = binned([scores], BINS);

@@ -4,6 +4,8 @@
 import { buttonOf, el, withCode } from "../core/dom.js";
 import { writing } from "./lists.js";
 
+/** @typedef {() => Promise<string>} Ask */
+
 const PAUSE = 400; // milliseconds without a key before the server is asked
 
 export class WrittenBox {
@@ -11,6 +13,9 @@ export class WrittenBox {
    * A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong
    * where nobody else does, `problemNow()` in any case; `reward()` is all of it; `functions` are those of an
    * expression.
+   * @param {Wire.RewardField} field @param {string} key
+   * @param {{ changed: (value: string) => void, problem: Ask, problemNow: Ask, reward: () => Wire.Reward,
+   *   functions: Wire.Function[] }} hears
    */
   constructor(field, key, { changed, problem, problemNow, reward, functions }) {
     this.changed = changed;
@@ -20,7 +25,7 @@ export class WrittenBox {
     this.box = el("textarea.written", { rows: field.lines, placeholder: field.hint, spellcheck: "false",
       autocapitalize: "off", autocomplete: "off", "data-key": key, oninput: () => this.soon(),
       onchange: () => this.tellNow() });
-    const open = (trying) => () => {
+    const open = (/** @type {boolean} */ trying) => () => {
       this.tellNow();
       writing.value = { field, text: this.box.value, done: () => this.tellNow(), problem: problemNow, reward, functions,
         trying, write: (text) => {
@@ -35,7 +40,7 @@ export class WrittenBox {
   }
 
   /** The value as it is now: what is being written stays. Returns the part. */
-  take(value) {
+  take(/** @type {string} */ value) {
     if (!this.waiting && this.box.value !== value) {
       this.box.value = value;
       this.ask();
@@ -64,12 +69,13 @@ export class WrittenBox {
 }
 
 /** A problem in words, with its sign; nothing if there is none. */
-export function problemParts(text) {
+export function problemParts(/** @type {string} */ text) {
   return text ? [el("span", { "aria-hidden": "true" }, "! "), ...withCode(text)] : [];
 }
 
 /** Every function with what it does, and the rules of the language in short. */
-export function functionList(functions) {
+export function functionList(/** @type {Wire.Function[]} */ functions) {
+  /** @param {string} written @param {string} help */
   const row = (written, help) => [el("dt", el("code", written)), el("dd", withCode(help))];
   return el("dl.functions",
     row("prompt, completion", "The two texts."),

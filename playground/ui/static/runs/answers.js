@@ -6,6 +6,7 @@ import { rounded } from "../core/format.js";
 import { KL_GLOSS, KL_HEAD, pairRow, scoresOf, textPair } from "../core/texts.js";
 import { shown } from "./compare.js";
 
+/** @param {Element} element @param {{ value: Wire.Answers }} props @param {Page.Tools} tools */
 export function mount(element, props, { watch }) {
   const line = el("p.muted.answers-line", { role: "status" });
   const body = el("div");
@@ -28,7 +29,7 @@ export function mount(element, props, { watch }) {
   show();
 }
 
-function row(samples) {
+function row(/** @type {Wire.GeneratedSample[]} */ samples) {
   const [reference, policy] = ["reference", "policy"].map((side) => samples.find((sample) => sample.side === side));
   const [left, right] = reference && policy ? textPair(reference.completion, policy.completion)
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]

@@ -14,6 +14,8 @@ import { computed, effect, signal, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts } from "../core/texts.js";
 
+/** @typedef {string[]} Choice a run by its id, and what the menus call it */
+
 const ENDED = ["finished", "stopped", "failed", "interrupted"];
 const TERMS_GLOSS = "Mean of each reward before and after, and its change on the same prompts with the 95 % interval, "
   + "in standard deviations of the texts before training. Where a reward has no opinion, the average before training "
@@ -21,11 +23,12 @@ const TERMS_GLOSS = "Mean of each reward before and after, and its change on the
 const ONE_MOMENT = "The fixed prompts were answered at one moment only.";
 
 /** What the server has of the run and moment that are shown; null while nothing is. */
-export const shown = signal(/** @type {any} */ (null));
+export const shown = signal(/** @type {Wire.Compare | null} */ (null));
 
 /** Whether there is no run at all, and so none to ask either. */
 export const hasNone = signal(false);
 
+/** @param {Element} element @param {{ value: string }} props @param {Page.Tools} tools */
 export function mount(element, props, { trigger }) {
   new Compare(element, (run) => {
     if (props.value === run) return;
@@ -35,13 +38,17 @@ export function mount(element, props, { trigger }) {
 }
 
 class Compare {
-  /** `setRun(run)` hears which run is shown, and "" while none is: only a run that is shown can be asked. */
+  /**
+   * `setRun(run)` hears which run is shown, and "" while none is: only a run that is shown can be asked.
+   * @param {Element} element @param {(run: string) => void} setRun
+   */
   constructor(element, setRun) {
     this.setRun = setRun;
-    this.run = null;
+    this.run = /** @type {string | null} */ (null);
+    /** @type {string | null} */
     this.other = null; // the run with which it is compared; null: with itself before training
-    this.update = null; // null: at the end
-    this.data = null;
+    this.update = /** @type {number | null} */ (null); // null: at the end
+    this.data = /** @type {Wire.Compare | null} */ (null);
     this.build(element);
     this.table = new PairTable();
     onPlace((place) => {
@@ -50,10 +57,11 @@ class Compare {
     this.follow();
   }
 
-  build(element) {
+  build(/** @type {Element} */ element) {
     const choose = () => go({ page: "compare", run: this.runs.value, with: this.others.value, replace: true });
     this.runs = menuOf([], { "aria-label": "Run", onchange: choose });
     this.others = menuOf([], { "aria-label": "Against", onchange: choose });
+    /** @type {HTMLInputElement} */
     this.slider = el("input", { type: "range", min: 0, max: 0, step: 1, "aria-describedby": "moment-reason",
       oninput: () => this.chooseMoment(Number(this.slider.value)) });
     this.at = el("output.at");
@@ -93,8 +101,12 @@ class Compare {
     });
   }
 
-  /** The page came into view: which runs are there, and the one that the address or the Train page names. */
+  /**
+   * The page came into view: which runs are there, and the one that the address or the Train page names.
+   * @param {string | null} wanted @param {string | null} other @param {string | null} behaviour
+   */
   async enter(wanted, other, behaviour) {
+    /** @type {Choice[]} */
     let known;
     try {
       known = await this.known();
@@ -118,18 +130,24 @@ class Compare {
     if (behaviour) this.table.choose(behaviour);
   }
 
-  /** Every run and recording, as [id, what the menus call it]. Raises: Error. */
+  /** Every run and recording. Raises: Error. @returns {Promise<Choice[]>} */
   async known() {
+    /** @type {Wire.History} */
     const { runs } = await getJson("live/_runs");
+    /** @type {Pick<Wire.Home, "recorded">} */
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const nameOf = ({ title, told: what }) => (what.startsWith(title) ? what : title);
+    const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
     return [
-      ...runs.map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
+      ...runs.filter(({ id }) => !Object.values(recorded).includes(id))
+        .map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
       ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? preset}, recorded`]),
     ];
   }
 
-  /** The two menus; one that names a run which is not there has it all the same. */
+  /**
+   * The two menus; one that names a run which is not there has it all the same.
+   * @param {Choice[]} known @param {string} run @param {string | null} other
+   */
   fillRuns(known, run, other) {
     const gone = [run, other].filter((id) => id && !known.some(([value]) => value === id)).map((id) => [id, id]);
     const options = [...gone, ...known];
@@ -142,13 +160,14 @@ class Compare {
 
   /** A run has begun or ended while the page is in view. */
   async refreshRuns() {
-    const known = await this.known().catch(() => null); // the header says that there is no connection
+    // the header says that there is no connection
+    const known = await this.known().catch(() => /** @type {Choice[]} */ (null));
     if (!known || !this.run) return;
     this.fillRuns(known, this.run, this.other);
     if (this.update === null) this.load();
   }
 
-  chooseMoment(index) {
+  chooseMoment(/** @type {number} */ index) {
     const moments = this.data?.moments ?? [];
     this.update = index >= moments.length - 1 ? null : moments[index];
     setText(this.at, String(moments[index]));
@@ -157,7 +176,9 @@ class Compare {
 
   async load() {
     const { run, other, update } = this;
-    const query = new URLSearchParams({ ...(update === null ? {} : { update }), ...(other ? { with: other } : {}) });
+    const query = new URLSearchParams({ ...(update === null ? {} : { update: String(update) }),
+      ...(other ? { with: other } : {}) });
+    /** @type {Wire.Compare} */
     let data;
     try {
       data = await getJson(runPath(run, `compare?${query}`));
@@ -168,14 +189,15 @@ class Compare {
     if (run === this.run && other === this.other && update === this.update) this.show(data);
   }
 
-  show(data) {
+  show(/** @type {Wire.Compare} */ data) {
     this.data = shown.value = data;
     const { moments, update, state, other } = data;
     const index = moments.indexOf(update);
-    this.slider.max = Math.max(0, moments.length - 1);
+    this.slider.max = String(Math.max(0, moments.length - 1));
     this.slider.disabled = moments.length < 2;
     this.oneMoment.hidden = moments.length !== 1;
-    this.slider.value = Math.max(0, index);
+    setText(this.oneMoment, data.one_moment ?? ONE_MOMENT);
+    this.slider.value = String(Math.max(0, index));
     if (update === null)
       return this.refreshEmpty(ENDED.includes(state) ? "This run ended before it answered the fixed prompts again."
         : "Nothing to compare yet: the fixed prompts are answered again after the first few updates.");
@@ -190,7 +212,7 @@ class Compare {
     this.table.show(data, this.run);
   }
 
-  refreshEmpty(message) {
+  refreshEmpty(/** @type {string} */ message) {
     this.data = shown.value = null;
     setText(this.outcome, "");
     setText(this.notice, "");
@@ -206,6 +228,7 @@ class Compare {
     const { table, run } = this.data;
     this.terms.hidden = table.length < 2;
     // as the form says it, or else as the run recorded it
+    /** @param {string} name @param {boolean} judge */
     const labelOf = (name, judge) => run[judge ? "judges" : "terms"].find((item) => item.name === name)?.label ?? name;
     this.terms.replaceChildren(tableOf("", [headOf("Reward", "words"), "Before", "After", "Change, in its own sd"],
       table.map(({ name, role, before, after, change, half, unit }) => [
@@ -216,15 +239,17 @@ class Compare {
     el("p.muted.small-text", TERMS_GLOSS));
   }
 
-  /** What there is to know about both sides, in numbers. */
+  /** What there is to know about both sides, in numbers. @returns {[string, string][]} */
   pairs() {
     const { data } = this;
     const { before, after } = data;
+    /** @param {(value: number) => string} tell @param {"score" | "kl" | "length" | "unique"} name */
     const sides = (tell, name) => both(data, tell(before[name]), tell(after[name]));
     const raw = data.table.length < 2 && data.measured ? Object.keys(after.terms) : [];
     return [
       data.measured ? ["score", `${sides(signed, "score")} ${data.run.unit}`] : null,
-      ...raw.map((name) => [`${name}, raw`, both(data, rounded(before.terms[name]), rounded(after.terms[name]))]),
+      ...raw.map((name) => /** @type {[string, string]} */ ([`${name}, raw`,
+        both(data, rounded(before.terms[name]), rounded(after.terms[name]))])),
       data.other ? ["distance (KL)", `${sides(rounded, "kl")} nats`] : null,
       ["length", `${sides(rounded, "length")} tokens`],
       ["different texts", `${sides(String, "unique")} of ${after.count}`],

@@ -6,10 +6,15 @@ import { keyOf, meterRow } from "../charts/meters.js";
 import { turnOf, verdictOf } from "../core/counts.js";
 import { el, showParts, signOf } from "../core/dom.js";
 
+/**
+ * @typedef {Pick<Wire.Compare, "behaviours" | "other">} Shown
+ * @typedef {{ meters: Wire.Meter[], other: Wire.Other | null }} About
+ */
+
 const TURNED = "turned";
 
 export class Behaviours {
-  constructor(element) {
+  constructor(/** @type {Element} */ element) {
     this.key = el("div");
     this.list = el("ul.meters-list");
     this.paid = el("p.paid", { hidden: true });
@@ -22,7 +27,7 @@ export class Behaviours {
   }
 
   /** What the server has of the moment that is shown; null empties. */
-  show(data) {
+  show(/** @type {Shown | null} */ data) {
     const behaviours = data?.behaviours;
     this.root.hidden = !behaviours;
     if (!behaviours) return;
@@ -38,7 +43,10 @@ export class Behaviours {
   }
 }
 
-/** What the filter offers for these behaviours: [[value, name], ...]. */
+/**
+ * What the filter offers for these behaviours: [[value, name], ...].
+ * @param {Wire.Behaviours | null} behaviours @returns {string[][]}
+ */
 export function turnChoices(behaviours) {
   const meters = behaviours?.meters ?? [];
   if (!meters.length) return [];
@@ -46,17 +54,20 @@ export function turnChoices(behaviours) {
 }
 
 /** The choice for one behaviour. */
-export function turned(name) {
+export function turned(/** @type {string} */ name) {
   return `${TURNED}:${name}`;
 }
 
 /** Whether a row fits a choice of `turnChoices`. */
-export function hasTurned(row, choice) {
+export function hasTurned(/** @type {Wire.Pair} */ row, /** @type {string} */ choice) {
   const [, name] = choice.split(":");
   return (name ? [name] : Object.keys(row.after.shows)).some((one) => turnOf(row, one) !== 0);
 }
 
-/** What one side of a row shows; the later one says what turned. */
+/**
+ * What one side of a row shows; the later one says what turned.
+ * @param {Wire.Pair} row @param {"before" | "after"} side @param {About} about
+ */
 export function showsLine(row, side, { meters, other }) {
   const found = meters.filter(({ name }) => row[side].shows[name] !== undefined);
   if (!found.length) return null;

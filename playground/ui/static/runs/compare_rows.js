@@ -11,12 +11,16 @@ import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.
 
 const FIRST_ROWS = matchMedia("(max-width: 760px)").matches ? 10 : 20; // on a phone each is a card
 const MORE_ROWS = 3 * FIRST_ROWS;
+/** @typedef {Wire.Pair} Pair */
+
+/** @type {Record<string, [string, (row: Pair) => number]>} */
 const SORTS = {
   gain: ["biggest gain first", (row) => -(row.gain ?? -Infinity)],
   loss: ["biggest loss first", (row) => row.gain ?? Infinity],
   kl: ["largest distance first", (row) => -(row.after.kl ?? -Infinity)],
   order: ["order of prompts", (row) => row.id],
 };
+/** @type {Record<string, [string, (row: Pair) => boolean]>} */
 const CHOICES = {
   all: ["all prompts", () => true],
   better: ["score higher", (row) => row.gain > 0],
@@ -26,21 +30,24 @@ const CHOICES = {
 const LONG_HEAD = 60; // characters, of which one may not see all
 const below = el("div.compare-view");
 
-export function mount(element) {
+export function mount(/** @type {Element} */ element) {
   element.append(below);
 }
 
-/** A figure of each side: from before to after, or of the other run and of this one. */
+/**
+ * A figure of each side: from before to after, or of the other run and of this one.
+ * @param {Wire.Compare} data @param {string | number} before @param {string | number} after
+ */
 export function both(data, before, after) {
   return `${before} ${data.other ? "|" : "\u2192"} ${after}`;
 }
 
 export class PairTable {
   constructor() {
-    this.data = null;
+    this.data = /** @type {Wire.Compare | null} */ (null);
     this.limit = FIRST_ROWS;
     this.blind = false;
-    this.swaps = new Map(); // which pairs are shown the other way round
+    this.swaps = /** @type {Map<string, boolean>} */ (new Map()); // which pairs are shown the other way round
     const again = () => this.fill();
     this.plots = el("div.histograms");
     this.sort = menuOf(Object.entries(SORTS).map(([value, [name]]) => [value, name]),
@@ -67,7 +74,10 @@ export class PairTable {
     below.append(this.plotsPanel, this.list);
   }
 
-  /** What the server has of the pair; null, and why there is nothing. `run` is the id of the run that is shown. */
+  /**
+   * What the server has of the pair; null, and why there is nothing. `run` is the id of the run that is shown.
+   * @param {Wire.Compare | null} data @param {string | null} run @param {string} why
+   */
   show(data, run = null, why = "") {
     this.data = data;
     this.run = run;
@@ -93,7 +103,7 @@ export class PairTable {
     this.limit = FIRST_ROWS;
   }
 
-  offer(behaviours) {
+  offer(/** @type {Wire.Behaviours | null} */ behaviours) {
     const chosen = this.only.value;
     const choices = [...Object.entries(CHOICES).map(([value, [name]]) => [value, name]), ...turnChoices(behaviours)];
     showParts(this.only, optionsOf(choices));
@@ -101,7 +111,7 @@ export class PairTable {
   }
 
   /** Only those in which a behaviour turned. */
-  choose(behaviour) {
+  choose(/** @type {string} */ behaviour) {
     if (this.only.value === turned(behaviour)) return;
     this.only.value = turned(behaviour);
     if (!this.only.value) this.only.value = "all";
@@ -142,13 +152,13 @@ export class PairTable {
     const { other, run, update } = this.data;
     const sides = other ? [other.title === run.title ? `${other.title} (the other)` : other.title, run.title]
       : ["Before", `After update ${update}`];
-    const side = (at) => headOf(clamped("span", sides[at], { tabindex: sides[at].length > LONG_HEAD ? 0 : null }),
-      at ? "now" : "before");
+    const side = (/** @type {number} */ at) => el("th", { scope: "col", class: at ? "now" : "before" },
+      clamped("span", sides[at], { tabindex: sides[at].length > LONG_HEAD ? 0 : null }));
     return [headOf("Prompt", "prompt"), side(0), side(1),
       headOf(`Score, ${run.unit}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS), headOf("Tokens", "figure")];
   }
 
-  blindRow({ id, seed, prompt, before, after }) {
+  blindRow(/** @type {Pair} */ { id, seed, prompt, before, after }) {
     const key = `${id} ${seed}`;
     if (!this.swaps.has(key)) this.swaps.set(key, Math.random() < 0.5);
     const pair = [before.text, after.text].map((text) => textPair(null, text)[1]); // nothing is marked
@@ -156,11 +166,12 @@ export class PairTable {
     return pairRow({ prompt, sides: [{ label: "One", parts: left }, { label: "Other", parts: right }] });
   }
 
-  row(row) {
+  row(/** @type {Pair} */ row) {
     const { data } = this;
     const { other, measured, run, update } = data;
     const texts = textPair(row.before.text, row.after.text);
     const about = { meters: data.behaviours?.meters ?? [], other };
+    /** @param {number} at @param {string} label @param {string} whose @param {string} id */
     const side = (at, label, whose, id) => ({ label, parts: [texts[at], showsLine(row, at ? "after" : "before", about),
       tokensButton(whose, row.prompt, () => ({ run: id, ...(at ? row.after : row.before).at }))] });
     const kl = rounded(row.after.kl);
@@ -175,7 +186,8 @@ export class PairTable {
   }
 
   /** What each reward and each judge says of both sides. */
-  terms({ before, after }) {
+  terms(/** @type {Pair} */ { before, after }) {
+    /** @param {string} label @param {number | null} from @param {number | null} to */
     const changed = (label, from, to) => el("div.term", `${label} `,
       el("span.nowrap", both(this.data, rounded(from), rounded(to))));
     return [...this.data.terms.map((name) => changed(name, before.scores[name], after.scores[name])),
@@ -183,7 +195,7 @@ export class PairTable {
   }
 }
 
-function direction(gain) {
+function direction(/** @type {number | null} */ gain) {
   if (gain === null) return el("div.term", "no opinion");
   if (gain === 0) return el("div.term", "the same");
   return el("div", { class: `term ${gain > 0 ? "up" : "down"}` },

@@ -8,11 +8,12 @@ import { hasNone, shown } from "./compare.js";
 
 const EXAMPLES = 4;
 
+/** @param {Element} element @param {{ value: string }} props @param {Page.Tools} tools */
 export function mount(element, props, { trigger }) {
   const knows = el("p.muted.knows");
   const chips = el("div.chips", { role: "group", "aria-label": "Prompts to begin with" });
   element.append(knows, chips);
-  const chip = (prompt) => el("button.quiet-button.chip", { type: "button", title: prompt,
+  const chip = (/** @type {string} */ prompt) => el("button.quiet-button.chip", { type: "button", title: prompt,
     "data-key": prompt, onclick: () => {
       props.value = prompt;
       trigger("input");

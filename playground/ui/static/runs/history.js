@@ -18,17 +18,24 @@ import { sweepRow } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
 
+/**
+ * @typedef {import("./listing.js").Item} Item
+ * @typedef {{ sweep: Wire.SweepChoices }} Props
+ */
+
+/** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new History(element, props, page);
 
-class History {
+export class History {
+  /** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, { server }) {
-    this.known = null; // the runs there are, as they came
-    this.items = []; // the same, with those of a sweep as one
-    this.sweeps = new Map();
+    this.known = /** @type {Wire.RunRow[] | null} */ (null); // the runs there are, as they came
+    this.items = /** @type {Item[]} */ ([]); // the same, with those of a sweep as one
+    this.sweeps = /** @type {Map<string, Wire.SweepRow>} */ (new Map());
     this.sort = NEWEST;
-    this.behaviours = []; // those with a column
+    this.behaviours = /** @type {import("./listing.js").Named[]} */ ([]); // those with a column
     this.columns = columnsWith([]);
-    this.chosen = new Set(); // ids of the ticked runs, in the order of ticking
+    this.chosen = /** @type {Set<string>} */ (new Set()); // ids of the ticked runs, in the order of ticking
     this.build();
     this.overlay = new Overlay(element);
     this.form = new SweepForm(element, props.sweep, server, {
@@ -45,7 +52,8 @@ class History {
     this.actions = new RunActions(this, server);
     this.panel = new SweepPanel(element, (name) => this.actions.ofSweep(this.sweeps.get(name), "panel "));
     element.append(el("section.panel.runs-panel", this.bar, this.note, this.table, this.empty));
-    this.refresh = follow({ address: () => "live/_runs", show: (answer) => this.take(answer), note: this.note,
+    this.refresh = follow({ address: () => "live/_runs", note: this.note,
+      show: (/** @type {Wire.History} */ answer) => this.take(answer),
       every: () => EVERY_MS, wanted: () => place().page === "runs" });
     effect(() => {
       this.sweepButton.hidden = !rights.value.start;
@@ -75,10 +83,12 @@ class History {
       this.overlay.root.scrollIntoView({ block: "start", behavior: "smooth" });
     } }, "Overlay curves");
     this.hint = el("span.muted");
+    /** @type {HTMLButtonElement} */
     this.sweepButton = buttonOf("button sweep-button", { hidden: true, "aria-expanded": "false", onclick: () => {
       this.sweepButton.setAttribute("aria-expanded", "true");
       this.form.open(true);
     } }, "Sweep");
+    /** @type {HTMLButtonElement} */
     this.sortButton = buttonOf("quiet-button sort-fold", { "aria-expanded": "false", onclick: () => {
       this.sortButton.setAttribute("aria-expanded", String(this.table.classList.toggle("sorting")));
     } });
@@ -86,7 +96,7 @@ class History {
       this.overlayButton, this.sweepButton);
   }
 
-  take(answer) {
+  take(/** @type {Wire.History} */ answer) {
     this.known = answer.runs;
     this.items = grouped(answer);
     this.sweeps = new Map(answer.sweeps.map((sweep) => [sweep.id, sweep]));
@@ -106,7 +116,7 @@ class History {
     this.columns = columnsWith(this.behaviours);
     showParts(this.heads, this.headings());
     setText(this.sortButton, `Sorted by ${sortedBy(this.sort, this.columns)}`);
-    showParts(this.body, shown.map((item) => (item.runs ? sweepRow(item, { behaviours: this.behaviours,
+    showParts(this.body, shown.map((item) => ("runs" in item ? sweepRow(item, { behaviours: this.behaviours,
       open: item.id === open, actions: this.actions.ofSweep(item), toggle: () => this.unfold(item.id) })
       : runRow(item, { behaviours: this.behaviours, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
         tick: (ticked) => this.tick(item.id, ticked) }))), filter);
@@ -121,14 +131,15 @@ class History {
   }
 
   /** Open a sweep, or close it; its panel stands above the list, perhaps far above. */
-  unfold(name) {
+  unfold(/** @type {string} */ name) {
     const opened = place().sweep !== name;
     go({ page: "runs", sweep: opened ? name : "" });
     if (opened) this.panel.root.scrollIntoView({ block: "start", behavior: "smooth" });
   }
 
   headings() {
-    const hidden = (name) => el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
+    const hidden = (/** @type {string} */ name) =>
+      el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
     return [hidden("Overlay"), ...this.columns.map(({ key, label, figure, title }) => {
       const order = key !== this.sort.key ? null : this.sort.down ? "descending" : "ascending";
       return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label, "data-key": key,
@@ -139,7 +150,7 @@ class History {
     }), hidden("Actions")];
   }
 
-  tick(id, ticked) {
+  tick(/** @type {string} */ id, /** @type {boolean} */ ticked) {
     if (ticked) this.chosen.add(id);
     else this.chosen.delete(id);
     this.showChoice();

@@ -4,8 +4,21 @@
 import { stateOf } from "../core/format.js";
 
 /**
+ * @typedef {Wire.RunRow} Run
+ * @typedef {{ headline: Pick<Wire.Headline, "gain" | "kl"> | null }} Best
+ * @typedef {Wire.SweepRow & Best & { runs: Run[] }} Sweep
+ * @typedef {Run | Sweep} Item
+ * @typedef {Partial<Omit<Run, "headline" | "state"> & Best & { state: string }>} Listed what either may have
+ * @typedef {{ name: string, words: string, runs: number, changed: number }} Counted how many runs have counted it
+ * @typedef {{ name: string, words: string }} Named
+ * @typedef {{ key: string, down: boolean }} Sort
+ * @typedef {{ key: string, label: string, value: (run: Listed) => string | number, down?: boolean,
+ *   figure?: boolean, title?: string }} Column
+ */
+
+/**
  * `value` is what a column is sorted by, `down` whether its largest comes first when it is chosen, `figure` a number.
- * @type {{key: string, label: string, value: (run: any) => any, down?: boolean, figure?: boolean, title?: string}[]}
+ * @type {Column[]}
  */
 export const COLUMNS = [
   { key: "when", label: "When", value: (run) => run.started_at, down: true },
@@ -29,55 +42,67 @@ export const NEWEST = { key: "when", down: true };
 export const MOST_COUNTED = 2; // columns of behaviours
 
 /** A behaviour as a run has counted it, or undefined. */
-export function counted(run, name) {
+export function counted(/** @type {Listed} */ run, /** @type {string} */ name) {
   return run.behaviours?.find((one) => one.name === name);
 }
 
-/** Every behaviour that any of the runs has counted: those first that changed in most of them. */
+/**
+ * Every behaviour that any of the runs has counted: those first that changed in most of them.
+ * @param {Listed[]} runs
+ */
 export function behavioursOf(runs) {
+  /** @type {Map<string, Counted>} */
   const known = new Map();
   for (const one of runs.flatMap(({ behaviours = [] }) => behaviours)) {
-    const { words, runs: among = 0, changed = 0 } = known.get(one.name) ?? one;
+    const { words, runs: among = 0, changed = 0 } =
+      /** @type {Partial<Counted>} */ (known.get(one.name) ?? one);
     known.set(one.name, { name: one.name, words, runs: among + 1, changed: changed + Math.abs(one.change) });
   }
   return [...known.values()].sort((one, two) => two.changed - one.changed);
 }
 
 /** The behaviours with a column: the first of those that all runs with counts share. */
-export function shownOf(runs) {
+export function shownOf(/** @type {Listed[]} */ runs) {
   const counting = runs.filter(({ behaviours }) => behaviours?.length).length;
   return behavioursOf(runs).filter((one) => one.runs === counting).slice(0, MOST_COUNTED);
 }
 
 /** What has changed in a run by more than chance and has no column, for the line below its name. */
-export function changedIn({ behaviours = [] }, shown) {
+export function changedIn(/** @type {Listed} */ { behaviours = [] }, /** @type {Named[]} */ shown) {
   return behaviours.filter((one) => one.change && !shown.some(({ name }) => name === one.name)).slice(0, MOST_COUNTED);
 }
 
-/** All columns, with one for each of some behaviours before the gain. */
+/**
+ * All columns, with one for each of some behaviours before the gain.
+ * @param {Named[]} behaviours @returns {Column[]}
+ */
 export function columnsWith(behaviours) {
   const gain = COLUMNS.findIndex(({ key }) => key === "gain");
   const columns = behaviours.map(({ name, words }) => ({ key: `counts ${name}`, label: words, down: true, figure: true,
-    value: (run) => shareOf(counted(run, name)?.after),
+    value: (/** @type {Listed} */ run) => shareOf(counted(run, name)?.after),
     title: "How many completions of the fixed prompts show it: before training, and at the last evaluation" }));
   return [...COLUMNS.slice(0, gain), ...columns, ...COLUMNS.slice(gain)];
 }
 
 /** A count in words: "13 \u2192 22 of 25", or with two different numbers of answers "13 of 24 \u2192 22 of 25". */
-export function countOf({ before, after }) {
+export function countOf(/** @type {Wire.Ends} */ { before, after }) {
   return before.of === after.of ? `${before.count} \u2192 ${after.count} of ${after.of}`
     : `${before.count} of ${before.of} \u2192 ${after.count} of ${after.of}`;
 }
 
 /** How it changed, for a cell and a filter: "up", "down", or "no clear change". */
-export function changeOf({ change }) {
+export function changeOf(/** @type {{ change: number }} */ { change }) {
   return change > 0 ? "up" : change < 0 ? "down" : "no clear change";
 }
 
-/** What stands in the list: each run that is of no sweep, and each sweep with its runs. */
+/**
+ * What stands in the list: each run that is of no sweep, and each sweep with its runs.
+ * @param {Wire.History} history @returns {Item[]}
+ */
 export function grouped({ runs, sweeps }) {
-  const known = new Map(sweeps.map((sweep) => [sweep.id, { ...sweep, runs: [],
-    headline: sweep.best ? { gain: sweep.best.gain.mean, kl: sweep.best.kl?.mean } : null }]));
+  const known = new Map(sweeps.map((sweep) => [sweep.id, /** @type {Sweep} */ ({ ...sweep, runs: [],
+    headline: sweep.best ? { gain: sweep.best.gain.mean, kl: sweep.best.kl?.mean } : null })]));
+  /** @type {Run[]} */
   const alone = [];
   for (const run of runs) (known.get(run.sweep)?.runs ?? alone).push(run);
   for (const sweep of known.values()) sweep.runs.sort((one, other) => one.id.localeCompare(other.id)); // as planned
@@ -85,36 +110,41 @@ export function grouped({ runs, sweeps }) {
 }
 
 /** The rows of a list: below the sweep that is open stand its runs. */
-export function unfolded(items, open) {
-  return items.flatMap((item) => (item.runs && item.id === open ? [item, ...item.runs] : [item]));
+export function unfolded(/** @type {Item[]} */ items, /** @type {string | null} */ open) {
+  return items.flatMap((item) => ("runs" in item && item.id === open ? [item, ...item.runs] : [item]));
 }
 
 /** What a press on the head of a column asks for: that column, and at a second press the other way round. */
-export function turned(sort, key, columns = COLUMNS) {
+export function turned(/** @type {Sort} */ sort, /** @type {string} */ key, columns = COLUMNS) {
   return sort.key === key ? { key, down: !sort.down }
     : { key, down: Boolean(columns.find((column) => column.key === key)?.down) };
 }
 
 /** The order in words, with the arrow that the column has: "When \u2193". */
-export function sortedBy({ key, down }, columns = COLUMNS) {
+export function sortedBy(/** @type {Sort} */ { key, down }, columns = COLUMNS) {
   return `${columns.find((column) => column.key === key)?.label ?? "When"} ${down ? "\u2193" : "\u2191"}`;
 }
 
-/** The runs that hold all the words, sorted; what has no value comes last either way. */
+/**
+ * The runs that hold all the words, sorted; what has no value comes last either way.
+ * @param {Item[]} runs @param {string} words @param {Sort} sort
+ */
 export function listed(runs, words, sort, columns = COLUMNS) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   const { value } = columns.find(({ key }) => key === sort.key) ?? COLUMNS[0];
-  const missing = (found) => found === null || found === undefined || found === "";
+  const missing = (/** @type {string | number | null} */ found) =>
+    found === null || found === undefined || found === "";
   return runs.filter((run) => wanted.every((word) => textOf(run).includes(word))).sort((one, two) => {
     const [a, b] = [value(one), value(two)];
     if (missing(a) || missing(b)) return Number(missing(a)) - Number(missing(b));
-    const order = typeof a === "string" ? a.localeCompare(b) : a - b;
+    const order = typeof a === "string" ? a.localeCompare(String(b)) : a - Number(b);
     return sort.down ? -order : order;
   });
 }
 
+/** @param {Item} run @returns {string} */
 function textOf(run) {
-  if (run.runs) {
+  if ("runs" in run) {
     return ["sweep", run.id, run.preset, run.told, run.model, run.reward, stateOf(run.state).word,
       ...run.runs.map(textOf)].join("\n").toLowerCase();
   }
@@ -124,6 +154,6 @@ function textOf(run) {
     .join("\n").toLowerCase();
 }
 
-function shareOf(count) {
+function shareOf(/** @type {Wire.EndCount | undefined} */ count) {
   return count && count.count / count.of;
 }

@@ -7,6 +7,9 @@ import { el, setWords, showParts, tableOf } from "../core/dom.js";
 import { openUpdateOf } from "../inside/rollout.js";
 import { duration, gainOf, number, rounded, withHalf } from "../core/format.js";
 
+/** @param {Wire.Overlaid} run @returns {Wire.Overlaid} */
+const withoutPossible = (run) => ({ ...run, possible: null });
+
 export class Methods {
   constructor() {
     this.chart = new FrontierPlot({ key: "overlay-frontier" }, openUpdateOf);
@@ -23,27 +26,28 @@ export class Methods {
     this.chart.prepare(this.plot);
   }
 
-  /** @param {{runs: any[], reached: number | null, scores_differ: string}} data */
+  /** @param {Wire.Overlay} data */
   show(data) {
     const { runs, scores_differ: differ } = data;
     this.root.hidden = runs.length < 2 || !runs.some((run) => run.end);
     if (this.root.hidden) return;
     setWords(this.sentence, sentenceOf(data));
     showParts(this.table, [table(data)]);
-    this.chart.show({ run: runs[0], runs: differ ? runs.map((run) => ({ ...run, possible: null })) : runs });
+    this.chart.show({ run: runs[0], runs: differ ? runs.map(withoutPossible) : runs });
   }
 }
 
-function sentenceOf({ reached, scores_differ: differ }) {
+function sentenceOf(/** @type {Wire.Overlay} */ { reached, scores_differ: differ }) {
   if (differ) return "Their scores are measured differently, so their gains cannot be compared.";
   if (reached === null) return "One of them has not moved from the reference yet, so there is nothing to compare.";
   return `All of them reached a distance of ${rounded(reached)} nats. The gain of each there is interpolated between `
     + "two evaluations.";
 }
 
-function table({ runs, reached }) {
-  const gain = (look) => (look ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
-  /** @type {[string, (run: any) => string][]} */
+function table(/** @type {Wire.Overlay} */ { runs, reached }) {
+  const gain = (/** @type {Wire.PathPoint | null} */ look) => (look
+    ? withHalf(look.gain, look.gain_half || null, { sign: true }) : "\u2013");
+  /** @type {[string, (run: Wire.Overlaid) => string][]} */
   const rows = [
     ["Method", (run) => run.method],
     ["Gain at the last evaluation", ({ end }) => (end ? gainOf(end) : "\u2013")],
@@ -63,6 +67,6 @@ function table({ runs, reached }) {
 }
 
 /** The head of the column of a run. */
-export function lettered({ title }, index) {
+export function lettered(/** @type {{ title: string }} */ { title }, /** @type {number} */ index) {
   return el("th", { scope: "col", title }, LETTERS[index]);
 }

@@ -23,10 +23,11 @@ const ENGINES = "One was trained by TRL's PPOTrainer, the other by the playgroun
 const DIFFERING = "Settings in which they differ";
 
 export class Overlay {
-  constructor(element) {
-    this.wanted = [];
-    this.data = /** @type {any} */ (null);
-    this.preparing = null;
+  constructor(/** @type {Element} */ element) {
+    this.wanted = /** @type {string[]} */ ([]);
+    this.data = /** @type {Wire.Overlay | null} */ (null);
+    this.preparing = /** @type {Promise<void> | null} */ (null);
+    this.shown = /** @type {string | null} */ (null); // names of the behaviours with a chart
     this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x),
       opened: openUpdateOf });
     this.controls = new CurveControls({ of: " of the overlaid curves", raw: "values",
@@ -37,7 +38,7 @@ export class Overlay {
     // the curves; again and again while one of the runs is alive and somebody looks
     this.refresh = follow({
       address: () => `live/_overlay?runs=${this.wanted.map(encodeURIComponent).join(",")}`,
-      show: (data) => this.show(data), note: this.problem,
+      show: (/** @type {Wire.Overlay} */ data) => this.show(data), note: this.problem,
       every: () => (this.data?.runs.every((run) => run.ended) ? 0 : EVERY_MS),
       wanted: () => this.wanted.length > 0 && place().page === "runs",
     });
@@ -67,7 +68,7 @@ export class Overlay {
       this.methods.root, this.settings);
   }
 
-  want(ids) {
+  want(/** @type {string[]} */ ids) {
     const same = ids.join() === this.wanted.join();
     this.wanted = ids;
     this.root.hidden = !ids.length;
@@ -80,7 +81,7 @@ export class Overlay {
     if (ids.length) this.refresh(!same);
   }
 
-  show(data) {
+  show(/** @type {Wire.Overlay} */ data) {
     this.data = data;
     const { runs, problems, scores_differ: differ } = data;
     const few = runs.length < 2 && !problems.length ? ["Tick a second run below to compare it."] : [];
@@ -114,7 +115,7 @@ export class Overlay {
   }
 
   /** A chart for each behaviour that all of them have counted. */
-  showShares(runs) {
+  showShares(/** @type {Wire.Overlaid[]} */ runs) {
     const shared = (runs[0]?.behaviours ?? []).filter(({ name }) =>
       runs.every(({ behaviours = [] }) => behaviours.some((one) => one.name === name)));
     this.shares.hidden = !shared.length;
@@ -132,18 +133,20 @@ export class Overlay {
     const { column, mode, weight, reset } = this.controls;
     const ends = runs.map((run) => fullRange(run.metrics[column] ?? [], mode,
       run.ended ? run.update : run.num_updates)[1]);
-    this.group.show([0, Math.max(...ends)], (chart) => chart.follow({ run: runs[0], runs }, column, weight));
+    const drawn = { run: runs[0], runs };
+    this.group.show([0, Math.max(...ends)], (chart) =>
+      /** @type {LinesChart} */ (chart).follow(drawn, column, weight));
     setHidden(reset, !this.group.zoom, this.close);
   }
 
-  tell(x) {
+  tell(/** @type {number | null} */ x) {
     const { mode } = this.controls;
     const rounded = Math.round(x ?? 0);
     setText(this.where, x === null ? "at the newest update of each" : mode === "update" ? `at update ${rounded}`
       : `at ${rounded.toLocaleString("en-US")} ${X_MODES[mode].label}`);
   }
 
-  showLegend(runs) {
+  showLegend(/** @type {Wire.Overlaid[]} */ runs) {
     showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
       el("span.letter", LETTERS[index]),
       link({ run: run.id }, [run.title], { class: "run-name clamp", title: `${run.title} (${run.id})` }),
@@ -170,7 +173,7 @@ export class Overlay {
 }
 
 /** A short piece of a run's line, as in the charts. */
-function sample(index) {
+function sample(/** @type {number} */ index) {
   const line = shape("line", { x1: 1, x2: 33, y1: 5, y2: 5, "stroke-width": 2.5,
     "stroke-dasharray": DASHES[index].join(" "), style: `stroke: var(${COLOURS[index]})` });
   return svg("line-sample", { viewBox: "0 0 34 10", "aria-hidden": "true" }, line);

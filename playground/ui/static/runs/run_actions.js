@@ -11,19 +11,25 @@ import { go, openRun, place } from "../core/nav.js";
 import { live, open } from "../core/store.js";
 
 export class RunActions {
-  /** `page`: the list, {note, body, known, refresh, show, panel, sweepButton}. */
+  /** @param {import("./history.js").History} page @param {Page.Server} server */
   constructor(page, server) {
     this.page = page;
     this.server = server;
+    /** @type {Map<string, string>} */
     this.busy = new Map(); // what a button says while its question is under way, by the button's key
   }
 
-  button(key, name, onclick, { kind = "", title = null } = {}) {
+  /** @param {string} key @param {string} name @param {() => unknown} onclick */
+  button(key, name, onclick, kind = "") {
     const word = this.busy.get(key);
-    return buttonOf(`quiet-button ${kind}`, { "data-key": key, title, off: Boolean(word), onclick }, word ?? name);
+    return buttonOf(`quiet-button ${kind}`, { "data-key": key, off: Boolean(word), onclick }, word ?? name);
   }
 
-  /** The same for what takes a moment: `ask` asks the server, `then` follows. */
+  /**
+   * The same for what takes a moment: `ask` asks the server, `then` follows.
+   * @param {string} key @param {string} name @param {string} busyWord
+   * @param {() => Promise<{ error?: string, going?: number }>} ask @param {() => unknown} then
+   */
   asking(key, name, busyWord, ask, then) {
     return this.button(key, name, async () => {
       this.busy.set(key, busyWord);
@@ -42,7 +48,7 @@ export class RunActions {
     this.page.panel.showAll();
   }
 
-  ofRun(run) {
+  ofRun(/** @type {Wire.RunRow} */ run) {
     const { id } = run;
     const { server, page } = this;
     const items = [
@@ -55,7 +61,7 @@ export class RunActions {
       this.button(`name ${id}`, "Rename", () => this.rename(run)),
       el("div.menu-head", { role: "presentation" }, "Download"), ...fileLinks(id),
       run.end ? [el("hr", { role: "presentation" }),
-        this.button(`delete ${id}`, "Delete", () => this.delete(run), { kind: "delete" })] : null,
+        this.button(`delete ${id}`, "Delete", () => this.delete(run), "delete")] : null,
     ].flat().filter(Boolean);
     const busy = ["resume", "out"].map((what) => this.busy.get(`${what} ${id}`)).find(Boolean);
     return [
@@ -65,7 +71,10 @@ export class RunActions {
     ];
   }
 
-  /** What can be asked of all runs of a sweep; `where` tells the same buttons in two places apart. */
+  /**
+   * What can be asked of all runs of a sweep; `where` tells the same buttons in two places apart.
+   * @param {Wire.SweepRow | undefined} sweep @param {string} where @returns {HTMLElement[]}
+   */
   ofSweep(sweep, where = "") {
     if (!sweep) return [];
     const { id, ended } = sweep;
@@ -80,13 +89,14 @@ export class RunActions {
         return answer.error || !first ? answer
           : { ...answer, error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
       }, then) : null,
-      ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), { kind: "delete" })
+      ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), "delete")
         : null,
     ].filter(Boolean);
   }
 
   /** Another name, and a line about it; the folder of the run stays. */
-  async rename({ id, title, note }) {
+  async rename(/** @type {Wire.RunRow} */ { id, title, note }) {
+    /** @param {string} label @param {string} value @param {number} most @param {string} placeholder */
     const input = (label, value, most, placeholder) => el("label", label,
       el("input", { type: "text", value, maxlength: most, placeholder }));
     const parts = [input("Name", title, 80, "the name from the form"),
@@ -101,13 +111,13 @@ export class RunActions {
     refreshHome();
   }
 
-  async delete({ id, title, started_at: started }) {
+  async delete(/** @type {Wire.RunRow} */ { id, title, started_at: started }) {
     const answer = await this.bin("Delete this run?", `${title}, ${when(started)} (${id}).`, "It moves", `run ${id}`,
       () => this.server.delete_run(id));
     if (answer && !answer.error && live.runId === id) open(null);
   }
 
-  async deleteAll({ id, title, started_at: started }) {
+  async deleteAll(/** @type {Wire.SweepRow} */ { id, title, started_at: started }) {
     const runs = this.page.known.filter((run) => run.sweep === id).map((run) => run.id);
     const one = runs.length === 1;
     const answer = await this.bin("Delete all runs of this sweep?",
@@ -121,18 +131,21 @@ export class RunActions {
   /**
    * Delete what `ask` deletes, once that is confirmed; null where it is not. The name in the row that follows `key`
    * gets the keyboard.
+   * @param {string} title @param {string} what @param {string} moves @param {string} key
+   * @param {() => Promise<Wire.Done>} ask
    */
   async bin(title, what, moves, key, ask) {
     const { body, sweepButton, note } = this.page;
     const kept = el("p.muted", `${moves} to the bin, the folder .bin inside the outputs folder, and ${
       moves.startsWith("It") ? "stays" : "stay"} there until the bin is emptied.`);
     if (!(await confirmed(title, [el("p", what), kept], "Delete"))) return null;
-    const keys = [...body.children].map((part) => part.dataset.key);
+    const keys = /** @type {HTMLElement[]} */ ([...body.children]).map((part) => part.dataset.key);
     const near = [...keys.slice(keys.indexOf(key)), ...keys.slice(0, keys.indexOf(key)).reverse()];
     const answer = await answerOf(ask, "; look again before you repeat it.");
     await this.page.refresh();
     setWords(note, answer.error ?? "");
-    const names = near.map((one) => body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`));
+    const names = near.map((one) => /** @type {HTMLElement | null} */ (
+      body.querySelector(`[data-key="${CSS.escape(one)}"] .name :is(a, button)`)));
     (names.find(Boolean) ?? sweepButton).focus({ preventScroll: true });
     return answer;
   }

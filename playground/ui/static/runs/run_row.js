@@ -9,9 +9,14 @@ import { changeOf, changedIn, counted, countOf } from "./listing.js";
 import { cell, setting, small } from "./sweep_row.js";
 
 /**
+ * @typedef {import("./listing.js").Run} Run
+ * @typedef {import("./listing.js").Named} Named
+ */
+
+/**
  * `behaviours` are those with a column, `tick(ticked)` hears of the box before the row.
- * @param {any} run
- * @param {{behaviours: any[], actions: any[], ticked: boolean, tick: (ticked: boolean) => void}} options
+ * @param {Run} run
+ * @param {{ behaviours: Named[], actions: Page.Child, ticked: boolean, tick: (ticked: boolean) => void }} options
  */
 export function runRow(run, { behaviours, actions, ticked, tick }) {
   const { id, headline } = run;
@@ -31,7 +36,7 @@ export function runRow(run, { behaviours, actions, ticked, tick }) {
     el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
 }
 
-function nameCell(run, behaviours) {
+function nameCell(/** @type {Run} */ run, /** @type {Named[]} */ behaviours) {
   return cell("Name", "name", link({ run: run.id }, [run.title],
     { class: "run-name clamp", title: `${run.title} (${run.id})`, "data-key": `open ${run.id}` }),
   run.note ? clamped("div.run-note", run.note) : null,
@@ -42,14 +47,14 @@ function nameCell(run, behaviours) {
   small(`${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
 }
 
-function stateCell({ state, place, end, message, update, num_updates: updates, attempt }) {
+function stateCell(/** @type {Run} */ { state, place, end, message, update, num_updates: updates, attempt }) {
   const words = place ? `waiting, number ${place}` : end?.title;
   return cell("State", "", stateMark(state, { words, title: message || null }),
   small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`));
 }
 
 /** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */
-function countCell(found, words) {
+function countCell(/** @type {Wire.Ends | undefined} */ found, /** @type {string} */ words) {
   if (!found) return cell(words, "figure counts", "\u2013");
   const { before, after, change } = found;
   return cell(words, "figure counts",
@@ -59,7 +64,7 @@ function countCell(found, words) {
 }
 
 /** A small line of the score. */
-function spark(values) {
+function spark(/** @type {number[]} */ values) {
   const label = values.length ? `score of the training batches from ${signed(values[0])} to ${signed(values.at(-1))}`
     : "no score yet";
   return sparkline([...values.keys()], values, [Math.min(...values), Math.max(...values)], label);

@@ -17,19 +17,22 @@ import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 const EVERY_MS = 3000;
 const GLOSS = " The line is the mean over the seeds so far; the band is its 95 % interval (Student's t), which needs "
   + "two seeds.";
-const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => ({ ...spec,
-  key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
+const specs = CHARTS.filter(({ key }) => key === "score" || key === "kl").map((spec) => /** @type {Charts.Spec} */ ({
+  ...spec, key: `sweep-${spec.key}`, band: [`${spec.key}_low`, `${spec.key}_high`], guide: null,
   note: (run) => `mean over seeds with its 95 % band, ${spec.unit(run)}`,
-  gloss: spec.gloss.split(" Eight in ten")[0] + GLOSS,
+  gloss: spec.gloss.split(" Eight of ten")[0] + GLOSS, // which is about the band of one run
 }));
 
 export class SweepPanel {
-  /** `actionsOf` gives the buttons of a sweep by its name. */
+  /**
+   * `actionsOf` gives the buttons of a sweep by its name.
+   * @param {Element} element @param {(name: string) => HTMLElement[]} actionsOf
+   */
   constructor(element, actionsOf) {
     this.actionsOf = actionsOf;
-    this.name = null;
-    this.data = /** @type {any} */ (null);
-    this.preparing = null;
+    this.name = /** @type {string | null} */ (null);
+    this.data = /** @type {Wire.Sweep | null} */ (null);
+    this.preparing = /** @type {Promise<void> | null} */ (null);
     this.group = new ChartGroup({ draw: () => this.draw() });
     this.frontier = new FrontierPlot({ key: "sweep-frontier", lines: sweepLines,
       gloss: `${SPEC.gloss} A line is the mean over the seeds of a setting; a grey dot is where one run ended.` });
@@ -37,7 +40,8 @@ export class SweepPanel {
     element.append(this.root);
     this.refresh = follow({
       address: () => `live/_sweeps/${encodeURIComponent(this.name)}`,
-      show: (data) => this.show(data), note: this.problem, every: () => (this.data?.ended ? 0 : EVERY_MS),
+      show: (/** @type {Wire.Sweep} */ data) => this.show(data), note: this.problem,
+      every: () => (this.data?.ended ? 0 : EVERY_MS),
       wanted: () => this.name !== null && place().page === "runs",
     });
     onPlace(({ sweep }) => this.want(sweep));
@@ -52,7 +56,7 @@ export class SweepPanel {
     this.root = el("section.panel.sweep-panel", { "aria-label": "Sweep", hidden: true });
   }
 
-  want(name) {
+  want(/** @type {string | null} */ name) {
     const same = name === this.name;
     this.name = name;
     this.root.hidden = !name;
@@ -65,7 +69,7 @@ export class SweepPanel {
     if (name) this.refresh(!same);
   }
 
-  show(data) {
+  show(/** @type {Wire.Sweep} */ data) {
     this.data = data;
     this.showAll();
     this.preparing ??= this.prepare();
@@ -98,12 +102,12 @@ export class SweepPanel {
   }
 
   /** What the list says of it: somebody may have taken up again what had ended here, or deleted it. */
-  listed(sweep) {
+  listed(/** @type {Wire.SweepRow | undefined} */ sweep) {
     this.showAll();
     if (this.data?.ended && sweep?.words !== this.data.words) this.refresh();
   }
 
-  tableFor({ fields, settings, behaviours, unit }) {
+  tableFor(/** @type {Wire.Sweep} */ { fields, settings, behaviours, unit }) {
     const several = settings.length > 1;
     const heads = fields.map(({ label, unit: of }) =>
       (of && of.toLowerCase() !== label.toLowerCase() ? `${label}, ${of}` : label));
@@ -133,14 +137,24 @@ export class SweepPanel {
   draw() {
     if (!this.data) return;
     const { settings, unit, num_updates: updates, ends } = this.data;
-    const runs = settings.filter(({ metrics }) => metrics)
-      .map((setting) => ({ ...setting, unit, possible: null, num_updates: updates }));
-    this.group.show([0, Math.max(updates, 1)], (chart) => chart.follow({ run: runs[0], runs }, "update", 0));
+    const runs = settings.filter(({ metrics }) => metrics).map((setting) => drawnOf(setting, unit));
+    const drawn = { run: runs[0], runs };
+    this.group.show([0, Math.max(updates, 1)], (chart) =>
+      /** @type {LinesChart} */ (chart).follow(drawn, "update", 0));
     this.frontier.show({ run: { unit }, runs, ends }, Math.max(farthest(runs), 1.12 * Math.max(0, ...ends.kl)));
   }
 }
 
-function aboutOf({ settings, seeds }) {
+/**
+ * What is drawn of a setting that has curves.
+ * @param {Wire.SettingRow} setting @param {string} unit
+ * @returns {import("../charts/frontier_lines.js").FrontierRun & Wire.DrawnSetting}
+ */
+function drawnOf({ title, metrics, looks }, unit) {
+  return { title, unit, metrics, looks, possible: null };
+}
+
+function aboutOf(/** @type {Wire.Sweep} */ { settings, seeds }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
     : "Means over the finished seeds, \u00b1 half the 95 % interval (Student's t); after a share stands its interval.";
   const most = settings.length > LETTERS.length ? ` Curves of the first ${LETTERS.length} settings.` : "";
@@ -148,13 +162,13 @@ function aboutOf({ settings, seeds }) {
   return `${first} Gain: score on the fixed prompts, less the score before training.${chosen}${most}`;
 }
 
-function aloneOf(found) {
+function aloneOf(/** @type {Wire.Interval | null} */ found) {
   if (!found || found.half !== null) return null;
   return el("div.muted.small", `${found.seeds === 1 ? "1 seed" : "all seeds agree"}: no interval`);
 }
 
 /** A run by its seed and its state, which leads to it; one that was deleted leads nowhere. */
-function runLink({ id, seed, state, update, num_updates: updates, message }) {
+function runLink(/** @type {Wire.SweepRun} */ { id, seed, state, update, num_updates: updates, message }) {
   const name = seed === null || seed === undefined ? id : `seed ${seed}`;
   if (state === "gone") return el("span.sweep-run.muted", { title: id }, `${name}: deleted`);
   const far = state === "running" || state === "paused" ? ` ${update} of ${updates}` : "";

@@ -10,7 +10,15 @@ import { timeRange } from "../core/format.js";
 const WAIT_MS = 300; // after the last key
 const FORM = ""; // in the place of a preset: the form as it stands
 
-/** The sentence before the start: {count, seconds, beside, told}; `told` is what was understood. */
+/**
+ * @typedef {{ preset: string, changes: number, text: string | null }} Settings the form as it stands
+ * @typedef {Pick<Wire.Problem, "label" | "message">} Told
+ */
+
+/**
+ * The sentence before the start; `told` is what was understood.
+ * @param {Partial<Pick<Wire.SweepAnswer, "count" | "seconds" | "beside" | "told">>} plan
+ */
 export function messageOf({ count, seconds, beside, told = "" }) {
   const runs = `${count} ${count === 1 ? "run" : "runs"}`;
   const time = seconds ? `, ${timeRange(...seconds)} one after the other on this machine` : "";
@@ -18,7 +26,10 @@ export function messageOf({ count, seconds, beside, told = "" }) {
   return `${told ? `${told}. ` : ""}${runs}${time}${queue}.`;
 }
 
-/** What the form as it stands is called: with its preset, and how much was changed. */
+/**
+ * What the form as it stands is called: with its preset, and how much was changed.
+ * @param {Pick<Settings, "preset" | "changes">} settings @param {Wire.SweepChoices["presets"]} presets
+ */
 export function formTitle({ preset, changes }, presets) {
   const [, title = preset.replace(/^run:/, "settings of ")] = presets.flatMap(([, items]) => items)
     .find(([name]) => name === preset) ?? [];
@@ -26,7 +37,10 @@ export function formTitle({ preset, changes }, presets) {
   return ["The form as it stands", told.filter(Boolean).join(", ")].filter(Boolean).join(": ");
 }
 
-/** Why the form as it stands cannot be swept, as problems; none where it can. */
+/**
+ * Why the form as it stands cannot be swept, as problems; none where it can.
+ * @param {Pick<Settings, "text">} settings @param {Told[]} problems @returns {Told[]}
+ */
 export function formProblems({ text }, problems) {
   if (text === null) return [{ label: "", message: "The form of the Train page is still being filled." }];
   return problems.map(({ label, message }) => ({ label: label ? `On the Train page, ${label}` : "", message }));
@@ -37,8 +51,8 @@ export class SweepForm {
    * `offered` is what can be chosen (ui/runs/sweeps_part.py), `server` its functions, `started` hears the name of what
    * was started, `closed` that the form is away.
    * @param {HTMLElement} element
-   * @param {any} offered
-   * @param {any} server
+   * @param {Wire.SweepChoices} offered
+   * @param {Page.Server} server
    * @param {{started: (name: string) => void, closed: () => void}} hears
    */
   constructor(element, offered, server, { started, closed }) {
@@ -50,7 +64,7 @@ export class SweepForm {
     element.append(this.root);
   }
 
-  build({ presets, fields, values: words, first, seeds, most }) {
+  build(/** @type {Wire.SweepChoices} */ { presets, fields, values: words, first, seeds, most }) {
     const changed = { oninput: () => this.plan(WAIT_MS), onchange: () => this.plan(0) };
     const asItStands = el("option", { value: FORM });
     this.preset = el("select", changed, asItStands, presets.map(([title, items]) =>
@@ -73,7 +87,7 @@ export class SweepForm {
     this.told = el("p.sweep-told", { role: "status" });
     this.problems = el("ul.problem.sweep-problems", { role: "status" });
     this.go = buttonOf("button strong", { onclick: () => this.start() }, "Start sweep");
-    const row = (label, ...parts) => el("label", el("span", label), ...parts);
+    const row = (/** @type {string} */ label, /** @type {HTMLElement} */ part) => el("label", el("span", label), part);
     this.root = el("section.panel.sweep-form", { "aria-label": "New sweep", hidden: true,
       onkeydown: (event) => {
         if (event.key === "Escape") this.open(false);
@@ -96,7 +110,7 @@ export class SweepForm {
   }
 
   /** Show the form, or put it away. */
-  open(shown) {
+  open(/** @type {boolean} */ shown) {
     this.root.hidden = !shown;
     if (!shown) return this.closed();
     this.plan(0);
@@ -115,7 +129,7 @@ export class SweepForm {
   }
 
   /** Ask what it would be, a moment after the last change. */
-  plan(wait) {
+  plan(/** @type {number} */ wait) {
     clearTimeout(this.timer);
     this.timer = setTimeout(async () => {
       this.turn += 1;
@@ -126,7 +140,7 @@ export class SweepForm {
     }, wait);
   }
 
-  show(answer) {
+  show(/** @type {Partial<Omit<Wire.SweepAnswer, "problems">> & { problems?: Told[] }} */ answer) {
     const { error, problems = [], count = 0 } = answer;
     const ready = !error && !problems.length && count > 0;
     setText(this.told, ready ? messageOf(answer) : "");

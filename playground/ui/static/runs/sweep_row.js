@@ -7,41 +7,44 @@ import { clamped, progressBar, stateMark } from "../core/texts.js";
 export const CHOSEN = "The list shows the setting with the highest mean. The best of several is partly the luckiest.";
 
 /** "5 of 6 done, 1 running; about 20 to 35 s left". */
-export function progressOf({ words, left }) {
+export function progressOf(/** @type {Wire.SweepProgress} */ { words, left }) {
   return left ? `${words}; ${timeRange(...left)} left` : words;
 }
 
 /** A mean over seeds: "+1.42 \u00b1 0.30"; with one seed there is no interval. */
-export function intervalOf(found, sign = false) {
+export function intervalOf(/** @type {Wire.Interval | null} */ found, sign = false) {
   if (!found) return "\u2013";
   return withHalf(found.mean, found.half, { sign });
 }
 
 /** A share in percent: "62 (41 to 83)". Its interval is cut off at 0 and 100, so it is not alike on both sides. */
-export function shareOf(found) {
+export function shareOf(/** @type {Wire.Share | undefined} */ found) {
   if (!found) return "\u2013";
   return found.low === null ? `${found.mean}` : `${found.mean} (${found.low} to ${found.high})`;
 }
 
-/** A cell of the list; `label` names it where each run is a card. */
+/**
+ * A cell of the list; `label` names it where each run is a card.
+ * @param {string} label @param {string} kind @param {Page.Child[]} parts
+ */
 export function cell(label, kind, ...parts) {
   return el("td", { "data-label": label, class: kind || null }, ...parts);
 }
 
 /** A line below the main one of a cell. */
-export function small(...parts) {
+export function small(/** @type {Page.Child[]} */ ...parts) {
   return el("div.muted.small", ...parts);
 }
 
 /** A number that somebody has set: as it was set; words stay. */
-export function setting(value) {
+export function setting(/** @type {number | string | null} */ value) {
   return value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3)));
 }
 
 /**
  * `behaviours` are the columns that only runs fill; `actions` the buttons. `toggle` opens it, or closes it.
- * @param {any} sweep
- * @param {{open: boolean, behaviours: any[], actions: any[], toggle: () => void}} options
+ * @param {import("./listing.js").Sweep} sweep
+ * @param {{ open: boolean, behaviours: { words: string }[], actions: Page.Child, toggle: () => void }} options
  */
 export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
   const { best, id } = sweep;

@@ -14,6 +14,7 @@ import { askFork, canFork } from "../inside/fork.js";
 
 const GLOSS = "One lamp for each thing that can go wrong, read from the run's records. A lamp lights on a trend "
   + "(three of five updates), never on a single update. Red needs action; amber is worth checking.";
+/** @type {Record<string, string>} */
 const SIGNS = { red: "\u25cf ", amber: "\u25b2 ", quiet: "\u2713 ", "not measured": "\u2013 " };
 const MOST_UPDATES = 8;
 
@@ -21,21 +22,26 @@ const MOST_UPDATES = 8;
 export function healthOf() {
   const { alerts } = live;
   if (!alerts && (!live.run || hasEnded.value)) return null;
-  const count = (state) => (alerts ?? []).filter((alert) => alert.state === state).length;
+  const count = (/** @type {string} */ state) => (alerts ?? []).filter((alert) => alert.state === state).length;
   const [red, amber] = [count("red"), count("amber")];
   return { tone: red ? "red" : amber ? "amber" : "", sign: red ? SIGNS.red.trim() : amber ? SIGNS.amber.trim() : "",
     note: red || amber ? [red ? `${red} red` : "", amber ? `${amber} amber` : ""].filter(Boolean).join(", ")
       : alerts ? "all quiet" : "" };
 }
 
-/** `ask(run, changes)` answers {error, problems, edits}. The first red lamp of a run opens the section. */
+/**
+ * The first red lamp of a run opens the section.
+ * @param {Element} element @param {(run: string, changes: Wire.Remedy["changes"]) => Promise<Wire.EditsAnswer>} ask
+ */
 export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });
+  /** @type {Apply} */
   const apply = async (changes, words) => {
     const answer = await answerOf(() => ask(live.runId, changes), "; nothing was changed.");
     const done = `${words}: requested, takes effect at the next update.`;
     setWords(note, answer.error || answer.problems?.[0]?.message || done);
   };
+  /** @type {string | null | undefined} */
   let runId;
   let shown = false; // a red lamp has opened the section
   effect(() => {
@@ -51,18 +57,24 @@ export function showAlerts(element, ask) {
   element.append(part(el("section.alerts", { hidden: true, "aria-labelledby": "alerts-title" }), () => {
     const { alerts } = live;
     if (!alerts && (!live.run || hasEnded.value)) return null; // else they are still to come
+    /** @param {...string} states */
     const of = (...states) => states.map((state) => (alerts ?? []).filter((alert) => alert.state === state));
+    /** @param {...string} states */
     const list = (...states) => el("ul.alerts-list", of(...states).flat().map((alert) => row(alert, note, apply)));
     return [
       el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
-        el("span.alerts-summary", alerts ? summaryOf(...of("red", "amber", "quiet").map((found) => found.length))
+        el("span.alerts-summary", alerts ? summaryOf(of("red", "amber", "quiet").map((found) => found.length))
           : "Known after the first updates.")),
       note, list("red", "amber"), el("details.alerts-others", el("summary", "Everything that is checked"),
         list("quiet", "not measured"))];
   }));
 }
 
+/** @typedef {(changes: Wire.Remedy["changes"], words: string) => void} Apply */
+
+/** @param {Wire.Alert} alert @param {Element} note @param {Apply} apply */
 function row({ name, state, label, evidence, rule, updates, cause, remedies }, note, apply) {
+  /** @param {string} title @param {string | Element[]} value */
   const fact = (title, value) => (value?.length ? [el("dt", title), el("dd", value)] : []);
   const seen = `${updates.length > MOST_UPDATES ? "\u2026 " : ""}${updates.slice(-MOST_UPDATES).join(", ")}`;
   return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
@@ -71,11 +83,14 @@ function row({ name, state, label, evidence, rule, updates, cause, remedies }, n
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }
 
+/** @param {Wire.Remedy} remedy @param {Element} note @param {Apply} apply */
 function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
   const text = capital(words);
+  /** @param {string} kind @param {string} name @param {() => void} onclick */
   const way = (kind, name, onclick) => buttonOf("quiet-button", { "data-way": kind, onclick }, name);
   const takes = atOnce && rights.value.steer && live.run?.can_steer && live.status && !live.status.ended
     && Object.keys(changes).every((field) => field in live.settings);
+  /** @type {{ run?: string, preset?: string }} */
   const from = live.run?.recorded ? { preset: live.run.preset } : { run: live.runId };
   return el("div.remedy", el("span", text),
     takes ? way("now", "Change it now", () => apply(changes, text)) : null,
@@ -87,7 +102,8 @@ function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
     }) : null);
 }
 
-function summaryOf(red, amber, quiet) {
+/** @param {number[]} counts of those that are red, amber and quiet */
+function summaryOf([red, amber, quiet]) {
   if (!red && !amber) return `All ${quiet} lamps are quiet.`;
   const parts = [red ? `${red} red` : "", amber ? `${amber} amber` : "", `${quiet} quiet`];
   return `${parts.filter(Boolean).join(", ")}.`;

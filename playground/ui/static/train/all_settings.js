@@ -15,6 +15,7 @@ const PART = "more-settings"; // Gradio's accordion, whose own button is hidden
 
 const isOpen = signal(false);
 
+/** @param {Element} element */
 export function mount(element) {
   const icon = signOf("");
   const button = buttonOf("all-settings-switch", { "aria-controls": PART, onclick: () => show(!isOpen.value) },
@@ -29,7 +30,8 @@ export function mount(element) {
     setAttribute(button, "aria-expanded", String(open));
     setText(icon, open ? "\u25BE " : "\u25B8 ");
     document.getElementById("controls").classList.toggle("all", open);
-    setOpen(() => document.querySelector(`#${PART} > button.label-wrap`), () => isOpen.value);
+    setOpen(() => /** @type {HTMLElement} */ (document.querySelector(`#${PART} > button.label-wrap`)),
+      () => isOpen.value);
   });
 }
 
@@ -41,6 +43,7 @@ export function openAll() {
 /**
  * Open or close one of Gradio's accordions, by its button. Gradio closes one again that was opened while what is around
  * it was still being drawn, so that it is looked at more than once.
+ * @param {() => HTMLElement | undefined} find @param {() => boolean} wanted
  */
 export function setOpen(find, wanted, looks = LOOKS) {
   whenThere(find, (button) => {
@@ -49,7 +52,10 @@ export function setOpen(find, wanted, looks = LOOKS) {
   });
 }
 
-/** Do something with a part of the form as soon as it is there, unless that takes too long. */
+/**
+ * Do something with a part of the form as soon as it is there, unless that takes too long.
+ * @template Part @param {() => Part} find @param {(part: Part) => void} act
+ */
 export function whenThere(find, act) {
   const found = find();
   if (found) return act(found);
@@ -63,6 +69,7 @@ export function whenThere(find, act) {
   setTimeout(() => watch.disconnect(), PATIENCE_MS);
 }
 
+/** @param {boolean} open */
 function show(open) {
   isOpen.value = open;
   remember(KEPT, open ? ALL : "");

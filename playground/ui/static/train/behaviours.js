@@ -11,9 +11,14 @@ import { mount as mountPicker } from "../rewards/picker.js";
 const AIMS = [["less", "less often is better"], ["more", "more often is better"], ["neither", "neither is better"]];
 const FIRST = { kind: "keyword", weight: 1, normalise: false, cap: "", words: "sorry, afraid" };
 
+/** @typedef {{ value: Wire.Behaviour[] | "", ready: Wire.ReadyBehaviour[] } & Wire.Lists} Props */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new BehaviourPicker(element, props, page);
 
+/** @extends {Widget<Props>} */
 class BehaviourPicker extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
     this.mine = ""; // what stands in the boxes of one's own
@@ -36,6 +41,7 @@ class BehaviourPicker extends Widget {
     effect(() => this.show());
   }
 
+  /** @param {Props["value"]} value */
   edit(value) {
     this.give(value);
     this.show();
@@ -46,7 +52,10 @@ class BehaviourPicker extends Widget {
     /** @type {HTMLElement} */ (this.own.querySelector(".own-behaviour:last-child input")).focus();
   }
 
-  /** Of one's own: its box stays as it is, and so does the focus. */
+  /**
+   * Of one's own: its box stays as it is, and so does the focus.
+   * @param {number} index @param {Partial<Wire.Behaviour>} changes
+   */
   change(index, changes) {
     const changed = this.current().map((one, place) => (place === index ? { ...one, ...changes } : one));
     this.mine = JSON.stringify(changed);
@@ -69,7 +78,10 @@ class BehaviourPicker extends Widget {
       .filter(Boolean));
   }
 
-  /** Count one of those that ship, or no longer; they keep their order. */
+  /**
+   * Count one of those that ship, or no longer; they keep their order.
+   * @param {string} name @param {boolean} counted
+   */
   choose(name, counted) {
     const chosen = this.current();
     const names = chosen.map((one) => one.name).filter((one) => one !== name);
@@ -78,8 +90,12 @@ class BehaviourPicker extends Widget {
       chosen.find((known) => known.name === one.name) ?? asBehaviour(one)), ...chosen.filter((one) => one.measure)]);
   }
 
-  /** One of one's own: how its count reads, what is measured, and from where on that is a yes. */
+  /**
+   * One of one's own: how its count reads, what is measured, and from where on it is a yes.
+   * @param {Wire.Behaviour} one @param {number} index
+   */
   editor(one, index) {
+    /** @param {"words" | "name"} field @param {string} placeholder */
     const text = (field, placeholder) => el("input", { type: "text", value: one[field], placeholder,
       spellcheck: "false", onchange: ({ target }) => this.change(index, { [field]: target.value.trim() }) });
     const words = text("words", "says sorry");
@@ -93,6 +109,7 @@ class BehaviourPicker extends Widget {
       onchange: () => this.change(index, { above: read(above.value) }) });
     const aim = menuOf(AIMS, { value: one.aim, onchange: () => this.change(index, { aim: aim.value }) });
     const whose = one.words || "your own";
+    /** @param {string} label @param {Element} control */
     const row = (label, control) => el("label.own", label, control);
     return el("div.own-behaviour", { "data-index": index, role: "group",
       "aria-label": one.words || "Your own" },
@@ -103,6 +120,7 @@ class BehaviourPicker extends Widget {
     row("Yes if above", above), row("Which way is better", aim));
   }
 
+  /** @param {Wire.Behaviour} one @param {number} index */
   measure(one, index) {
     const box = el("div");
     const { kinds, functions } = this.props;
@@ -114,6 +132,7 @@ class BehaviourPicker extends Widget {
   }
 }
 
+/** @param {Wire.ReadyBehaviour} ready @returns {Wire.Behaviour} */
 function asBehaviour({ name, words, aim }) {
   return { name, words, aim, above: 0, measure: null };
 }

@@ -11,6 +11,7 @@ import { tokensButton } from "../inside/microscope.js";
 const FIRST_ROWS = 6;
 
 export class Changed {
+  /** @param {Element} element */
   constructor(element) {
     this.follow = true;
     this.all = false;
@@ -32,6 +33,7 @@ export class Changed {
         el("h2", "Every text"), el("span.muted", "the same prompts with the same random numbers"), this.every,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
       this.summary, this.table, this.more));
+    /** @type {number | undefined} */
     let snapshot;
     effect(() => {
       if (live.snapshots !== snapshot) this.follow = true;
@@ -51,11 +53,12 @@ export class Changed {
     const before = live.moments.get(0);
     const { run } = live;
     const ended = hasEnded.value;
-    this.slider.max = Math.max(0, later.length - 1);
+    this.slider.max = String(Math.max(0, later.length - 1));
     this.slider.disabled = later.length < 2;
-    if (this.follow) this.slider.value = later.length - 1;
+    if (this.follow) this.slider.value = String(later.length - 1);
     const update = later[Number(this.slider.value)];
     if (update === undefined || !before) return this.refreshEmpty();
+    /** @type {Wire.Moment} */
     let now;
     try {
       now = await moment(update);
@@ -83,10 +86,12 @@ export class Changed {
       : "The untrained model is about to answer the fixed prompts.")]);
   }
 
+  /** @param {Wire.Moment} before @param {Wire.Moment} now */
   fillSummary(before, now) {
     const { summary } = now;
     const was = before.summary;
     const later = now.update > 0;
+    /** @param {string} name @param {number} from @param {number} to @returns {[string, string]} */
     const raw = (name, from, to) => [`${name}, raw`, later ? `${rounded(from)} \u2192 ${rounded(to)}` : rounded(to)];
     this.summary.replaceChildren(...facts([
       later ? ["score", `${signed(was.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`] : null,
@@ -99,6 +104,7 @@ export class Changed {
     ]));
   }
 
+  /** @param {Wire.Moment} before @param {Wire.Moment} now @param {string} nowName */
   fillRows(before, now, nowName) {
     const prompts = new Map(live.prompts.map((prompt) => [prompt.id, prompt.text]));
     const earlier = new Map(before.rows.map((row) => [row.id, row]));
@@ -111,9 +117,10 @@ export class Changed {
   }
 }
 
+/** @param {string} prompt @param {Wire.Answer | undefined} before @param {Wire.Answer} now @param {number} update */
 function rowOf(prompt, before, now, update) {
   const [left, right] = textPair(before?.text ?? "", now.text);
-  const tokens = (of) => tokensButton(of ? `after update ${of}` : "before training", prompt,
+  const tokens = (/** @type {number} */ of) => tokensButton(of ? `after update ${of}` : "before training", prompt,
     () => ({ run: live.runId, promptId: now.id, update: of }));
   const both = update > 0 && Number.isFinite(before?.score) && Number.isFinite(now.score);
   return pairRow({ prompt, sides: [{ label: "Before", parts: [left, tokens(0)] },

@@ -3,16 +3,16 @@
 
 import { go } from "../core/nav.js";
 
+/** @param {Element} element @param {{ value: unknown }} props @param {Page.Tools} page */
 export function mount(element, props, { trigger }) {
-  const fill = (wanted) => {
+  const fill = (/** @type {object} */ wanted) => {
     props.value = { ...wanted, at: Date.now() };
     trigger("input");
   };
   document.addEventListener("playground-use-settings", (event) => {
-    fill(/** @type {CustomEvent} */ (event).detail);
+    fill(event.detail);
     go({ page: "train" });
     document.body.classList.add("drawer-open");
   });
-  document.addEventListener("playground-use-preset", (event) =>
-    fill({ preset: /** @type {CustomEvent} */ (event).detail }));
+  document.addEventListener("playground-use-preset", (event) => fill({ preset: event.detail }));
 }

@@ -9,6 +9,9 @@ import { steer, steered } from "./steering.js";
 
 const BETA = "kl.coef"; // the one that has regimes, computed from the reward's own scale
 
+/** @typedef {import("../core/knob.js").Entered} Entered */
+
+/** @param {Element} element @param {{ value: Entered, knob: Wire.Knob }} props @param {Page.Tools} page */
 export function mount(element, props, { trigger, watch }) {
   const { knob } = props;
   const { field } = knob;
@@ -28,7 +31,7 @@ export function mount(element, props, { trigger, watch }) {
   });
   effect(() => {
     const run = knob.live ? steered(field) : null;
-    control.setMark(form.value.marks[field]);
+    control.setMark(/** @type {Entered} */ (form.value.marks[field]));
     if (field === BETA) control.setRegimes((run && live.regimes) || form.value.regimes, true);
     const other = run && live.run && settings.value.preset !== live.run.preset; // the form is about another run
     control.setBadge(!knob.live ? "next run" : other ? `live: ${live.run.title}` : "live", Boolean(run));
@@ -38,11 +41,15 @@ export function mount(element, props, { trigger, watch }) {
   });
 }
 
+/** @param {string} field */
 function isWrong(field) {
   return form.value.problems.some((problem) => problem.field === field);
 }
 
-/** What there is to say about a setting of the run in view; `next` is the form's value. */
+/**
+ * What there is to say about a setting of the run in view; `next` is the form's value.
+ * @param {import("./steering.js").Steered} setting @param {Entered} next @param {boolean} told
+ */
 export function sentenceOf({ draft, sent, problem, used, set, remark, since }, next, told) {
   if (problem) return `${told ? "" : `${problem} `}The run keeps ${write(used)}.`; // the form has said why
   if (draft !== undefined) return `Sending ${write(draft)}`;

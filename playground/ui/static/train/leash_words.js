@@ -6,12 +6,17 @@ const MOST_EARLIER = 2; // values before the one in use
 /**
  * What to say of the leash of a run: its `value`, and the words around it. Null where the method has none.
  * `events` are those of the run, `metrics` its columns.
+ * @param {Pick<Wire.Run, "settings" | "adaptive">} run
+ * @param {Pick<Wire.Event, "kind" | "field" | "value" | "update">[]} events
+ * @param {Pick<Wire.Columns, "kl_coef">} metrics
  */
 export function leashInWords({ settings, adaptive }, events, metrics) {
   const first = settings.find(({ field }) => field === BETA)?.value;
   if (first === undefined) return null;
   const edits = events.filter(({ kind, field }) => kind === "edit" && field === BETA);
-  const set = [{ value: first, update: 0 }, ...edits] // of those at one update the last one counts
+  /** @type {{ value?: number | string, update: number }[]} */
+  const all = [{ value: first, update: 0 }, ...edits];
+  const set = all // of those at one update the last one counts
     .filter(({ update }, index) => update !== edits[index]?.update);
   const { value, update } = set.at(-1);
   if (adaptive) {
@@ -26,11 +31,12 @@ export function leashInWords({ settings, adaptive }, events, metrics) {
     after: before.length ? `${since(update)} (before: ${before.join(", ")})` : "" };
 }
 
+/** @param {number} update */
 function since(update) {
   return update > 0 ? `since update ${update}` : "from the start";
 }
 
-/** No more than three digits. */
+/** No more than three digits. @param {number | string} value */
 function told(value) {
   return String(Number(Number(value).toPrecision(3)));
 }

@@ -19,7 +19,7 @@ const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every e
 /** Whether the run has come to its own end, and so can be held against what was measured. */
 const isFinal = computed(() => hasEnded.value && (live.run?.recorded || live.status?.state === "finished"));
 
-/** The first of them in a line each; before the first look their lines are kept free. */
+/** The first of them in a line each; before the first look their lines are kept free. @param {Element} element */
 export function showCounts(element) {
   element.append(part(el("section.counts", { hidden: true, "aria-label": "What it does" }), () => {
     const { run, behaviours } = live;
@@ -32,7 +32,7 @@ export function showCounts(element) {
   }));
 }
 
-/** All of them with their intervals, look by look, and what the reward pays for. */
+/** All of them with their intervals, look by look, and what the reward pays for. @param {Element} element */
 export function showMeters(element) {
   const everyLook = signal(false); // the table is open
   element.append(part(el("section.meters", { hidden: true, "aria-labelledby": "meters-title" }), () => {
@@ -52,7 +52,7 @@ export function showMeters(element) {
   }));
 }
 
-/** Where the reward and a behaviour disagree, with the completion that shows it best. */
+/** Where the reward and a behaviour disagree, with the completion that shows it best. @param {Wire.Paid[]} paid */
 function paidFor(paid) {
   const [{ name, pair }] = paid;
   const compare = buttonOf("quiet-button", { onclick: () => go({ page: "compare", run: live.runId, behaviour: name }) },
@@ -61,15 +61,17 @@ function paidFor(paid) {
     pair ? el("dl.paid-pair", pairOf(pair)) : null, compare);
 }
 
+/** @param {Wire.PaidPair} pair */
 function pairOf({ prompt, before, after }) {
   const [was, is] = textPair(before.text, after.text);
+  /** @param {string} name @param {string} kind @param {Element} text @param {number} [score] */
   const entry = (name, kind, text, score) => el("div", { class: kind },
     el("dt", name, score === undefined ? "" : el("span.muted", ` score ${signed(score)}`)), el("dd", text));
   return [entry("Prompt", "prompt", el("p.output", prompt)), entry("Before", "before", was, before.score),
     entry("Now", "now", is, after.score)];
 }
 
-/** How often it agrees with its user, right or wrong, and by how the claim is put. */
+/** How often it agrees with its user, right or wrong, and by how the claim is put. @param {Element} element */
 export function showClaims(element) {
   const body = el("div.claims-body");
   const root = el("details.claims", { hidden: true, open: !matchMedia("(max-width: 760px)").matches },

@@ -1,15 +1,18 @@
 // What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
 
-import { buttonOf, el, helpOf, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, helpOf, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
 
+/** @type {Record<Wire.Estimate["verdict"], [icon: string, word: string, tone: string]>} */
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
   "does not fit": ["\u2715", "Does not fit", "bad"] };
+/** @type {Record<string, string>} */
 const WORDS = { policy: "Policy", value: "Value head", reference: "Reference", reward: "Reward model",
   rollout: "Rollout" };
+/** @type {Record<string, string>} */
 const HELP = {
   policy: "The model that is trained: its weights, and what training keeps beside them",
   value: "What estimates the return of each token",
@@ -19,24 +22,33 @@ const HELP = {
   libraries: "Python, PyTorch and the other packages themselves",
 };
 
+/** @typedef {{ value: Partial<Wire.Needs> | null }} Props */
+/** @typedef {Wire.Fit["values"]} Values of settings, by field */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new Needs(element, props, page);
 
+/** @extends {Widget<Props>} */
 class Needs extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
-    this.undo = null; // what was in the form before the settings that fit the model, and which model that was
+    // what was in the form before the settings that fit the model, and which model that was
+    this.undo = /** @type {{ model: string, values: Values | null } | null} */ (null);
     this.whole = el("div.needs-whole", { hidden: true, role: "group", "aria-label": "What it needs" });
     this.line = el("p.needs-line", { role: "status" });
+    this.quota = el("p.needs-quota");
     this.fit = el("div.needs-fit");
     this.check = buttonOf("quiet-button check-first", { onclick: () => {
       document.body.classList.remove("drawer-open");
       checkAsked.value += 1;
     } }, "Check it before you start");
-    element.append(this.line, this.whole, this.fit, this.check);
+    element.append(this.line, this.quota, this.whole, this.fit, this.check);
     page.watch("value", () => this.show());
     effect(() => this.show());
   }
 
+  /** @param {Values} values @param {string} taken */
   put(values, taken) {
     this.undo = { model: taken, values: null };
     this.give({ ...this.props.value, use: values }, "apply");
@@ -47,6 +59,8 @@ class Needs extends Widget {
     if (this.undo && needs?.undo && this.undo.values === null) this.undo = { ...this.undo, values: needs.undo };
     this.whole.hidden = !needs;
     showParts(this.line, lineOf(needs, form.value.queue));
+    this.quota.hidden = !needs?.quota;
+    setText(this.quota, needs?.quota ?? "");
     if (!needs) return;
     showParts(this.fit, this.fitParts(needs), this.check);
     const said = form.value.problems.length > 0; // below, and what is wrong there is mended first
@@ -56,7 +70,7 @@ class Needs extends Widget {
       el("p.needs-advice", withCode(needs.advice ?? ""))]);
   }
 
-  /** What would fit the model, or that it was taken. */
+  /** What would fit the model, or that it was taken. @param {Partial<Wire.Needs>} needs */
   fitParts({ fit: offer, model }) {
     const { undo } = this;
     if (undo?.values && undo.model === model)
@@ -74,7 +88,10 @@ class Needs extends Widget {
   }
 }
 
-/** Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes. */
+/**
+ * Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes.
+ * @param {Partial<Wire.Needs> | null} needs @param {string} queue
+ */
 function lineOf(needs, queue) {
   if (queue) return [el("span.queue-why", { "data-key": "queue" }, queue)];
   if (!needs || needs.problem) return [];
@@ -84,12 +101,14 @@ function lineOf(needs, queue) {
     needs.seconds ? `. Takes ${timeRange(...needs.seconds)}.` : ".")]; // before the first run nobody knows
 }
 
+/** @param {string} problem @param {boolean} said */
 function problemParts(problem, said) {
   return [el("details.needs", { hidden: true }, el("summary", "What it needs is not known")),
     el("p.needs-download"), said ? el("p.needs-advice")
       : el("p.needs-advice.field-problem", signOf("! "), withCode(problem))];
 }
 
+/** @param {Partial<Wire.Needs>} needs */
 function summaryOf({ verdict, seconds, total_gb: total, measured, device }) {
   const [icon, word, tone] = VERDICTS[verdict];
   return el("summary",
@@ -98,6 +117,7 @@ function summaryOf({ verdict, seconds, total_gb: total, measured, device }) {
     seconds ? `, ${timeRange(...seconds)}` : "");
 }
 
+/** @param {Wire.Download | null} download */
 function downloadOf(download) {
   if (!download) return "";
   const { source, mb, licence, gated } = download;
@@ -105,6 +125,7 @@ function downloadOf(download) {
     gated ? ", gated: its terms must be accepted on its page." : "."}`;
 }
 
+/** @param {Partial<Wire.Needs>} needs */
 function bars(needs) {
   const rows = [...needs.roles, { role: "libraries", total_gb: needs.libraries_gb, kinds_gb: {} }];
   const { roles_gb: larger, total_gb: whole } = needs.larger;
@@ -127,10 +148,12 @@ function bars(needs) {
   })), el("p.muted", told)];
 }
 
+/** @param {number | undefined} size */
 function sizeOf(size) {
   return size ? gigabytes(size) : "\u2013";
 }
 
+/** @param {Partial<Wire.Needs>} needs */
 function facts(needs) {
   const time = needs.seconds_per_update
     ? `An update takes ${timeRange(...needs.seconds_per_update)}, as your last runs of this model took.`
@@ -147,6 +170,7 @@ function facts(needs) {
   ];
 }
 
+/** @param {number} size */
 function gigabytes(size) {
   return bytesTold(1e9 * size);
 }

@@ -19,13 +19,20 @@ const MOST_KEPT = 500_000; // characters: it is sent with the first request of a
  */
 export const filling = signal(/** @type {string | null} */ (""));
 
+/** @typedef {{ value: Wire.Notes, groups: Record<string, string> }} Props */
+/** @typedef {(field: string) => void} Reveal */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new Notes(element, props, page);
 
+/** @extends {Widget<Props>} */
 class Notes extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
-    this.shownAt = null;
-    this.restored = null; // what the form began with beside the preset
+    this.shownAt = 0; // when a start was refused
+    // what the form began with beside the preset
+    this.restored = /** @type {Wire.Restored & { now: string } | null} */ (null);
     this.began = el("div.notes-began", { role: "status" });
     this.link = el("div.notes-link");
     this.list = el("div.notes", { "aria-live": "polite" });
@@ -50,6 +57,7 @@ class Notes extends Widget {
       controls.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`;
     }).observe(bar);
     // a group that is opened brings controls into the document that were not there when its problems were found
+    /** @param {string} field @param {string} mark */
     const lacks = (field, mark) => field && controlOf(field) && !controlOf(field).querySelector(mark);
     new MutationObserver(() => {
       if (form.value.problems.some(({ field }) => lacks(field, ".field-problem"))) placeBesideFields();
@@ -64,6 +72,7 @@ class Notes extends Widget {
       unused } = value ?? {};
     showParts(this.began, this.beganParts(value ?? {}));
     if (value?.kept) this.showLink(value);
+    /** @type {Reveal} */
     const reveal = (field) => this.reveal(field);
     this.list.classList.toggle("as-preset", !problems.length && !differences.length);
     showParts(this.list, problems.length ? problemList(problems, reveal) : differenceList(differences, reveal));
@@ -77,20 +86,22 @@ class Notes extends Widget {
     }
   }
 
-  /** Bring a field into view: open all settings and its group, scroll, focus. */
+  /** Bring a field into view: open all settings and its group, scroll, focus. @param {string | undefined} field */
   reveal(field) {
     if (!field) return;
     const title = this.props.groups[field] ?? this.props.groups[field.split(".")[0]];
     if (!isInSight(controlOf(field))) openAll();
     if (title && !isInSight(controlOf(field))) setOpen(() => buttonOfGroup(title), () => true);
-    const find = () => controlOf(field)?.querySelector("input:not([type=range]), textarea, select");
+    const find = () => /** @type {HTMLElement} */ (
+      controlOf(field)?.querySelector("input:not([type=range]), textarea, select"));
     whenThere(() => isInSight(find()) && find(), (first) => {
       const control = controlOf(field);
       control.scrollIntoView({ block: "center", behavior: "smooth" });
-      (inputOf(control, field) ?? first).focus({ preventScroll: true });
+      (inputOf(control, field) ?? /** @type {HTMLElement} */ (first)).focus({ preventScroll: true });
     });
   }
 
+  /** @param {Wire.Notes} notes */
   beganParts({ restored: told, preset, differences, problems }) {
     const now = JSON.stringify([preset, differences, problems]);
     if (told) this.restored = { ...told, now };
@@ -110,6 +121,7 @@ class Notes extends Widget {
     this.give({ ...this.props.value, use, restored: null }, "apply");
   }
 
+  /** @param {Wire.Notes} notes */
   showLink({ problems, link, no_link: problem }) {
     const offered = !problems?.length && link;
     setText(this.copied, offered || problems?.length ? "" : problem ?? "");
@@ -124,11 +136,15 @@ class Notes extends Widget {
   }
 }
 
+/** @param {Wire.Notes} notes */
 function know({ preset, kept, differences }) {
   settings.value = { preset, text: kept, changes: differences.length };
 }
 
-/** Keep what was changed for a reload of this page, and send it no more: it would double what the form sends. */
+/**
+ * Keep what was changed for a reload of this page, and send it no more: it would double what the form sends.
+ * @param {Props} props
+ */
 function keep(props) {
   const { kept, preset } = props.value;
   know(props.value);
@@ -144,11 +160,12 @@ function keep(props) {
   props.value = { ...props.value, kept: null };
 }
 
-/** For an address, with what may stand in it as it is. */
+/** For an address, with what may stand in it as it is. @param {string} settings */
 function readable(settings) {
   return encodeURIComponent(settings).replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%2F", "/");
 }
 
+/** @param {Wire.Problem[]} problems @param {Reveal} reveal */
 function problemList(problems, reveal) {
   return [el("ul.problems", { "data-key": "problems" }, problems.map(({ field, label, message }) =>
     el("li", signOf("! "),
@@ -156,6 +173,7 @@ function problemList(problems, reveal) {
       field ? " " : null, withCode(message))))];
 }
 
+/** @param {Wire.Difference[]} differences @param {Reveal} reveal */
 function differenceList(differences, reveal) {
   if (!differences.length) return [el("p.muted", { "data-key": "none" }, "All settings as in the preset.")];
   const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
@@ -167,12 +185,15 @@ function differenceList(differences, reveal) {
   el("ul.differences", rows, rest > 0 ? el("li.muted", `and ${rest} more`) : null))];
 }
 
+/** @param {HTMLElement | undefined} control */
 function isInSight(control) {
   return Boolean(control?.offsetParent);
 }
 
+/** @param {string} title */
 function buttonOfGroup(title) {
-  return [...document.querySelectorAll("#more-settings .group > button.label-wrap")]
+  const found = document.querySelectorAll("#more-settings .group > button.label-wrap");
+  return /** @type {HTMLElement[]} */ ([...found])
     .find((button) => button.querySelector("span")?.textContent.trim() === title);
 }
 
@@ -188,6 +209,7 @@ function waitForValues() {
   }, FILLED_MS);
 }
 
+/** @param {string} field @returns {HTMLElement | null} */
 function controlOf(field) {
   const parts = field.split(".");
   if (parts[0] === "rewards" || parts[0] === "judges") {
@@ -201,7 +223,10 @@ function controlOf(field) {
   return document.getElementById(field === "preset" ? "preset" : `field-${parts.join("-")}`);
 }
 
-/** Of a reward, which has several: the one that a problem such as "rewards.0.expression" names. */
+/**
+ * Of a reward, which has several: the one that a problem such as "rewards.0.expression" names.
+ * @param {Element} control @param {string} field @returns {HTMLElement | null}
+ */
 function inputOf(control, field) {
   const [, index, name] = field.split(".");
   return name ? control.querySelector(`[data-key="${CSS.escape(`${index} ${name}`)}"]`) : null;
@@ -218,7 +243,10 @@ function placeBesideFields() {
   }
 }
 
-/** Say what the chosen method does, and beside each setting that it does not read, that it does nothing. */
+/**
+ * Say what the chosen method does, and beside each setting that it does not read, that it does nothing.
+ * @param {Wire.Unused | undefined} unused
+ */
 function markUnused(unused) {
   for (const old of document.querySelectorAll(".field-unused")) old.remove();
   if (!unused) return;

@@ -5,6 +5,9 @@ import { el, runTitle, setHidden, setText, showButtons, showParts, signOf, withC
 import { getText, runPath } from "../core/server.js";
 import { duration } from "../core/format.js";
 
+/** @typedef {{ key: string, tone: string, icon: string, title: string, lines: string[], remedy?: string,
+ *   actions: string[], log: boolean }} Told */
+
 const LOG_LINES = 40;
 export const PATIENCE_SECONDS = 10; // how long a run may take to stop before the page offers to end it
 
@@ -12,6 +15,9 @@ export const PATIENCE_SECONDS = 10; // how long a run may take to stop before th
  * What there is to say, or null: {key, tone, icon, title, lines, remedy, actions, log}. `actions` are names that
  * StatusPanel knows; `remedy` is a line too, for those who may do what it says. `facts`: run, status, lost (seconds to
  * the next try, or null), silent and stopping (seconds or null), offer (of resuming).
+ * @param {{ run: Wire.Run | null, status: Page.Status | null, lost: number | null, silent: number | null,
+ *   stopping: number | null, offer: Wire.ResumeOffer | null }} facts
+ * @returns {Told | null}
  */
 export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   if (lost !== null) {
@@ -22,7 +28,7 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
       actions: ["retry"], log: false };
   }
   if (!run || !status || run.recorded) return null;
-  if (status.ended) return status.state === "finished" ? null : endNotice(run, status, offer);
+  if (status.ended) return status.state === "finished" ? null : endNotice(status, offer);
   if (status.before !== null && status.before !== undefined) {
     const ahead = status.before;
     return { key: "queued", tone: "quiet", icon: "\u25CB",
@@ -47,7 +53,8 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   return null;
 }
 
-function endNotice(run, status, offer) {
+/** @param {Page.Status} status @param {Wire.ResumeOffer | null} offer @returns {Told} */
+function endNotice(status, offer) {
   const again = offer?.instead || status.end?.remedy || "";
   const quiet = status.state === "stopped";
   const title = status.end?.title ?? "It ended";
@@ -59,16 +66,20 @@ function endNotice(run, status, offer) {
     actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
 }
 
-/** A sentence as the part after a colon. */
+/** A sentence as the part after a colon. @param {string} sentence */
 function lowered(sentence) {
   return /^[A-Z][a-z]/.test(sentence) ? sentence[0].toLowerCase() + sentence.slice(1) : sentence;
 }
 
 export class Notice {
-  /** `actions`: name -> what to give `showButtons`, for the names that `noticeOf` uses. */
+  /**
+   * `actions`: name -> what to give `showButtons`, for the names that `noticeOf` uses.
+   * @param {Record<string, () => Page.Button>} actions
+   */
   constructor(actions) {
     this.actions = actions;
-    this.runId = null;
+    this.runId = /** @type {string | null} */ (null);
+    this.notice = /** @type {Told | null} */ (null);
     this.title = el("h2");
     this.lines = el("div.notice-lines");
     this.buttons = el("div.notice-actions");
@@ -77,7 +88,7 @@ export class Notice {
     this.root = el("div.notice", { hidden: true }, this.title, this.lines, this.buttons, this.logPart);
   }
 
-  /** Show a notice of `noticeOf` about a run, or nothing. */
+  /** Show a notice of `noticeOf` about a run, or nothing. @param {Told | null} notice @param {string | null} runId */
   show(notice, runId) {
     if (runId !== this.runId || !notice?.log) this.hideLog();
     this.runId = runId;

@@ -14,9 +14,12 @@ import { showFacts } from "./run_facts.js";
 const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["learning", "seconds_update"],
   ["evaluating", "seconds_evaluation"]];
 
+/** @typedef {"merged" | "adapter"} Kind */
+
 export class Outcome {
   /**
-   * `save(run, kind)` asks the server to write the model and answers {error, folder, sentence}; null where it may not.
+   * `save(run, kind)` asks the server to write the model; null where it may not.
+   * @param {Element} element @param {((run: string, kind: Kind) => Promise<Wire.Saved>) | null} save
    */
   constructor(element, save) {
     this.save = save;
@@ -42,9 +45,10 @@ export class Outcome {
       setHidden(this.root, !live.run, runTitle());
       setWords(this.exact, live.status?.outcome || "The run is still going. Its outcome appears here when it ends.");
     });
-    const shown = computed(() => [live.runId, Boolean(live.run), live.status?.ended ? live.outcome : null], alike);
+    const shown = computed(() => ({ run: live.runId, known: Boolean(live.run),
+      data: live.status?.ended ? live.outcome : null }), alike);
     effect(() => {
-      const [, , data] = shown.value;
+      const { data } = shown.value;
       untracked(() => this.show(data));
     });
   }
@@ -60,6 +64,7 @@ export class Outcome {
     });
   }
 
+  /** @param {Wire.Outcome | null} data */
   show(data) {
     const sentences = data?.sentences ?? [];
     this.words.hidden = !sentences.length;
@@ -69,9 +74,11 @@ export class Outcome {
     if (live.run) this.showTaking(data ?? { adapter: false, weights: false });
   }
 
+  /** @param {Pick<Wire.Outcome, "adapter" | "weights">} data */
   showTaking({ adapter, weights }) {
     const { runId, run } = live;
     const canSave = this.save && !run.recorded && weights;
+    /** @param {Kind} kind @param {string} name @param {string} title */
     const saving = (kind, name, title) => buttonOf("button", { "data-key": kind, title, off: this.saving === kind,
       onclick: () => this.saveAs(kind) }, this.saving === kind ? "Saving\u2026" : name);
     showParts(this.buttons, [
@@ -88,6 +95,7 @@ export class Outcome {
       el("span.muted", what), el("code", command))));
   }
 
+  /** @param {Kind} kind */
   async saveAs(kind) {
     const run = live.runId;
     const data = live.outcome;
@@ -103,7 +111,7 @@ export class Outcome {
   }
 }
 
-/** Where the time of the newest update went. */
+/** Where the time of the newest update went. @param {Wire.Columns} metrics */
 function stripOf(metrics) {
   const last = metrics.update.length - 1;
   if (last < 0) return [];
@@ -111,7 +119,7 @@ function stripOf(metrics) {
   return [el("h3", `Where the time of update ${metrics.update[last]} went`), timeStrip(parts)];
 }
 
-/** What it cost, in a sentence and phase by phase. */
+/** What it cost, in a sentence and phase by phase. @param {Wire.Compute} compute */
 function costOf({ sentence, phases, parameters, trained }) {
   const size = parameters ? ` ${number(parameters / 1e6)} million `
     + `weights${trained < parameters ? `, ${number(trained / 1e6)} million of them trained` : ""}.` : "";

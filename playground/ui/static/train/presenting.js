@@ -9,7 +9,7 @@ import { form } from "../core/form.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
 
-/** Add them to the run in view: Start into its status, the leash as a part of its own. */
+/** Add them to the run in view: Start into its status, the leash as a part of its own. @param {Element} root */
 export function showPresenting(root) {
   const start = buttonOf("button strong present-start", { off: true, "aria-describedby": "present-why",
     onclick: () => document.getElementById("start")?.click() });

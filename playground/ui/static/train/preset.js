@@ -8,6 +8,10 @@ import { filling } from "./notes.js";
 
 const RUN_PREFIX = "run:";
 
+/**
+ * @param {Element} element @param {{ value: string, steps: Wire.Step[], groups: Wire.SweepChoices["presets"] }} props
+ * @param {Page.Tools} page
+ */
 export function mount(element, props, { trigger, watch }) {
   experiments.value = props.steps;
   const own = el("optgroup", { label: "Settings of a run" });

@@ -6,7 +6,7 @@ import { el, setWords } from "../core/dom.js";
 const SHIPPED_CLAIMS = "general/claims";
 const FILE = /\.(txt|csv|tsv|jsonl)(\.gz)?$/i;
 
-/** What a prompt source is, by its name: pocket (a set that ships), typed, file or dataset. */
+/** What a prompt source is, by its name: pocket (a set that ships), typed, file or dataset. @param {unknown} source */
 export function kindOf(source) {
   const name = String(source ?? "").trim();
   if (!name || name.startsWith("pocket/") || name === SHIPPED_CLAIMS) return "pocket";
@@ -18,7 +18,7 @@ export function kindOf(source) {
 
 let kind = "pocket";
 
-/** Show the fields of this source's kind. */
+/** Show the fields of this source's kind. @param {unknown} source */
 export function show(source) {
   kind = kindOf(source);
   showFields();
@@ -29,6 +29,7 @@ function showFields() {
   if (part) part.dataset.kind = kind;
 }
 
+/** @param {Element} element @param {{ value: Wire.Uploaded, limit: number }} props @param {Page.Tools} page */
 export function mount(element, props, { watch }) {
   const line = el("p.prompts-note", { role: "status" });
   element.append(line);
@@ -41,6 +42,7 @@ export function mount(element, props, { watch }) {
 
   new MutationObserver(keep).observe(element, { childList: true });
 
+  /** @param {string} sentence @param {boolean} isProblem */
   function say(sentence, isProblem) {
     keep();
     line.classList.toggle("field-problem", Boolean(sentence && isProblem));
@@ -66,6 +68,7 @@ export function mount(element, props, { watch }) {
   }, { capture: true });
 }
 
+/** @param {number} bytes */
 function megabytes(bytes) {
   return Math.ceil(bytes / 1e6).toLocaleString("en");
 }

@@ -5,6 +5,7 @@ import { getText, runPath } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
 
+/** @param {Element} element */
 export function showFacts(element) {
   const list = el("dl.settings");
   const all = new AllSettings();
@@ -19,7 +20,7 @@ export function showFacts(element) {
 /** The configuration as it is exported. */
 class AllSettings {
   constructor() {
-    this.run = null;
+    this.run = /** @type {string | null} */ (null);
     this.text = el("pre.written-down", { tabindex: "0", "aria-label": "All settings" });
     this.root = el("details.all-settings", { hidden: true, ontoggle: () => this.load() },
       el("summary", "All settings of this run"), this.text);
@@ -42,7 +43,7 @@ class AllSettings {
   }
 }
 
-/** The settings that matter most; changed in mid-run, one shows both values. */
+/** The settings that matter most; changed in mid-run, one shows both values. @param {Wire.Run} run */
 function settingsOf(run) {
   const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit")
     .map(({ field, value }) => [field, value]));

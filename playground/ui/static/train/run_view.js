@@ -20,6 +20,9 @@ import { showTextsNow } from "./texts_now.js";
 import { alike, effect } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
+/** @typedef {{ value: { run?: string | null, request?: string }, can_save: boolean }} Props */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export function mount(element, props, { trigger, watch, server }) {
   const root = el("div.run-view");
   element.append(root);
@@ -54,9 +57,13 @@ export function mount(element, props, { trigger, watch, server }) {
   });
 }
 
-/** What opens below the first screen; the large charts, which are one with the others, go into `first`. */
+/**
+ * What opens below the first screen; the large charts, which are one with the others, go into `first`.
+ * @param {HTMLElement} root @param {HTMLElement} first @param {Props} props @param {Page.Server} server
+ */
 function addSections(root, first, props, server) {
   const sections = new Sections(root);
+  /** @param {string} run @param {Record<string, unknown>} changes */
   const change = (run, changes) => server.change_settings({ run, changes });
   setSteering(change);
   const known = () => (live.run ? {} : null);
@@ -81,7 +88,7 @@ function addSections(root, first, props, server) {
   new Outcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 }
 
-/** A start has been answered: the run comes into view. */
+/** A start has been answered: the run comes into view. @param {Props} props */
 function takeStart(props) {
   const run = props.value?.run;
   if (props.value?.request) return; // our own word, see nameNextStart
@@ -96,9 +103,13 @@ function takeStart(props) {
   refreshHome();
 }
 
-/** Which run to show where the address names none; and what trains and waits, on which the form's button depends. */
+/**
+ * Which run to show where the address names none; and what trains and waits, on which the form's button depends.
+ * @param {Page.Tools["trigger"]} trigger
+ */
 function followHome(trigger) {
   let connected = true;
+  /** @type {unknown} */
   let busy;
   onHome((home) => {
     if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
@@ -123,6 +134,7 @@ function followHome(trigger) {
 /**
  * What stands below the status takes its place when the run is known, and what one may do with it: all at once, so that
  * nothing jumps.
+ * @param {HTMLElement} root
  */
 function showWhenKnown(root) {
   const none = live.runId === null && home.value?.connected;
@@ -137,6 +149,7 @@ function showWhenKnown(root) {
 /**
  * A name for the next press on Start, sent with it: however often that press arrives at the server, it starts one run.
  * A new name is made when the answer has come; without an answer the next press is the same start.
+ * @param {Props} props
  */
 function nameNextStart(props) {
   props.value = { run: props.value?.run ?? null, request: newName() };
@@ -145,6 +158,7 @@ function nameNextStart(props) {
 /**
  * On a narrow screen the form is a drawer: it closes by its button, by Escape and by a tap beside it. The focus goes
  * into it and comes back.
+ * @param {Element} root
  */
 function drawer(root) {
   const close = () => document.body.classList.remove("drawer-open");

@@ -8,7 +8,9 @@ import { duration, stateOf, timeRange } from "../core/format.js";
 import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
+import { isMotionWelcome } from "../core/player.js";
 import { Notice, noticeOf } from "./notice.js";
+import { scrubber } from "./scrub.js";
 import { stepParts } from "./step.js";
 import { Steer } from "./steer.js";
 import { effect } from "../core/signals.js";
@@ -18,17 +20,26 @@ const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
 const TIME_GLOSS = "The time is time at work: no pauses, no waiting for a device, nothing between two attempts";
 const NONE = "RLHF Playground"; // the title of the tab
 
+/** @typedef {"stop" | "end" | "resume"} What can be asked of the server */
+/** @typedef {{ title: string, tab: string, text: string, buttons: Page.Button[], phase?: string,
+ *   recording?: string, share?: number }} View */
+
 export class StatusPanel {
   /**
-   * What the server can be asked, each answers {error}: `stop(run)`, `steer(run, command)`, `end(run)`, `resume(run)`.
+   * @param {Element} element
+   * @param {Record<What, (run: string) => Promise<Wire.Done & Wire.Resumed>>
+   *   & { steer: (run: string, command: string) => Promise<Wire.Done> }} ask
    */
   constructor(element, { stop, steer, end, resume }) {
     this.ask = { stop, end, resume };
-    this.asked = null; // {run, what, at}: what this page has asked for and not seen happen
+    // what this page has asked for and not seen happen
+    this.asked = /** @type {{ run: string, what: What, attempt: number } | null} */ (null);
     this.complaint = "";
-    this.told = null; // {run, attempt, text}: what came of ending it by force
-    this.runId = null;
-    this.offer = null;
+    // what came of ending it by force
+    this.told = /** @type {{ run: string, attempt: number, text: string } | null} */ (null);
+    this.runId = /** @type {string | null} */ (null);
+    this.offer = /** @type {{ key: string, data: Wire.ResumeOffer | null } | null} */ (null);
+    this.spoken = "";
     this.steer = new Steer(steer, (sentence) => {
       this.complaint = sentence;
       this.refresh();
@@ -51,6 +62,7 @@ export class StatusPanel {
     setInterval(() => this.tick(), 1000);
   }
 
+  /** @param {Element} element */
   build(element) {
     this.title = el("h1", { id: "run-title", tabindex: "-1" }, "");
     this.badge = el("span.badge", { hidden: true }, "recorded run");
@@ -71,7 +83,7 @@ export class StatusPanel {
       el("div.status-head",
         el("div.status-names", this.title, this.state),
         this.step, this.steer.root, this.buttons, drawer),
-      this.wrong, this.bar, el("div.status-foot", this.line, this.phase),
+      this.wrong, this.bar, el("div.status-foot", this.line, this.phase, scrubber()),
       this.notice.root, this.speaker));
   }
 
@@ -96,11 +108,12 @@ export class StatusPanel {
     showButtons(this.buttons, view.buttons);
     document.title = view.tab;
     if (!known) return;
-    this.bar.setAttribute("aria-valuemax", status.num_updates);
-    this.bar.setAttribute("aria-valuenow", status.update);
+    this.bar.setAttribute("aria-valuemax", String(status.num_updates));
+    this.bar.setAttribute("aria-valuenow", String(status.update));
     this.speak(run, status, this.face(state).word);
   }
 
+  /** @param {Wire.Run | null} run @returns {View} */
   emptyView(run) {
     const failed = live.connection === "failed";
     return { title: failed ? "Not found" : run?.title ?? (live.runId ? "" : "No run yet"), tab: NONE,
@@ -110,6 +123,7 @@ export class StatusPanel {
       buttons: failed ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : [] };
   }
 
+  /** @param {Wire.Run} run @param {Page.Status} status @param {string} state @returns {View} */
   viewOf(run, status, state) {
     const phase = this.steer.phase(status) || status.phase;
     const heard = clock().silent === null ? "Now" : "Last heard";
@@ -122,17 +136,23 @@ export class StatusPanel {
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };
   }
 
-  /** What state it is in, as far as this page knows. */
+  /** What state it is in, as far as this page knows. @param {Page.Status} status */
   stateOf(status) {
     return this.isAsked("stop") && !status.ended && status.state !== "queued" ? "stopping" : status.state;
   }
 
-  /** Icon, word and colour of a state; a worker that has fallen silent is not what its last word says. */
+  /**
+   * Icon, word and colour of a state; a worker that has fallen silent is not what its last word says.
+   * @param {string} state
+   */
   face(state) {
     return clock().silent !== null ? { icon: "!", word: "not answering", tone: "bad" } : stateOf(state);
   }
 
-  /** The line under the bar: what this is, or what came of it. */
+  /**
+   * The line under the bar: what this is, or what came of it.
+   * @param {Wire.Run} run @param {Page.Status} status @param {string} state
+   */
   sentence(run, status, state) {
     const attempt = attemptOf(run, status);
     const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
@@ -149,12 +169,15 @@ export class StatusPanel {
     return [told, text].filter(Boolean).join(" ");
   }
 
+  /** @param {Wire.Run} run @param {Page.Status} status @param {string} state */
   buttonsOf(run, status, state) {
-    const { living, training } = home.value ?? {};
+    const { living, training } = /** @type {Partial<Wire.Home>} */ (home.value ?? {});
+    /** @type {Page.Button[]} */
     const buttons = [];
     if (living && living !== live.runId && !training?.some(({ id }) => id === live.runId))
       buttons.push({ key: "watch", text: "Watch the run that is training", act: () => openRun(living) });
-    if (run.recorded && status.ended) buttons.push({ key: "replay", text: "Play again", act: replay });
+    if (run.recorded && status.ended && isMotionWelcome())
+      buttons.push({ key: "replay", text: "Play again", act: replay });
     if (status.ended && live.updates.length > 1)
       buttons.push({ key: "compare", text: "Compare", title: "Read all answers before and after, side by side",
         kind: state === "finished" || run.recorded ? "strong" : "",
@@ -166,17 +189,24 @@ export class StatusPanel {
     return buttons;
   }
 
+  /** @param {What} what */
   isAsked(what) {
     return this.asked?.what === what && this.asked.run === live.runId;
   }
 
-  /** Whether what was asked for shows in the run by now, so that the page need not say it by itself any more. */
+  /**
+   * Whether what was asked for shows in the run by now, so that the page need not say it by itself any more.
+   * @param {Page.Status} status
+   */
   hasHappened(status) {
     if (this.asked.run !== live.runId) return true;
     return Boolean(status) && (this.asked.what === "resume" ? status.attempt > this.asked.attempt : status.ended);
   }
 
-  /** Ask the server: stop, end or resume; until its answer has come, the button says so and does nothing. */
+  /**
+   * Ask the server: stop, end or resume; until its answer has come, the button says so and does nothing.
+   * @param {What} what
+   */
   async askFor(what) {
     const run = live.runId;
     const asked = { run, what, attempt: live.status.attempt };
@@ -193,7 +223,10 @@ export class StatusPanel {
     refreshHome();
   }
 
-  /** A button that asks the server, and says so while it does. */
+  /**
+   * A button that asks the server, and says so while it does.
+   * @param {What} what @param {string} busy @param {string} text @param {{ kind: string, title?: string }} more
+   */
   pending(what, busy, text, more) {
     return { text: this.isAsked(what) ? busy : text, off: this.isAsked(what), act: () => this.askFor(what), ...more };
   }
@@ -212,7 +245,7 @@ export class StatusPanel {
     if (!run || run.recorded || !status?.ended || status.state === "finished") return;
     const key = endOf(runId, status);
     if (this.offer?.key === key) return;
-    const offer = { key, data: null };
+    const offer = { key, data: /** @type {Wire.ResumeOffer | null} */ (null) };
     this.offer = offer;
     try {
       offer.data = await getJson(runPath(runId, "resume"));
@@ -248,14 +281,17 @@ export class StatusPanel {
     if (attemptOf(run, status) > 1) parts.push(`attempt ${attemptOf(run, status)}`);
     if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(Math.round(elapsed)));
     if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
-      parts.push(left[1] < 2 ? "almost done" : `${timeRange(...left)} left`);
+      parts.push(left[1] < 2 ? "almost done" : `${timeRange(left[0], left[1])} left`);
     this.state.dataset.tone = this.fill.dataset.tone = tone;
     showParts(this.state, [signOf(icon),
       el("strong", silent === null ? word : `${word} for ${duration(Math.round(silent))}`),
       el("span.where", { title: TIME_GLOSS }, parts.join(" \u00b7 "))]);
   }
 
-  /** To a screen reader: the state, now and then the progress, and every notice once, whatever its seconds do. */
+  /**
+   * To a screen reader: the state, now and then the progress, and every notice once, whatever its seconds do.
+   * @param {Wire.Run} run @param {Page.Status} status @param {string} word
+   */
   speak(run, status, word) {
     const step = Math.floor(status.update / SPEAK_EVERY) * SPEAK_EVERY;
     const notice = this.notice.notice;
@@ -267,6 +303,7 @@ export class StatusPanel {
   }
 }
 
+/** @param {Wire.Run} run @param {Page.Status} status @param {string} state */
 function tabTitle(run, status, state) {
   if (run.recorded) return NONE;
   const { icon } = stateOf(state);
@@ -274,12 +311,15 @@ function tabTitle(run, status, state) {
   return `${state === "paused" ? `${icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
 }
 
-/** What tells one end of a run from another. */
+/** What tells one end of a run from another. @param {string} runId @param {Page.Status} status */
 function endOf(runId, status) {
   return `${runId} ${status.attempt} ${status.state} ${status.reason}`;
 }
 
-/** Which attempt this is, as a person counts: the one with which a fork began is its first. */
+/**
+ * Which attempt this is, as a person counts: a fork began with its first.
+ * @param {Wire.Run} run @param {Page.Status} status
+ */
 function attemptOf(run, status) {
   return status.attempt - Number(run.forked);
 }

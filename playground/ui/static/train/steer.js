@@ -7,6 +7,7 @@ import { answerOf } from "../core/server.js";
 import { place } from "../core/nav.js";
 import { live } from "../core/store.js";
 
+/** @type {Record<string, [sign: string, name: string, title: string]>} */
 const FACES = {
   pause: ["\u2016", "Pause", "Pause: wait after the update it is in, until you resume (space key)"],
   pausing: ["\u2016", "Pausing\u2026", "It pauses after the update it is in"],
@@ -16,11 +17,15 @@ const FACES = {
 };
 
 export class Steer {
-  /** `ask(run, command)` asks the server; `complain(sentence)` shows what went wrong, or nothing. */
+  /**
+   * `ask(run, command)` asks the server; `complain(sentence)` shows what went wrong, or nothing.
+   * @param {(run: string, command: string) => Promise<Wire.Done>} ask @param {(sentence: string) => void} complain
+   */
   constructor(ask, complain) {
     this.ask = ask;
     this.complain = complain;
-    this.asked = null; // {run, command, at}: until the run has done it
+    // until the run has done it
+    this.asked = /** @type {{ run: string, command: string, at: number } | null} */ (null);
     this.paused = false;
     this.root = el("div.buttons.steer", { role: "group", hidden: true, "aria-label": "Pause, step" });
     document.addEventListener("keydown", (event) => {
@@ -33,13 +38,17 @@ export class Steer {
     });
   }
 
-  /** What to say the run does now, if a request of ours explains it better than its status. */
+  /**
+   * What to say the run does now, if a request of ours explains it better than its status.
+   * @param {Page.Status} status
+   */
   phase(status) {
     if (this.asked?.command === "pause") return "pausing after this update";
     if (this.asked?.command === "step" && status.state !== "paused") return "one step, then a pause";
     return "";
   }
 
+  /** @param {Wire.Run | null} run @param {Page.Status | null} status @param {string} state */
   refresh(run, status, state) {
     const shown = Boolean(run?.can_steer && status && !status.ended && state !== "stopping" && state !== "queued");
     setHidden(this.root, !shown, runTitle());
@@ -50,6 +59,7 @@ export class Steer {
     const early = status.state !== "running" && status.state !== "paused";
     this.paused = status.state === "paused" || command === "step";
     this.busy = early || Boolean(command) || pausing;
+    /** @param {string} key @param {string} face @param {boolean} off @param {() => void} act */
     const button = (key, face, off, act) => ({ key, kind: `steer-${key}`, off, act, title: FACES[face][2],
       text: [signOf(FACES[face][0]), " ", el("span", FACES[face][1])] });
     showButtons(this.root, [
@@ -59,7 +69,7 @@ export class Steer {
     ].filter(Boolean));
   }
 
-  /** Whether the run has done what it was asked, or something else has happened since. */
+  /** Whether the run has done what it was asked, or something else has happened since. @param {Page.Status} status */
   isDone({ state, update, ended }) {
     const { run, command, at } = this.asked;
     if (run !== live.runId || ended) return true;
@@ -68,12 +78,13 @@ export class Steer {
     return (state === "paused" && update > at) || update > at + 1;
   }
 
+  /** @param {string} command */
   async request(command) {
     this.asked = { run: live.runId, command, at: live.status.update };
     if (!(await this.send(command, "; the run goes on as it was."))) this.asked = null;
   }
 
-  /** Ask, and whether that was heard. */
+  /** Ask, and whether that was heard. @param {string} command @param {string} otherwise */
   async send(command, otherwise) {
     this.complain("");
     const run = live.runId;

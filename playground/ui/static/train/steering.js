@@ -10,12 +10,20 @@ import { live } from "../core/store.js";
 
 const AFTER_MS = 400; // an arrow key that is held down is one change
 const BETA = "kl.coef";
+/** @typedef {import("../core/knob.js").Entered} Entered */
+/** @typedef {{ draft: Entered | undefined, sent: Entered | undefined, problem: string }} Change */
+/** @typedef {NonNullable<ReturnType<typeof steered>>} Steered */
+
+/** @type {Change} */
 const UNTOUCHED = { draft: undefined, sent: undefined, problem: "" };
 
 /** By field: what was set and not sent yet (or refused), what was sent and is not in use yet, and what is wrong. */
-const changes = signal(/** @type {Record<string, any>} */ ({}));
+const changes = signal(/** @type {Record<string, Change>} */ ({}));
+/** @type {Map<string, number>} */
 const timers = new Map();
+/** @type {Ask | null} */
 let askServer = null;
+/** @type {string | null} */
 let runId = null;
 let seen = 0;
 
@@ -26,9 +34,12 @@ const isSteered = computed(() => {
     && rights.value.steer);
 });
 
-/** `ask(run, changes)` sends new values, {field: value}, to a run; it answers {error, problems, edits}. */
+/** @typedef {(run: string, changes: Record<string, Entered>) => Promise<Wire.EditsAnswer>} Ask */
+
+/** `ask(run, changes)` sends new values, {field: value}, to a run. @param {Ask} ask */
 export function setSteering(ask) {
   askServer = ask;
+  /** @type {number | undefined} */
   let snapshot;
   effect(() => {
     const { snapshots, events } = live;
@@ -40,6 +51,7 @@ export function setSteering(ask) {
 /**
  * A setting of the run in view: {value, used, set, draft, sent, problem, remark, since}; null while there is nothing to
  * steer. `value` is what its control shows, `set` what the run was given, from which an adaptive leash moves (`used`).
+ * @param {string} field
  */
 export function steered(field) {
   if (!askServer || !isSteered.value || !(field in live.settings)) return null;
@@ -52,7 +64,10 @@ export function steered(field) {
     remark: remark(field, used) };
 }
 
-/** Send a new value to the run in view, once nothing else has been set for a moment. */
+/**
+ * Send a new value to the run in view, once nothing else has been set for a moment.
+ * @param {string} field @param {Entered} value
+ */
 export function steer(field, value) {
   const run = live.runId;
   note(field, { draft: value, problem: "" });
@@ -60,6 +75,7 @@ export function steer(field, value) {
   timers.set(field, setTimeout(() => send(run, field, value), AFTER_MS));
 }
 
+/** @param {string} run @param {string} field @param {Entered} value */
 async function send(run, field, value) {
   if (live.runId !== run) return;
   const { error = "", problems = [], edits = {} } = await answerOf(() => askServer(run, { [field]: value }),
@@ -70,7 +86,7 @@ async function send(run, field, value) {
   note(field, { draft: undefined, sent: edits[field] === live.settings[field] ? undefined : edits[field] });
 }
 
-/** A snapshot: what was set stays if it is the same run. */
+/** A snapshot: what was set stays if it is the same run. @param {Wire.Event[]} events */
 function begin(events) {
   const same = runId === live.runId;
   runId = live.runId;
@@ -80,7 +96,10 @@ function begin(events) {
   changes.value = Object.fromEntries(kept);
 }
 
-/** Applied changes, whoever asked for them; and a run that could not take one says so in a warning. */
+/**
+ * Applied changes, whoever asked for them; a run that could not take one says so in a warning.
+ * @param {Wire.Event[]} events
+ */
 function hear(events) {
   for (const { kind, field, message } of events.slice(seen)) {
     if (kind === "edit" && changes.value[field]) note(field, { sent: undefined });
@@ -92,10 +111,12 @@ function hear(events) {
   seen = events.length;
 }
 
+/** @param {string} field @param {Partial<Change>} change */
 function note(field, change) {
   changes.value = { ...changes.value, [field]: { ...UNTOUCHED, ...changes.value[field], ...change } };
 }
 
+/** @param {string} field @param {number} used */
 function remark(field, used) {
   const rate = live.metrics.learning_rate?.at(-1);
   if (field === BETA && live.run.adaptive) return "Moves by itself.";

@@ -5,7 +5,10 @@ import { el } from "../core/dom.js";
 import { choosePreset, stepOf } from "../core/experiments.js";
 import { linkTo, place } from "../core/nav.js";
 
-/** The parts of that line; null where the run is no part of the story, or has not ended. */
+/**
+ * The parts of that line; null where the run is no part of the story, or has not ended.
+ * @param {Wire.Run | null} run @param {Page.Status | null} status
+ */
 export function stepParts(run, status) {
   const step = run && (run.recorded || status?.ended) ? stepOf(run.preset) : null;
   if (!step) return null;
@@ -14,7 +17,10 @@ export function stepParts(run, status) {
     step.next ? nextLink(step.next) : null].filter(Boolean);
 }
 
-/** The next preset comes into the form and its recording into view; who has no form goes to its address. */
+/**
+ * The next preset comes into the form and its recording into view; who has no form goes to its address.
+ * @param {Wire.Step} step
+ */
 function nextLink({ preset, number, title }) {
   const address = `?preset=${encodeURIComponent(preset)}${place().present ? "&view=presentation" : ""}`;
   return linkTo(address, () => {

@@ -4,10 +4,11 @@ import { el, showParts } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
 
+/** @param {Element} element @param {{ value: Partial<Wire.Story> }} props @param {Page.Tools} page */
 export function mount(element, props, { watch }) {
   const story = el("div.story");
   element.append(story);
-  let title = null;
+  let title = /** @type {string | null} */ (null);
   const show = () => {
     const value = props.value ?? {};
     if (value.settings_of) settingsOf.value = value.settings_of;

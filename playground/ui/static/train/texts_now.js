@@ -8,6 +8,7 @@ import { pairRow, textPair } from "../core/texts.js";
 const SHOWN = 3;
 const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
 
+/** @param {Element} element */
 export function showTextsNow(element) {
   const table = el("div.texts-now-table", { title: "Click to see whole texts", onclick: () => {
     if (!String(getSelection())) table.classList.toggle("whole");
@@ -19,7 +20,7 @@ export function showTextsNow(element) {
     const now = live.moments.get(live.updates.at(-1)) ?? before;
     const chosen = chosenOf(prompts, now);
     if (!before) return showParts(table, emptyRows());
-    const texts = (moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
+    const texts = (/** @type {Wire.Moment} */ moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
     const short = shown.every((answer) => answer.length < SHORT);
@@ -30,12 +31,16 @@ export function showTextsNow(element) {
   });
 }
 
-/** The prompts to show: those that the run's reader has chosen, else the first. */
+/**
+ * The prompts to show: those that the run's reader has chosen, else the first.
+ * @param {Wire.Prompt[]} prompts @param {Wire.Moment | undefined} now
+ */
 function chosenOf(prompts, now) {
   const wanted = (now?.examples ?? []).map((id) => prompts.find((prompt) => prompt.id === id)).filter(Boolean);
   return wanted.length ? wanted : prompts.slice(0, SHOWN);
 }
 
+/** @param {string} prompt @param {string} before @param {string | null} now */
 function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
   return pairRow({ prompt, sides: [{ label: "Before", parts: left },

@@ -10,22 +10,32 @@ import { live } from "../core/store.js";
 import { seenPart } from "../core/texts.js";
 import { Widget } from "../core/widget.js";
 
+/** @typedef {Wire.CheckedPart["part"]} Part */
+
+/** @type {Record<Part, [title: string, what: string, verb: string]>} */
 const PARTS = {
   model: ["The model", "Was it found, what is it, does it fit?", "Look at it"],
   prompts: ["The prompts as it reads them", "As tokens, in its own form; what is left out.", "Read them"],
   answers: ["Eight of its completions", "What each reward pays for them, before any training.", "Write and score"],
   update: ["One trial update", "A real one, for its time and memory. Nothing of it becomes a run.", "Make one"],
 };
-const ALL = Object.keys(PARTS);
+const ALL = /** @type {Part[]} */ (Object.keys(PARTS));
 const MOST = 240; // characters of a text
 
+/** @typedef {Omit<Wire.CheckedPart, "state" | "part"> & { state: Wire.CheckedPart["state"] | "none" }} Told */
+/** @typedef {{ value: Wire.CheckedPart | { ask: Part } | { use: Wire.Change["values"] } | null }} Props */
+/** @typedef {(values: Wire.Change["values"]) => void} Put */
+
+/** @param {Element} element @param {Props} props @param {Page.Tools} page */
 export const mount = (element, props, page) => new Tryout(element, props, page);
 
+/** @extends {Widget<Props>} */
 class Tryout extends Widget {
+  /** @param {Element} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, page) {
     super(props, page);
-    this.states = {}; // by part: {state, phase, seconds} and what was found or is wrong
-    this.waiting = []; // the parts that are asked for after the one that is under way
+    this.states = /** @type {Partial<Record<Part, Told>>} */ ({}); // and what was found or is wrong
+    this.waiting = /** @type {Part[]} */ ([]); // they are asked for after the one that is under way
     this.buttons = el("div.buttons");
     this.parts = el("ol.tryout-parts");
     this.panel = el("section.panel.tryout", { hidden: true, tabindex: "-1",
@@ -68,6 +78,7 @@ class Tryout extends Widget {
     });
   }
 
+  /** @param {Part[]} parts */
   ask(parts) {
     this.waiting = parts;
     this.next();
@@ -81,15 +92,15 @@ class Tryout extends Widget {
     this.give({ ask: part }, part === "update" ? "submit" : "input");
   }
 
-  /** A new state of a part. */
+  /** A new state of a part. @param {Props["value"]} told */
   take(told) {
-    if (!told?.part) return; // our own word, or what was put into the form
+    if (!told || !("part" in told)) return; // our own word, or what was put into the form
     this.states[told.part] = told;
     this.show();
     if (told.state === "asking") return;
     if (told.part === "model" && told.state === "error") this.waiting = [];
     // the trial downloads what the others need
-    if (told.found?.here === false)
+    if (told.found && "here" in told.found && !told.found.here)
       this.waiting.sort((one, other) => Number(other === "update") - Number(one === "update"));
     this.next();
   }
@@ -104,12 +115,16 @@ class Tryout extends Widget {
     showParts(this.parts, ALL.map((part, index) => this.part(part, index, off)));
   }
 
+  /** @param {Part} part @param {number} index @param {boolean} off */
   part(part, index, off) {
-    const told = this.states[part] ?? { state: "none" };
+    const told = this.states[part] ?? /** @type {Told} */ ({ state: "none" });
     const [title, what, verb] = PARTS[part];
     const passed = told.seconds >= 1 ? `, ${duration(Math.round(told.seconds))}` : "";
+    /** @type {Put} */
     const put = (values) => this.give({ use: values }, "apply");
-    const results = { none: () => [], asking: () => [], done: () => RESULTS[part](told.found, put),
+    /** @type {Record<Told["state"], () => Page.Child[]>} */
+    const results = { none: () => [], asking: () => [],
+      done: () => RESULTS[part](/** @type {never} */ (told.found), put),
       error: () => problemParts(told, put) };
     return el("li", { class: `tryout-part ${part}`, "data-key": part, "data-state": told.state },
       el("div.tryout-head", el("h3", `${index + 1}. ${title}`),
@@ -124,26 +139,31 @@ class Tryout extends Widget {
   }
 }
 
+/** @type {Record<Part, (found: never, put: Put) => Page.Child[]>} what each draws is of its own type */
 const RESULTS = {
-  model: ({ facts, note, verdict }) => [factsOf(facts),
+  model: (/** @type {Wire.AboutModel} */ { facts, note, verdict }) => [factsOf(facts),
     note ? noteOf(note, verdict !== "fits") : goOn("Good to go on.")],
   prompts: promptParts,
   answers: answerParts,
   update: updateParts,
 };
 
+/** @param {string[][]} facts */
 function factsOf(facts) {
   return el("dl.tryout-facts", facts.map(([name, value]) => [el("dt", name), el("dd", value)]));
 }
 
+/** @param {string} text @param {boolean} bad */
 function noteOf(text, bad) {
   return el("p", { class: bad ? "field-problem" : "tryout-note" }, bad ? signOf("! ") : null, ...withCode(text));
 }
 
+/** @param {string} text */
 function goOn(text) {
   return el("p.tryout-good", signOf("\u2713 "), text);
 }
 
+/** @param {Wire.PromptsRead} preview */
 function promptParts(preview) {
   const { seen, lengths, room, left_out, num_training, num_evaluation, held_out, form } = preview;
   const twice = usedTwice(preview);
@@ -161,7 +181,10 @@ function promptParts(preview) {
     el("p.muted.small-text", "Shaded in turns: a token each. Framed: special tokens, which are no text.")];
 }
 
-/** What follows where there are too few prompts for both uses; "" where there are enough. */
+/**
+ * What follows where there are too few prompts for both uses; "" where there are enough.
+ * @param {Wire.PromptsRead} preview
+ */
 function usedTwice({ held_out, num_training, num_evaluation }) {
   if (held_out) return "";
   const which = num_evaluation === num_training ? "the fixed prompts are trained on too"
@@ -170,6 +193,7 @@ function usedTwice({ held_out, num_training, num_evaluation }) {
     + `prompts, or set \u201cFixed prompts\u201d to ${number(Math.floor(num_training / 2))} or fewer.`;
 }
 
+/** @param {Wire.TriedAnswers} found */
 function answerParts({ samples, rewards }) {
   const failed = rewards.filter(({ problem }) => problem);
   const heard = rewards.filter(({ problem }) => !problem);
@@ -188,6 +212,7 @@ function answerParts({ samples, rewards }) {
   ];
 }
 
+/** @param {Wire.Trial} found @param {Put} put */
 function updateParts({ seconds_per_update, seconds_before, seconds, memory_gb, free_gb, device, verdict, advice, change,
   num_updates }, put) {
   const facts = [
@@ -200,10 +225,12 @@ function updateParts({ seconds_per_update, seconds_before, seconds, memory_gb, f
   return [factsOf(facts), advice ? noteOf(advice, true) : goOn(good), ...changeParts(change, put)];
 }
 
+/** @param {Told} told @param {Put} put */
 function problemParts({ message, advice, change }, put) {
   return [noteOf(message, true), ...(advice ? [noteOf(advice, true)] : []), ...changeParts(change, put)];
 }
 
+/** @param {Wire.Change | null} change @param {Put} put */
 function changeParts(change, put) {
   if (!change) return [];
   return [differencesOf(change.differences), buttonOf("button", { onclick: () => put(change.values) },

@@ -1,0 +1,67 @@
+"""What the checks say, in a terminal: of a run of ours, and of the log of another trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.diagnosis.run_records import Thresholds
+from playground.cli.terminal import print_json, say
+from playground.imports import judging
+
+SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
+NO_MORE = (
+    "A rule that is lit holds in this log. How often each rule was right, and what helped, is measured on this "
+    "project's own runs only: docs/diagnosis.md."
+)
+
+
+def print_alerts(found: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
+    """The checks of a run."""
+    if as_json:
+        print_json([alert.as_data() for alert in found])
+        return
+    lit = [alert for alert in found if alert.lit]
+    for alert in found if everything else lit:
+        _print(alert)
+    quiet = sum(alert.state == "quiet" for alert in found)
+    rest = "." if everything else "; --all shows them."
+    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
+
+
+def print_judged_log(
+    path: Path, columns: Sequence[str], thresholds: Thresholds, *, everything: bool, as_json: bool
+) -> None:
+    """The checks of a log from elsewhere. What cannot be judged always says what is missing. Raises: InvalidConfig."""
+    log = judging.read(path, columns)
+    found = judging.judged(log, thresholds)
+    if as_json:
+        alerts = [one.as_data() for one in found]
+        print_json(
+            {"log": log.label, "columns": log.columns, "rows": len(log.metrics), "notes": log.notes, "alerts": alerts}
+        )
+        return
+    say(f"{path.name}: {log.label}, {len(log.metrics)} rows.")
+    say(*(f"   {ours} from {theirs}" for ours, theirs in log.columns.items()))
+    say(*(f"Note: {note}" for note in log.notes))
+    shown = [one for one in found if one.alert.lit or (everything and one.alert.state == "quiet")]
+    for alert, measured in shown:
+        _print(alert)
+        say(measured and f"   measured: {measured}")
+    blind = [alert for alert, _ in found if alert.state == "not measured"]
+    say("Not judged:" if blind else "", *(f"   {alert.label} ({alert.name}): {alert.evidence}" for alert in blind))
+    lit = sum(one.alert.lit for one in found)
+    print(f"{lit} lit, {len(found) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
+
+
+def _print(alert: Alert) -> None:
+    say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
+    facts = {
+        "rule": alert.rule,
+        "seen": alert.evidence,
+        "updates": ", ".join(map(str, alert.updates)),
+        "cause": alert.cause,
+        "try": "; or ".join(remedy.words for remedy in alert.remedies),
+    }
+    say(*(f"   {name}: {text}" for name, text in facts.items() if text))

@@ -1,0 +1,164 @@
+"""Settings of other trainers as a configuration of ours, with a report on each. The file is parsed, never run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from playground import plain_files
+from playground.config import RunConfig
+from playground.config.yaml_io import from_dict
+from playground.errors import InvalidConfig, Problem
+from playground.imports import python_source, roles, rules, sizes, text_source
+from playground.imports.found import ForeignSource
+from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of
+
+MOST_BYTES = 2_000_000
+KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
+ORDER = "name seed method device model reference prompts rewards score sampling ppo kl".split()
+
+
+class Imported(NamedTuple):
+    """What has become of a file. `data`: the settings that differ from our defaults or were said, as plain data."""
+
+    config: RunConfig
+    data: dict[str, Any]
+    work: Translation
+
+    def yaml_text(self, name: str) -> str:
+        """For `train`, with what has to be filled in on top."""
+        lines = [f"Made from {name} ({self.work.label}) by `python -m playground import`."]
+        lines += [f"Fill in or check: {line}" for line in self.work.fill_in]
+        head = "".join(f"# {_one_line(line)}\n" for line in lines)
+        return head + yaml.safe_dump(self.data, sort_keys=False, allow_unicode=True, width=120)
+
+    def report(self) -> list[tuple[str, list[ReportLine]]]:
+        """The headings and their lines; empty ones left out."""
+        work = self.work
+        aside = [ReportLine(", ".join(sorted(work.aside)))] if work.aside else []
+        found = [
+            ("What each setting became", work.became),
+            (f"Not named in the file, so what {work.label.partition(',')[0]} takes", work.assumed),
+            ("Has no equal here", work.no_equal),
+            ("Not understood", work.not_understood),
+            ("About the machine, the log or the hub; nothing is learned from it", aside),
+            ("Fill in or check", [ReportLine(text) for text in work.fill_in]),
+            ("Beside that", [ReportLine(text) for text in work.source.remarks]),
+        ]
+        return [(heading, lines) for heading, lines in found if lines]
+
+
+def read(path: Path) -> Imported:
+    """A file from elsewhere as settings of ours, which `train` takes.
+
+    Raises:
+        InvalidConfig: it cannot be read, or is nothing that is known here.
+    """
+    source = _source(path)
+    work = Translation(source, dialect_of(source))
+    work.check_is_theirs()
+    work.data["name"] = _name(path)
+    method = DIALECTS[work.dialect]["method"]
+    if method != "ppo":
+        work.data["method"] = method
+    work.translate_each()
+    sizes.translate(work)
+    roles.translate(work)
+    rules.translate(work)
+    config, data = _loadable(work)
+    return Imported(config, data, work)
+
+
+def _source(path: Path) -> ForeignSource:
+    try:
+        data = plain_files.read_bytes(path, MOST_BYTES, links=True)
+        text = "" if path.suffix == ".ipynb" else data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
+    if path.suffix == ".py":
+        found = python_source.read(text)
+        return found if found.kind in python_source.CONFIGS else _of_its_command(text) or found
+    if path.suffix == ".ipynb":
+        return python_source.read(python_source.from_notebook(data))
+    if path.suffix in (".yaml", ".yml", ".json"):
+        return text_source.read_mapping(text)
+    if path.suffix in (".sh", ".bash", ".txt"):
+        return text_source.read_shell(text)
+    raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+
+
+def _of_its_command(text: str) -> ForeignSource | None:
+    """A script that takes all its settings from the command line often says in its own text how it is started."""
+    for said in python_source.texts(text):
+        try:
+            found = text_source.read_shell(said)
+        except InvalidConfig:
+            continue
+        if found.kind:
+            found.remarks.append(
+                "The settings are those of the command that the script's own text gives as its example."
+            )
+            return found
+    return None
+
+
+def _name(path: Path) -> str:
+    words = "".join(char if char.isalnum() else "-" for char in path.stem.lower())
+    return "-".join(filter(None, words.split("-")))[:60] or "imported"
+
+
+def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
+    """The settings without those that our own rules refuse, each of which is reported. Raises: InvalidConfig."""
+    while True:
+        data = _nested(work.data)
+        try:
+            return from_dict(data), data
+        except InvalidConfig as error:
+            refused = [(problem, _field_of(problem.field, work.data)) for problem in error.problems]
+            if not any(name for _, name in refused):
+                raise
+            for problem, name in refused:
+                if name and name in work.data:
+                    value = work.data.pop(name)
+                    work.no_equal.append(
+                        ReportLine(f"{name}: {value}", why=f"our own rules refuse it: {problem.message}")
+                    )
+                    work.became = [line for line in work.became if not line.ours.startswith(f"{name}:")]
+                    work.assumed = [line for line in work.assumed if not line.ours.startswith(f"{name}:")]
+                    if name in ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size"):
+                        _drop_sizes(work)
+
+
+def _drop_sizes(work: Translation) -> None:
+    """Sizes that go together are left out together: ours alone would not divide theirs."""
+    for name in ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt"):
+        if work.data.pop(name, None) is not None:
+            work.became = [line for line in work.became if not line.ours.startswith(f"{name}:")]
+    work.fill_in.append(
+        "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
+    )
+
+
+def _field_of(field: str, data: dict[str, Any]) -> str:
+    """Which of the settings a problem is about: itself, or the group that it lies in."""
+    parts = field.split(".")
+    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    return next((name for name in names if name in data and name != "rewards"), "")
+
+
+def _nested(flat: dict[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {"format": 1}
+    for name in sorted(flat, key=lambda name: ORDER.index(name.split(".")[0])):
+        *groups, last = name.split(".")
+        inner = nested
+        for group in groups:
+            inner = inner.setdefault(group, {})
+        inner[last] = flat[name]
+    return nested
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

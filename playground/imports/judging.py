@@ -1,0 +1,173 @@
+"""The log of another trainer, judged by the checks of our own runs as far as its columns allow. `logs.toml` has their
+names in each trainer's log, and what each check needs. What is lit says that a rule holds in the log, and where that
+rule has been seen to be right: no more than docs/diagnosis.md has measured. Nothing is offered to try, for remedies
+were tested on our own runs."""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.analysis.diagnosis import ORDER, WORDS, alert
+from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.config import RunConfig, SentimentReward
+from playground.errors import InvalidConfig, Problem
+from playground.imports.log_files import Row, plain_name, rows
+from playground.runs.folder.records import LARGEST, UpdateMetrics
+
+TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
+FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
+FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
+NAMED = 12  # columns of a log that an error lists
+
+
+class ForeignLog(NamedTuple):
+    """A log as our figures. `columns`: our figure -> the column, or columns, that it comes from."""
+
+    label: str
+    columns: dict[str, str]
+    metrics: list[UpdateMetrics]
+    notes: list[str]
+
+
+class ForeignAlert(NamedTuple):
+    """A check of a log. `measured`: in which runs of known cause it has been lit; "" where it is not lit."""
+
+    alert: Alert
+    measured: str = ""
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**self.alert.as_data(), "measured": self.measured}
+
+
+def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
+    """A log with its figures found. `columns`: `ours=theirs`, which go before the known names.
+
+    Raises:
+        InvalidConfig: it cannot be read, none of its columns is known, or `columns` names none.
+    """
+    found = rows(path)
+    there = {name for _, row in found for name in row}
+    asked = _asked(columns, there)
+    matches = {name: _matched(name, there) for name in FORMATS}
+    best = max(matches, key=lambda name: len(matches[name]))
+    chosen = {**matches[best], **asked}
+    if not chosen:
+        listed = ", ".join(sorted(there)[:NAMED])
+        message = (
+            f"No column of this log is known ({listed}). Say which is which, for example --columns clip_fraction=NAME. "
+            f"Ours are the figures of docs/run-format.md."
+        )
+        raise InvalidConfig([Problem("", message)])
+    label = FORMATS[best]["label"] if matches[best] else "columns as you named them"
+    metrics = [
+        _update(step, row, chosen)
+        for step, row in found
+        if any(_value(row, one) is not None for one in chosen.values())
+    ]
+    notes = [f"{name}: {words}." for name, words in FORMATS[best].get("notes", {}).items() if name in matches[best]]
+    return ForeignLog(label, chosen, metrics, [*notes, *_spacing(metrics)])
+
+
+def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
+    """Every check, those that are lit first."""
+    groups = "groups_same_score" in log.columns
+    reward = (SentimentReward(),)
+    config = RunConfig(rewards=reward, method="grpo") if groups else RunConfig(rewards=reward)
+    records = Records(config, log.metrics, at=thresholds)
+    found = [_judged(name, records, log.columns) for name in WORDS]
+    return sorted(found, key=lambda one: ORDER[one.alert.state])
+
+
+def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignAlert:
+    label, rule = WORDS[name]["label"], WORDS[name]["rule"].format(at=records.at)
+    why = TABLES["never"].get(name)
+    if why:
+        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"It needs more than a log has: {why}."))
+    needs, seen = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
+    missing = [figure for figure in needs if figure not in columns]
+    if missing:
+        said = "; ".join(f"`{figure}`{_elsewhere(figure)}" for figure in missing)
+        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"Missing: {said}."))
+    found = alert(name, records)._replace(remedies=())
+    if not found.lit:
+        return ForeignAlert(found)
+    where = f"lit on all seeds of {' and '.join(seen)}" if seen else "never lit on all seeds of a run of known cause"
+    return ForeignAlert(found, f"In this project's own runs: {where}.")
+
+
+def _elsewhere(figure: str) -> str:
+    """How the trainers that log a figure call it."""
+    names = [f"{one['label']}: {one[figure][0]}" for one in FORMATS.values() if figure in one]
+    return f" ({'; '.join(names)})" if names else " (no trainer known here logs it)"
+
+
+def _asked(columns: Sequence[str], there: set[str]) -> dict[str, str]:
+    """`--columns a=b,c=d`. Raises: InvalidConfig, every problem at once."""
+    found, problems = {}, []
+    for pair in (pair for text in columns for pair in text.split(",") if pair.strip()):
+        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+        if not equals or ours not in FIGURES:
+            problems.append(
+                Problem("columns", f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r}).")
+            )
+        elif any(name not in there for name in _parts(theirs)):
+            listed = ", ".join(sorted(there)[:NAMED])
+            problems.append(Problem("columns", f"The log has no column {theirs[:60]!r}. It has: {listed}."))
+        else:
+            found[ours] = theirs
+    if problems:
+        raise InvalidConfig(problems)
+    return found
+
+
+def _matched(name: str, there: set[str]) -> dict[str, str]:
+    """Of a format, the figures whose columns a log has."""
+    if name == "playground":
+        return {figure: figure for figure in sorted(FIGURES & there)}
+    found: dict[str, str] = {}
+    for figure, names in FORMATS[name].items():
+        if figure in FIGURES:
+            known = next((one for one in names if all(part in there for part in _parts(one))), None)
+            found |= {figure: known} if known else {}
+    return found
+
+
+def _parts(column: str) -> list[str]:
+    """The columns that a figure is made of."""
+    return [plain_name(part) for part in column.removeprefix("1 - ").split(" x ")]
+
+
+def _value(row: Row, column: str) -> float | None:
+    values = [row.get(part) for part in _parts(column)]
+    product = 1.0
+    for value in values:
+        if value is None:
+            return None
+        product *= value
+    value = 1 - product if column.startswith("1 - ") else product
+    return value if abs(value) <= LARGEST else None
+
+
+def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
+    """A row as a record of ours. What the log does not say is None, also where our own runs always say it; the checks
+    take a figure that is None for one that is not known."""
+    empty: dict[str, Any] = {
+        name: {} if isinstance(field.default, dict) else None for name, field in UpdateMetrics.model_fields.items()
+    }
+    values = {ours: _value(row, theirs) for ours, theirs in columns.items()}
+    return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})
+
+
+def _spacing(metrics: Sequence[UpdateMetrics]) -> list[str]:
+    steps = [one.update for one in metrics]
+    gaps = sorted(after - before for before, after in itertools.pairwise(steps))
+    middle = gaps[len(gaps) // 2] if gaps else 1
+    if middle <= 1:
+        return []
+    return [f"The rows are {middle} steps apart: three of the newest five rows are a trend over {5 * middle} steps."]

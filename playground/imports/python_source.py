@@ -1,0 +1,182 @@
+"""What a Python script or notebook says of a training, read from its syntax tree. Nothing is imported or run."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from playground import plain_files
+from playground.errors import InvalidConfig, Problem
+from playground.imports.constants import Constants, name_of
+from playground.imports.found import Call, ForeignSetting, ForeignSource, NotConstant, Owner
+
+CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
+TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
+OWNERS: dict[str, Owner] = {
+    "LoraConfig": "lora",
+    "ModelConfig": "model",
+    "ScriptArguments": "script",
+    "get_peft_model": "lora",
+}
+OF_INTEREST = {*TRAINERS, "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
+GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
+OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}
+OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
+
+
+def read(text: str) -> ForeignSource:
+    """Raises: InvalidConfig: not Python."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise _not_python(f"line {error.lineno or 1} is not Python ({error.msg})") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise _not_python("it is nested too deeply, or not all text") from None
+    try:
+        return _Reader(tree).source()
+    except RecursionError:
+        raise _not_python("it is nested too deeply") from None
+
+
+def texts(text: str) -> list[str]:
+    """The texts that stand for themselves in a script that `read` has read: docstrings, strings used as comments."""
+    parts = [node.value for node in ast.parse(text).body if isinstance(node, ast.Expr)]
+    return [node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+
+
+def from_notebook(data: bytes) -> str:
+    """The code of a notebook as one script; commands of the notebook itself are left out. Raises: InvalidConfig."""
+    try:
+        cells = plain_files.parse_json(data)["cells"]
+        sources = [cell["source"] for cell in cells if cell.get("cell_type") == "code"]
+        texts = ["".join(source) if isinstance(source, list) else str(source) for source in sources]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise _not_python("it is no Jupyter notebook") from None
+    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in "\n".join(texts).split("\n"))
+
+
+def _not_python(why: str) -> InvalidConfig:
+    return InvalidConfig([Problem("", f"This cannot be read as a script: {why}.")])
+
+
+class _Reader:
+    def __init__(self, tree: ast.Module) -> None:
+        self.tree, self.constants, self.found = tree, Constants(tree), ForeignSource()
+        self.targets: dict[int, str] = {}  # id of a call -> the name that its value is assigned to
+        self.conditional: set[int] = set()  # ids of the statements under an `if`
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                for call in ast.walk(node.value):
+                    if isinstance(call, ast.Call):
+                        self.targets.setdefault(id(call), name_of(target))
+            elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
+                self.conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
+
+    def source(self) -> ForeignSource:
+        calls = [node for node in ast.walk(self.tree) if isinstance(node, ast.Call)]
+        calls.sort(key=lambda node: (node.lineno, node.col_offset))
+        self._config(calls)
+        for call in calls:
+            self._call(call)
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                self._assignment(node)
+        if any(name.startswith("playground.") for name in self._imports()):
+            self._own()
+        if not self.found.kind and any("trl" in name for name in self._imports()):
+            self.found.kind = next((name for name in TRAINERS if self.found.named(name)), "")
+        return self.found
+
+    def _config(self, calls: list[ast.Call]) -> None:
+        """The first call of a class of settings; what a later one says is left out."""
+        of = {name: [call for call in calls if name_of(call.func).split(".")[-1] == name] for name in CONFIGS}
+        found = sorted((call for many in of.values() for call in many), key=lambda call: call.lineno)
+        if not found:
+            return
+        first = next(many[0] for many in of.values() if many)
+        self.found.kind = name_of(first.func).split(".")[-1]
+        self.config_target = self.targets.get(id(first), "")
+        self._settings(first, "config")
+        for other in found:
+            if other is not first:
+                name = name_of(other.func).split(".")[-1]
+                self.found.remarks.append(f"Line {other.lineno}: a second set of settings ({name}) was left out.")
+
+    config_target = ""
+
+    def _call(self, node: ast.Call) -> None:
+        full = name_of(node.func)
+        name = full.split(".")[-1]
+        if name in OWNERS:
+            self._settings(node, OWNERS[name])
+        if name in ("generate", "GenerationConfig"):
+            self._settings(node, "generate")
+        if name not in OF_INTEREST:
+            return
+        arguments = [self._value(item) for item in node.args if not isinstance(item, ast.Starred)]
+        keywords = {item.arg: self._value(item.value) for item in node.keywords if item.arg}
+        self.found.calls.append(Call(full, self.targets.get(id(node), ""), arguments, keywords, node.lineno))
+
+    def _settings(self, node: ast.Call, owner: Owner) -> None:
+        for item in node.keywords:
+            if item.arg:
+                self._setting(item.arg, item.value, owner)
+            elif owner != "generate":
+                for name, value in self.constants.mapping(item.value):
+                    self._setting(name, value, owner)
+
+    def _setting(self, name: str, node: ast.expr, owner: Owner, problem: str = "") -> None:
+        try:
+            value = self.constants.value(node)
+        except NotConstant as why:
+            value, problem = ast.unparse(node)[:200], str(why)
+        self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
+
+    def _assignment(self, node: ast.Assign) -> None:
+        """`generation_kwargs = {...}`, `config = {...}` of the oldest TRL, and `config.learning_rate = 1e-5`."""
+        target = node.targets[0]
+        name = name_of(target)
+        if isinstance(target, ast.Name):
+            items = list(self.constants.mapping(node.value))
+            if GENERATION.fullmatch(name.lower()):
+                for key, value in items:
+                    self._setting(key, value, "generate")
+            elif len(OLD_DICTIONARY & {key for key, _ in items}) >= 3 and not self.found.kind:
+                self.found.kind = "PPOConfig"
+                for key, value in items:
+                    self._setting(key, value, "config")
+        elif isinstance(target, ast.Attribute) and self.config_target and name_of(target.value) == self.config_target:
+            condition = "it is set under a condition" if id(node) in self.conditional else ""
+            if condition:
+                text = ast.unparse(node.value)[:200]
+                self.found.settings.append(ForeignSetting(target.attr, text, node.lineno, "config", condition))
+            else:
+                self._setting(target.attr, node.value, "config")
+
+    def _value(self, node: ast.expr) -> Any:
+        """The value of an argument; of what is no constant its text, marked as such."""
+        try:
+            return self.constants.value(node)
+        except NotConstant:
+            if isinstance(node, (ast.List, ast.Tuple)):
+                return [self._value(item) for item in node.elts]
+            return Unknown(ast.unparse(node)[:200])
+
+    def _imports(self) -> Iterator[str]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import):
+                yield from (f"{item.name}." for item in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield f"{node.module}."
+
+    def _own(self) -> None:
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in OWN:
+                self.found.own[node.targets[0].id] = self._value(node.value)
+
+
+class Unknown(str):
+    """The text of an argument that is no constant."""

@@ -1,0 +1,196 @@
+"""What `analysis` says of a run (feed/insight_serializer.py, train/frontier_part.py)."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from playground.analysis.diagnosis.alert import State as AlertState
+from playground.ui.payloads import Table, Value
+
+
+class RegimesData(TypedDict):
+    """Where beta is too tight to see anything, and too loose to hold; `how` these come about, in words."""
+
+    tight: float | None
+    loose: float | None
+    how: str
+
+
+class JudgedLineData(TypedDict):
+    """The trained score or a monitor: its change since the first evaluation, and half of its interval."""
+
+    name: str
+    label: str
+    comparable: bool
+    mean: list[float | None]
+    half: list[float | None]
+
+
+class TurnData(TypedDict):
+    """Where a monitor began to fall while the score rose."""
+
+    label: str
+    update: int
+
+
+class VerdictData(TypedDict):
+    """What a monitor says, in words."""
+
+    text: str
+    turned: bool
+
+
+class JudgedData(TypedDict):
+    """The trained score and the monitors at every evaluation."""
+
+    updates: list[int]
+    lines: list[JudgedLineData]
+    turns: list[TurnData]
+    verdicts: list[VerdictData]
+
+
+class CountData(TypedDict):
+    """So many of so many; the bounds are of the share."""
+
+    yes: int
+    of: int
+    low: float
+    high: float
+
+
+class MeterData(TypedDict):
+    """One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds
+    came to; `compared` with it, in words."""
+
+    name: str
+    words: str
+    aim: Literal["more", "less", "neither"]
+    updates: list[int]
+    counts: list[CountData]
+    changes: list[int]
+    band: list[float] | None
+    compared: str
+
+
+class WayData(TypedDict):
+    """One way to put a claim."""
+
+    words: str
+    wrong: MeterData | None
+    right: MeterData | None
+
+
+class ScoredTextData(TypedDict):
+    """A completion with its score."""
+
+    text: str
+    score: float | None
+
+
+class PaidPairData(TypedDict):
+    """One prompt, answered before and after."""
+
+    prompt: str
+    before: ScoredTextData
+    after: ScoredTextData
+
+
+class PaidData(TypedDict):
+    """Where reward and behaviour disagree."""
+
+    name: str
+    sentence: str
+    pair: PaidPairData | None
+
+
+class BehavioursData(TypedDict):
+    """All that is counted."""
+
+    meters: list[MeterData]
+    ways: list[WayData]
+    paid: list[PaidData]
+
+
+class RemedyData(TypedDict):
+    """What to try: settings, and where they can be tried. `fork`: the update to fork from."""
+
+    words: str
+    changes: dict[str, Value]
+    live: bool
+    form: bool
+    fork: int | None
+
+
+class AlertData(TypedDict):
+    """One check of a run ("lamp" on the page)."""
+
+    name: str
+    label: str
+    state: AlertState
+    rule: str
+    updates: list[int]
+    evidence: str
+    cause: str
+    remedies: list[RemedyData]
+    series: str
+
+
+class PossibleData(TypedDict):
+    """What drawn texts show to be possible; `trusted`: so many points of the optimum."""
+
+    start: float | None
+    best_of: Table
+    optimum: Table
+    trusted: int
+
+
+class FrontierLinesData(TypedDict):
+    """Score against KL, for the chart."""
+
+    looks: Table
+    possible: PossibleData | None
+
+
+class FrontierData(FrontierLinesData):
+    """The same with words. `missing`: why nothing is known of what is possible."""
+
+    unit: str
+    beta: float | None
+    sentence: str
+    missing: str
+    can_draw: bool
+
+
+class PlateauData(TypedDict):
+    """Where the gain came to its end."""
+
+    update: int
+    sentence: str
+
+
+class PhaseData(TypedDict):
+    """A part of the work; `operations` in words."""
+
+    name: str
+    seconds: float
+    share: float
+    operations: str
+
+
+class ComputeData(TypedDict):
+    """The compute ledger."""
+
+    sentence: str
+    parameters: float | None
+    trained: float | None
+    phases: list[PhaseData]
+
+
+class OutcomeData(TypedDict):
+    """What a run came to."""
+
+    weights: bool
+    knee: PlateauData | None
+    sentences: list[str]
+    compute: ComputeData | None
+    adapter: bool

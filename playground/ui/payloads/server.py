@@ -1,0 +1,94 @@
+"""What each server function answers, by its name: functions of Python that a part of the page may call."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from playground.ui.payloads import Value
+from playground.ui.payloads.form import KnobData, ProblemData
+from playground.ui.payloads.listed import SweepAnswerData
+from playground.ui.payloads.rewards import RewardStartData, WeighedData
+
+
+class DoneData(TypedDict):
+    """What a server function answers: an error, empty when all is well, and what it has to say beside."""
+
+    error: str
+    problems: NotRequired[list[ProblemData]]
+    sentence: NotRequired[str]
+
+
+class EditsAnswerData(DoneData):
+    """Of changed settings."""
+
+    edits: NotRequired[dict[str, float | None]]
+
+
+class SavedData(DoneData):
+    """Of a saved model."""
+
+    folder: NotRequired[str]
+
+
+class ResumedData(DoneData):
+    """Of a resumed run."""
+
+    attempt: NotRequired[int]
+
+
+class ForkedData(DoneData):
+    """Of a fork."""
+
+    run: NotRequired[str]
+
+
+class ForkPointData(TypedDict):
+    """A checkpoint, with the settings in force there."""
+
+    update: int
+    values: dict[str, Value]
+
+
+class ForkPointsData(DoneData):
+    """Where a run can be forked, and the knobs of what can be set then."""
+
+    points: NotRequired[list[ForkPointData]]
+    knobs: NotRequired[list[KnobData]]
+
+
+class FrontierProgressData(TypedDict, total=False):
+    """How far the drawing of texts is; empty where nothing is drawn."""
+
+    phase: str
+    done: int
+    of: int
+    error: str
+
+
+class ServerAnswersData(TypedDict):
+    """Of a run, a fork, a sweep, the form, and of rewards."""
+
+    stop_run: DoneData
+    steer_run: DoneData
+    change_settings: EditsAnswerData
+    end_run: DoneData
+    name_run: DoneData
+    delete_run: DoneData
+    save_model: SavedData
+    resume_run: ResumedData
+    fork_run: ForkedData
+    fork_points: ForkPointsData
+    draw_frontier: DoneData
+    frontier_progress: FrontierProgressData
+    stop_trial: DoneData
+    plan_sweep: SweepAnswerData
+    start_sweep: SweepAnswerData
+    stop_sweep: SweepAnswerData
+    delete_sweep: SweepAnswerData
+    resume_sweep: SweepAnswerData
+    reward_models: list[str]
+    reward_problem: str
+    weigh_rewards: WeighedData
+    start_training: RewardStartData
+    stop_training: DoneData
+    delete_reward_model: DoneData

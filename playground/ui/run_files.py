@@ -1,0 +1,76 @@
+"""What a run can be downloaded as from the page, and one request for such a file or for data. `routes` serves them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+
+from playground import exports
+from playground.errors import RunNotFound
+from playground.exports import csv_tables, html_report
+from playground.exports.report import Report
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import ScoreScale
+from playground.setup import checks
+from playground.ui.auth.access import Access, Action, Role
+from playground.ui.feed.feed import Hub
+
+EXPORTS = {"html": ".html", "yaml": ".yaml", "trl": ".py", "replay": "-replay.html"}  # kind -> how its file's name ends
+
+
+class RouteCall(NamedTuple):
+    """One request, for the functions that answer it in a thread."""
+
+    request: Request
+    hub: Hub
+    access: Access
+
+    def part(self, name: str) -> Any:
+        """A part of the path."""
+        return self.request.path_params[name]
+
+    @property
+    def run(self) -> RunDirectory:
+        """The run that the path names. Raises: RunNotFound."""
+        return self.hub.find(self.part("run_id"))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is a recording that ships."""
+        return self.part("run_id") in self.hub.recorded
+
+    def number(self, name: str) -> int | None:
+        """An entry of the query that is a whole number."""
+        text = self.request.query_params.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 12 else None
+
+
+def export(asked: RouteCall) -> str:
+    """A run as a report, as settings for our own command or as a script for TRL; paths are for who may know them."""
+    run, kind = asked.run, asked.part("kind")
+    is_host = asked.access.caller(asked.request).role is Role.HOST
+    config = run.config() if is_host else checks.without_folders(run.config())
+    if kind == "html":
+        return html_report.page(dataclasses.replace(Report.of(run), config=config))
+    if kind == "yaml":
+        return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
+    if kind == "trl":
+        return exports.trl_script(config, ScoreScale.of(run.events()))
+    raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
+
+
+def metrics_csv(asked: RouteCall) -> str:
+    """All metrics as a table for a spreadsheet, at full length and precision."""
+    run = asked.run
+    return csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
+
+
+FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
+    "metrics.csv": (metrics_csv, Action.EXPORT),
+    "samples.csv": (lambda asked: csv_tables.samples_csv(asked.run.samples(), asked.run.config()), Action.EXPORT),
+    "export/{kind}": (export, Action.EXPORT),
+    "log": (lambda asked: asked.run.log_tail() or "The log is empty.", Action.LOG),
+}

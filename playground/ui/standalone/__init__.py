@@ -1,0 +1,1 @@
+"""Pages that need no server: a page of recordings as files, and one run as a file."""

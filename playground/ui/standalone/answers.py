@@ -1,0 +1,129 @@
+"""What the page asks of the server about some runs, answered beforehand by the server's own routes.
+
+`replay` puts the answers into one file, `site` into a folder of files. They are kept in packs: everything of one kind
+about one run, such as `live/_recorded/rollout`, by what the address says beyond that (static/standalone/answers.js).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+from starlette.applications import Starlette
+from starlette.routing import BaseRoute
+
+from playground.setup.limits import LIMITS, PageLimits
+from playground.ui.auth.access import STANDALONE, Access
+from playground.ui.feed.feed import Hub
+
+Pack = dict[str, Any]
+Packs = dict[str, Pack]
+MakeRoutes = Callable[
+    [Hub, Access], list[BaseRoute]
+]  # `routes.routes`, which serves replays and so imports this package
+FILES = ("export/yaml", "export/trl", "metrics.csv", "samples.csv")
+OTHERS = "*"  # the key of what is answered where no other key fits
+AT_THEIR_ENDS = "Two recordings are compared at their ends."
+
+
+def of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: Iterable[str] = FILES) -> Packs:
+    """All that can be asked about these runs, by the ids under which the page shows them, and about pairs of them.
+
+    Args:
+        runs: id -> folder; an id begins with `_`, so the page plays them as recordings.
+        files: which files of each run can be saved.
+    """
+    with ThreadPoolExecutor(1, "answers") as apart:  # a notebook's own thread has a loop already
+        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files))).result()
+
+
+async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tuple[str, ...]) -> Packs:
+    with tempfile.TemporaryDirectory() as nothing:
+        hub = Hub(Path(nothing))
+        hub.recorded = dict(runs)
+        access = Access(STANDALONE, page_limits=PageLimits(LIMITS["local"], LIMITS["local"]))
+        app = httpx.ASGITransport(app=Starlette(routes=make_routes(hub, access)))
+        async with httpx.AsyncClient(transport=app, base_url="http://standalone") as client:
+            asking = _Asking(client)
+            try:
+                await asking.page()
+                for run_id in runs:
+                    await asking.run(run_id, files)
+                    await asking.pairs(run_id, [other for other in runs if other != run_id])
+            finally:
+                await hub.close()
+    return asking.packs
+
+
+class _Asking:
+    """Asks, and keeps what was answered."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.client, self.packs = client, Packs()
+
+    async def ask(self, path: str) -> Any:
+        """What the server answers: data, a text, or `{error}`."""
+        answer = await self.client.get(f"/{path}")
+        return answer.json() if answer.headers["content-type"] == "application/json" else answer.text
+
+    async def keep(self, pack: str, *keys: str) -> None:
+        """Ask, and keep the answers. A key goes on where the name of the pack ends."""
+        for key in keys:
+            between = "" if not key or key.startswith("?") else "/"
+            self.packs.setdefault(pack, {})[key] = await self.ask(f"{pack}{between}{key}")
+
+    async def page(self) -> None:
+        """What no run is named for; nothing of the machine on which this is asked."""
+        await self.keep("live/_access", "")
+        await self.keep("live/_home", "")
+        await self.keep("live/_runs", "")
+        self.packs["live/_home"][""] |= {"machine": "recordings"}
+
+    async def run(self, run_id: str, files: Iterable[str]) -> None:
+        """Everything about one run."""
+        run = f"live/{run_id}"
+        answer = await self.ask(f"{run}/poll")
+        if "error" in answer:
+            self.packs[f"{run}/poll"] = {"": answer}
+            return
+        shown = answer["snapshot"]
+        self.packs[f"{run}/poll"] = {"": {"snapshot": shown}}
+        for what in ("frontier", "outcome", "compare"):
+            await self.keep(f"{run}/{what}", "")
+        moments = self.packs[f"{run}/compare"][""].get("moments", [])
+        await self.keep(f"{run}/compare", *(f"?update={update}" for update in moments))
+        updates = range(1, max(shown["metrics"]["update"], default=0) + 1) if shown["run"]["keeps_rollouts"] else ()
+        await self.keep(f"{run}/rollout", *(str(update) for update in updates))
+        self.packs.setdefault(f"{run}/rollout", {OTHERS: await self.ask(f"{run}/rollout/last")})
+        traced = {event["update"] for event in shown["events"] if event["kind"] == "trace"}
+        await self.keep(f"{run}/trace", *(str(update) for update in sorted(traced)))
+        await self.keep(f"{run}/tokens", *self._prompts(run, shown))
+        for name in files:
+            what, _, kind = name.partition("/")
+            await self.keep(f"{run}/{what}", kind)
+
+    def _prompts(self, run: str, shown: Mapping[str, Any]) -> list[str]:
+        """Whose tokens can be asked for: of a fixed prompt, and of each answer to it."""
+        sides = (side["at"] for row in self.packs[f"{run}/compare"][""].get("rows", []) for side in _sides(row))
+        answers = dict.fromkeys(f"{at['promptId']}?seed={at['seed']}" for at in sides)
+        return [*(str(prompt["id"]) for prompt in shown["prompts"]), *answers]
+
+    async def pairs(self, run_id: str, others: Iterable[str]) -> None:
+        """The run compared with others at their ends, and laid over each: what the curves do not say by themselves."""
+        compared = self.packs.get(f"live/{run_id}/compare", {})
+        self.packs[f"live/{run_id}/overlay"] = laid = {"": await self.ask(f"live/_overlay?runs={run_id}")}
+        for other in others:
+            pair = await self.ask(f"live/{run_id}/compare?with={other}")
+            compared[f"?with={other}"] = pair | {"moments": pair["moments"][-1:], "one_moment": AT_THEIR_ENDS}
+            both = await self.ask(f"live/_overlay?runs={run_id},{other}")
+            there = {run["id"]: run["there"] for run in both.pop("runs")}
+            laid[other] = {**both, "there": there}
+
+
+def _sides(row: Mapping[str, Any]) -> list[Any]:
+    return [row["before"], row["after"]]

@@ -1,0 +1,110 @@
+"""A page of recordings as a folder of files, which any file server can serve under any path: `make static-space`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.errors import PlaygroundError
+from playground.runs.folder.directory import RunDirectory
+from playground.ui import own_files
+from playground.ui.feed.feed import RECORDED, Hub
+from playground.ui.feed.run_feed import recorded_id
+from playground.ui.runs import history_data
+from playground.ui.standalone import answers, parts
+from playground.ui.standalone.answers import MakeRoutes
+
+ENTRY = "standalone/site.js"
+OWN_FOLDERS = ("static", "answers")
+PAGES = ("train", "compare", "runs")
+FILES = (*answers.FILES, "export/html")
+NOTICE = (
+    "This is a page of recordings: nothing trains here. To train, run the RLHF Playground on a computer of your own"
+)
+NOT_YET = (
+    "Loading. If this stays, the file was opened from disk: browsers load the scripts of such a page from a web server "
+    "only. `python -m http.server` in its folder is one."
+)
+HEADER = """---
+title: RLHF Playground, recordings
+emoji: 🎚️
+colorFrom: indigo
+colorTo: gray
+sdk: static
+app_file: index.html
+pinned: false
+license: apache-2.0
+short_description: PPO with a KL leash, recorded update by update
+tags: [rlhf, ppo, education, visualization]
+---
+
+"""
+README = """# RLHF Playground, recordings
+
+The recorded runs of the experiments of the RLHF Playground, to be played, compared and laid over each other. Nothing
+computes here: it is a folder of files, made by `make static-space`. Any file server can serve it, for example
+
+    python -m http.server --directory .
+"""
+
+
+class WrittenSite(NamedTuple):
+    """What was written."""
+
+    folder: Path
+    num_runs: int
+    num_bytes: int
+
+
+def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, address: str = "") -> WrittenSite:
+    """Write the page of all recordings in `recorded`. `address`: where the project can be had, said on the page.
+
+    Raises: PlaygroundError, if the folder is not empty and not one that this has written before.
+    """
+    if folder.exists() and any(folder.iterdir()) and not all((folder / own).is_dir() for own in OWN_FOLDERS):
+        raise PlaygroundError(f"The folder {folder} is not empty. Name one that is empty or not there yet.")
+    runs = Hub(folder, recorded).recorded
+    if not runs:
+        raise PlaygroundError(f"There are no recordings in {recorded}.")
+    files = {**_static(), **_answers(runs, make_routes, recorded, address), "README.md": HEADER + README}
+    for old in OWN_FOLDERS:
+        shutil.rmtree(folder / old, ignore_errors=True)
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return WrittenSite(folder, len(runs), sum((folder / name).stat().st_size for name in files))
+
+
+def _static() -> dict[str, str | bytes]:
+    static = f"static/{own_files.fingerprint()}"
+    scripts = parts.scripts(ENTRY)
+    now = sorted(own_files.needed_by(ENTRY, "standalone/page.js"))
+    ahead = "\n".join(f'<link rel="modulepreload" href="{static}/{name}">' for name in now)
+    index = parts.template("index.html").substitute(
+        static=static, entry=ENTRY, ahead=ahead, bokeh=own_files.BOKEH_FILE, frame=parts.frame(NOT_YET)
+    )
+    return {
+        "index.html": index,
+        f"{static}/page.css": parts.sheet(),
+        f"{static}/{own_files.BOKEH_FILE}": own_files.bokeh_bytes(own_files.BOKEH_FILE),
+        **{f"{static}/{name}": source for name, source in scripts.items()},
+    }
+
+
+def _answers(runs: Mapping[str, Path], make_routes: MakeRoutes, recorded: Path, address: str) -> dict[str, str | bytes]:
+    packs = answers.of_runs(runs, make_routes, FILES)
+    listed = history_data.history_data(recorded)
+    listed["runs"] = [run | {"id": recorded_id(run["id"])} for run in listed["runs"]]
+    packs["live/_runs"] = {"": listed}
+    presets = [RunDirectory(path).id for path in runs.values()]
+    notice = f"{NOTICE}{f': {address}' if address else ''}."
+    packs["live/_page"] = {"": parts.about(PAGES, presets, notice, FILES)}
+    return {f"answers/{file_of(pack)}.txt": parts.packed(parts.compact(found)) for pack, found in packs.items()}
+
+
+def file_of(pack: str) -> str:
+    """The name of a pack's file, as static/standalone/site.js makes it. (Some file servers hide names with `_`.)"""
+    return "/".join(part.removeprefix("_") for part in pack.split("/")[1:])

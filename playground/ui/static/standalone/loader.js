@@ -1,0 +1,23 @@
+// The first script of a replay: gives every module in the file an address, and begins with the one of the page.
+// unpack.js stands before it in place of the import.
+
+import { unpack } from "./unpack.js";
+
+/** @param {string | null} nonce */
+async function begin(nonce) {
+  const textOf = (/** @type {string} */ id) => unpack(document.getElementById(id).textContent);
+  const kind = { type: "text/javascript" };
+  const address = (/** @type {string} */ source) => URL.createObjectURL(new Blob([source], kind));
+  const [scripts, bokeh] = await Promise.all(["scripts", "bokeh"].map(textOf));
+  const imports = Object.fromEntries(Object.entries(JSON.parse(scripts))
+    .map(([name, source]) => [`playground/${name}`, address(source)]));
+  const map = document.createElement("script");
+  Object.assign(map, { type: "importmap", nonce, textContent: JSON.stringify({ imports }) });
+  const link = document.createElement("link");
+  link.dataset.bokeh = "";
+  link.href = address(bokeh);
+  document.head.append(map, link);
+  await import(imports["playground/standalone/replay.js"]);
+}
+
+begin(document.currentScript.nonce);

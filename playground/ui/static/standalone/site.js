@@ -1,0 +1,31 @@
+// A page of recordings as files: each pack of answers is one, asked for when it is needed.
+
+import { answerWith } from "./answers.js";
+import { unpack } from "./unpack.js";
+
+const MISSING = "This part of the page could not be loaded. Reload the page.";
+/** @type {Map<string, Promise<Record<string, any>>>} */
+const packs = new Map();
+
+/** @param {string} pack */
+function read(pack) {
+  if (!packs.has(pack)) packs.set(pack, load(pack));
+  return packs.get(pack);
+}
+
+/** @param {string} pack */
+async function load(pack) {
+  const name = pack.split("/").slice(1).map((part) => part.replace(/^_/, "")).join("/");
+  try {
+    const response = await fetch(new URL(`answers/${name}.txt`, document.baseURI));
+    if (!response.ok) throw new Error(MISSING);
+    return JSON.parse(await unpack(await response.text()));
+  } catch {
+    packs.delete(pack); // the next question asks again
+    throw new Error(MISSING);
+  }
+}
+
+const about = await answerWith(read);
+const { show } = await import("./page.js"); // not before there are answers
+show(about);

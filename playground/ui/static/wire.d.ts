@@ -1,0 +1,1892 @@
+// What Python and the page send each other. Written by `make payloads` from playground/ui/payloads/.
+
+declare namespace Wire {
+  /** What to set in the form. */
+  interface Change {
+    differences: Difference[];
+    values: Record<string, string | number | boolean | null>;
+  }
+
+  /** Was the model found, and what is it; `facts`: name and value. */
+  interface AboutModel {
+    here: boolean;
+    facts: [string, string][];
+    verdict: "fits" | "tight" | "does not fit";
+    note: string;
+  }
+
+  /** Rows that cannot be prompts. */
+  interface LeftOut {
+    reason: string;
+    count: number;
+  }
+
+  /** Token counts, and their histogram. */
+  interface Lengths {
+    min: number;
+    median: number;
+    p90: number;
+    max: number;
+    edges: number[];
+    counts: number[];
+  }
+
+  /** One prompt. */
+  interface PromptRow {
+    text: string;
+    cut: boolean;
+    tokens: number;
+    held_out: boolean;
+  }
+
+  /** What the model reads: text with its tokens, or a special token by its name. */
+  interface Piece {
+    text: string;
+    special: boolean;
+    tokens?: string[];
+  }
+
+  /** The prompts as the model will read them. */
+  interface PromptsRead {
+    source: string;
+    column: string | null;
+    num_claims: number;
+    columns: string[];
+    separator: string | null;
+    form: string;
+    system: string | null;
+    room: number;
+    num_rows: number;
+    goes_on: boolean;
+    num_training: number;
+    num_evaluation: number;
+    num_unneeded: number;
+    held_out: boolean;
+    left_out: LeftOut[];
+    sentence: string;
+    lengths: Lengths;
+    rows: PromptRow[];
+    seen: Piece[][];
+  }
+
+  /** A completion of the untrained model. */
+  interface DrawnSample {
+    prompt: string;
+    completion: string;
+    ended: boolean;
+  }
+
+  /** What one reward or judge says of these; `problem`: why nothing. */
+  interface TriedReward {
+    name: string;
+    label: string;
+    weight: number;
+    judge: boolean;
+    values: (number | null)[] | null;
+    problem: string;
+  }
+
+  /** Completions, and what they earn. */
+  interface TriedAnswers {
+    samples: DrawnSample[];
+    rewards: TriedReward[];
+  }
+
+  /** What a trial update came to; `change`: what would make it fit. */
+  interface Trial {
+    state: "done";
+    updates: number;
+    seconds_per_update: number;
+    seconds_before: number;
+    seconds: [number, number] | null;
+    memory_gb: number;
+    free_gb: number;
+    device: string;
+    verdict: "fits" | "tight" | "does not fit";
+    advice: string;
+    change: Change | null;
+    num_updates: number;
+  }
+
+  /** One part of the check; `found` depends on which. */
+  interface CheckedPart {
+    part: "model" | "prompts" | "answers" | "update";
+    state: "asking" | "done" | "error";
+    phase?: string;
+    seconds?: number;
+    found?: AboutModel | PromptsRead | TriedAnswers | Trial;
+    message?: string;
+    advice?: string;
+    change?: Change | null;
+    num_updates?: number;
+    at?: number;
+  }
+
+  /** All that is counted. */
+  interface Behaviours {
+    meters: Meter[];
+    ways: Way[];
+    paid: Paid[];
+  }
+
+  /** Score against KL, for the chart. */
+  interface FrontierLines {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+  }
+
+  /** Means over all completions of one evaluation. */
+  interface MomentSummary {
+    count: number;
+    unique: number;
+    score: number | null;
+    kl: number | null;
+    length: number | null;
+    ended: number | null;
+    terms: Record<string, number | null>;
+    judges: Record<string, number | null>;
+  }
+
+  /** What a run is called, what it is, and the note on it. */
+  interface Names {
+    title: string;
+    told: string;
+    story: string;
+    note: string;
+  }
+
+  /** What stays the same during a run, unless it is renamed. */
+  interface Run {
+    title: string;
+    told: string;
+    story: string;
+    note: string;
+    id: string;
+    wrong_on_purpose: string;
+    preset: string;
+    recorded: boolean;
+    forked: boolean;
+    unit: string;
+    engine: string;
+    can_steer: boolean;
+    keeps_checkpoints: boolean;
+    keeps_rollouts: boolean;
+    no_traces: string;
+    adaptive: boolean;
+    target: number | null;
+    every: number;
+    terms: Term[];
+    judges: Term[];
+    counted: BehaviourName[];
+    settings: Setting[];
+  }
+
+  /** A run by its names. */
+  interface RunNames {
+    title: string;
+    told: string;
+    story: string;
+    note: string;
+    id: string;
+    wrong_on_purpose: string;
+  }
+
+  /** The run with which another is compared; `notice`: what to know before. */
+  interface Other {
+    title: string;
+    told: string;
+    story: string;
+    note: string;
+    id: string;
+    wrong_on_purpose: string;
+    update: number | null;
+    notice: string;
+  }
+
+  /** A reward or a monitor before and after, and the paired change. */
+  interface RewardRow {
+    name: string;
+    role: string;
+    before: number | null;
+    after: number | null;
+    change: number | null;
+    half: number | null;
+    unit: string;
+  }
+
+  /** Which completion of the fixed prompts. */
+  interface AskedAnswer {
+    promptId: number;
+    seed: number;
+    update: number;
+  }
+
+  /** One answer; `shows`: yes or no of each behaviour that it was asked for. */
+  interface Side {
+    text: string;
+    at: AskedAnswer;
+    score: number | null;
+    kl: number | null;
+    tokens: number | null;
+    scores: Record<string, number | null>;
+    judges: Record<string, number | null>;
+    shows: Record<string, boolean>;
+  }
+
+  /** One prompt answered twice. */
+  interface Pair {
+    id: number;
+    seed: number;
+    prompt: string;
+    gain: number | null;
+    before: Side;
+    after: Side;
+  }
+
+  /** One moment of a run against another one. */
+  interface Comparison {
+    moments: number[];
+    one_moment?: string;
+    update: number | null;
+    other: Other | null;
+    measured: boolean;
+    outcome: string;
+    terms: string[];
+    judges: string[];
+    table: RewardRow[];
+    behaviours: Behaviours | null;
+    before: MomentSummary | null;
+    after: MomentSummary | null;
+    rows: Pair[];
+  }
+
+  /** With the run. `knows`: what its model can talk about. */
+  interface Compare {
+    moments: number[];
+    one_moment?: string;
+    update: number | null;
+    other: Other | null;
+    measured: boolean;
+    outcome: string;
+    terms: string[];
+    judges: string[];
+    table: RewardRow[];
+    behaviours: Behaviours | null;
+    before: MomentSummary | null;
+    after: MomentSummary | null;
+    rows: Pair[];
+    run: Run;
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    knows: string;
+  }
+
+  /** One behaviour at every evaluation, in per cent. */
+  interface Shares {
+    name: string;
+    words: string;
+    looks: Record<string, (number | null)[]>;
+  }
+
+  /** In words. */
+  interface BillExtra {
+    operations: string;
+  }
+
+  type BillInWords = Omit<Bill, "operations"> & BillExtra;
+
+  /** How a run went. */
+  interface Went {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+    behaviours: Shares[];
+    bill: BillInWords | null;
+    end: Headline | null;
+  }
+
+  /** One run of an overlay. `there`: at the KL that all have reached. */
+  interface Overlaid {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+    behaviours: Shares[];
+    bill: BillInWords | null;
+    end: Headline | null;
+    id: string;
+    title: string;
+    told: string;
+    wrong_on_purpose: string;
+    model: string;
+    engine: string;
+    method: string;
+    seed: number;
+    unit: string;
+    keeps_rollouts: boolean;
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    update: number;
+    num_updates: number;
+    ended: boolean;
+    metrics: Record<string, (number | null)[]>;
+    there?: PathPoint | null;
+  }
+
+  /** One value for each run. */
+  interface DifferingSetting {
+    label: string;
+    unit: string;
+    values: string[];
+  }
+
+  /** Several runs in one set of charts. `reached`: the KL at which they are compared. */
+  interface Overlay {
+    reached: number | null;
+    runs: Overlaid[];
+    problems: string[];
+    settings: DifferingSetting[];
+    scores_differ: string;
+  }
+
+  /** The answers so far. */
+  interface Answers {
+    state: "empty" | "asking" | "done" | "error";
+    count?: number;
+    samples?: GeneratedSample[];
+    message?: string;
+  }
+
+  /** Where beta is too tight to see anything, and too loose to hold; `how` these come about, in words. */
+  interface Regimes {
+    tight: number | null;
+    loose: number | null;
+    how: string;
+  }
+
+  /** What is wrong with a setting. */
+  interface Problem {
+    field: string;
+    label?: string;
+    message: string;
+  }
+
+  /** A setting in words, as it is and as it would be. */
+  interface Difference {
+    field: string;
+    label: string;
+    before: string;
+    after: string;
+  }
+
+  /** What would fit a model: as the suggested one most `like` it has it, or as its `own` preset. */
+  interface Fit {
+    differences: Difference[];
+    values: Record<string, string | number | boolean | null>;
+    like: string;
+    own: boolean;
+  }
+
+  /** A number as static/core/knob.js draws it: `slider` is its lowest, highest value and step; `none` what an empty field is called; `pocket`: for the annotators only. */
+  interface Knob {
+    field?: string;
+    label: string;
+    help: string;
+    low: string;
+    high: string;
+    unit: string;
+    slider: [number, number, number] | null;
+    log: boolean;
+    live?: boolean;
+    plain?: string;
+    optional: boolean;
+    whole?: boolean;
+    default?: string | number | boolean | null;
+    none?: string;
+    pocket?: boolean;
+  }
+
+  /** What the form began with beside the preset: changes that were `kept` or came in a link, or why not. */
+  interface Restored {
+    refused?: Problem[];
+    kept?: boolean;
+    count?: number;
+    use?: Record<string, string | number | boolean | null>;
+  }
+
+  /** Settings that the method does not read. */
+  interface Unused {
+    by: string;
+    sentence: string;
+    fields: string[];
+  }
+
+  /** What is said of the form, see `filling.notes_on`; `show`: when a start was refused. */
+  interface Notes {
+    preset?: string;
+    kept?: string | null;
+    link?: string;
+    no_link?: string;
+    problems?: Problem[];
+    queue?: string;
+    differences?: Difference[];
+    marks?: Record<string, string | number | boolean | null>;
+    regimes?: Regimes | null;
+    rewards?: Reward[];
+    suiting?: string[];
+    about?: About;
+    unused?: Unused;
+    show?: number;
+    coming?: boolean;
+    restored?: Restored | null;
+    use?: Record<string, string | number | boolean | null>;
+    undo?: Record<string, string | number | boolean | null>;
+    at?: number;
+  }
+
+  /** The words above the form. */
+  interface Story {
+    preset: string;
+    title: string;
+    taught: string;
+    changed: string;
+    what: string;
+    expect: string;
+    measured: string;
+    settings_of: string;
+  }
+
+  /** What became of an upload. */
+  interface Uploaded {
+    sentence?: string;
+    problem?: string;
+    at?: number;
+  }
+
+  /** Where it would run. */
+  interface DeviceNeeds {
+    name: string;
+    label: string;
+    total_gb: number;
+    free_gb: number;
+  }
+
+  /** Memory of one role, by kind. */
+  interface RoleNeeds {
+    role: string;
+    total_gb: number;
+    kinds_gb: Record<string, number>;
+  }
+
+  /** The same settings with seven billion weights. */
+  interface LargerNeeds {
+    parameters: number;
+    total_gb: number;
+    fullest_moment: string;
+    roles_gb: Record<string, number>;
+  }
+
+  /** See `estimates.Estimate`. */
+  interface Estimate {
+    places: string[];
+    measured: boolean;
+    verdict: "fits" | "tight" | "does not fit";
+    advice: string;
+    seconds_per_update: [number, number] | null;
+    seconds: [number, number] | null;
+    prompt_tokens: number;
+    completion_tokens: number;
+    device: DeviceNeeds;
+    roles: RoleNeeds[];
+    libraries_gb: number;
+    total_gb: number;
+    fullest_moment: string;
+    larger: LargerNeeds;
+    as_last_runs: boolean;
+    download: Download | null;
+  }
+
+  /** What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py. */
+  interface NeedsExtra {
+    model: string;
+    fit: Fit | null;
+    quota: string;
+    problem: string;
+    use?: Record<string, string | number | boolean | null> | null;
+    undo?: Record<string, string | number | boolean | null>;
+    at?: number;
+  }
+
+  type Needs = Estimate & NeedsExtra;
+
+  /** Why there is no estimate. */
+  interface NoNeeds {
+    problem: string;
+  }
+
+  /** What every reward has, as the picker holds it. */
+  interface RewardOwn {
+    kind: string;
+    weight: number | string;
+    normalise?: boolean;
+    cap?: number | string | null;
+  }
+
+  type Reward = RewardOwn & Record<string, string | number | boolean | null>;
+
+  /** A behaviour as its picker holds it; `measure`: of one's own. */
+  interface Behaviour {
+    name: string;
+    words: string;
+    aim: string;
+    above: number | string;
+    measure: Reward | null;
+  }
+
+  /** One that ships. */
+  interface ReadyBehaviour {
+    name: string;
+    words: string;
+    aim: string;
+    help: string;
+  }
+
+  /** A field that only one kind of reward has; `lines` of its box, for a longer text. */
+  interface RewardField {
+    name: string;
+    label: string;
+    hint: string;
+    options: string[];
+    number: boolean;
+    rare: boolean;
+    default: string | number | boolean | null;
+    lines: number;
+  }
+
+  /** A kind of reward that can be chosen. */
+  interface RewardKind {
+    kind: string;
+    label: string;
+    help: string;
+    weight: number;
+    warning: string;
+    fields: RewardField[];
+  }
+
+  /** What several parts offer to choose from; the page has it once. */
+  interface Lists {
+    kinds: RewardKind[];
+    functions: Function[];
+  }
+
+  /** What is kept of the training texts of an update. */
+  interface RolloutUpdate {
+    update: number;
+    histogram: Histogram;
+    texts: RolloutText[];
+    previous: number | null;
+    next: number | null;
+  }
+
+  /** With the mean score of the update. */
+  interface Rollout {
+    update: number;
+    histogram: Histogram;
+    texts: RolloutText[];
+    previous: number | null;
+    next: number | null;
+    mean: number | null;
+  }
+
+  /** Why a run has no such figure. */
+  interface Absent {
+    reward?: string;
+    value?: string;
+  }
+
+  type TokensLook = Omit<TokenFigures, "attempt" | "prompt_id">;
+
+  /** The answers to one prompt token by token, look by look; without any, `why` not. */
+  interface Tokens {
+    looks: TokensLook[];
+    absent: Absent;
+    unit: string;
+    why: string;
+  }
+
+  /** The batch; `kept`: so many of its episodes. */
+  interface TraceBatch {
+    episodes: number;
+    tokens: number;
+    mean: number;
+    sd: number;
+    complete: boolean;
+    kept: number;
+  }
+
+  /** What can be asked to be otherwise. */
+  interface WhatIf {
+    kl_coef: number;
+    gamma: number;
+    gae_lambda: number;
+    clip_range: number;
+  }
+
+  /** What the episodes of the same prompt earned; `place`: which of them this one is. */
+  interface Group {
+    earned: number[];
+    place: number;
+    mean: number;
+    sd: number;
+    others_mean: number;
+  }
+
+  /** Both sides of the minimum in the loss. */
+  interface PassExtra {
+    clamped: number[];
+    free: number[];
+    held: number[];
+  }
+
+  type Pass = TracedPass & PassExtra;
+
+  /** What is computed of an episode beside what was recorded. */
+  interface EpisodeExtra {
+    log_ratios: number[];
+    probabilities: number[];
+    score_paid: number[];
+    group: Group | null;
+    passes: Pass[];
+  }
+
+  type Episode = Omit<TracedEpisode, "passes"> & EpisodeExtra;
+
+  /** Tokens below, within and above the clip range, for advantages above 0 and below it. */
+  interface Sides {
+    up: number[];
+    down: number[];
+  }
+
+  /** The tokens of the last minibatch of an epoch, see `inside_part._picture`. */
+  interface Picture {
+    step: number;
+    rows: number[];
+    log_ratios: number[];
+    advantages: number[];
+    clipped: boolean[];
+    counts: Sides;
+    edges: [number | null, number];
+    tokens: number;
+    epoch: number;
+    minibatch: number;
+    after: boolean;
+    starts: Record<number, number>;
+    drawn: number;
+    num_clipped: number;
+    share: number;
+  }
+
+  type TraceStep = Omit<TracedStep, "rows" | "log_ratios">;
+
+  /** A knob of a what-if question. */
+  interface TraceKnob {
+    field?: string;
+    label: string;
+    help: string;
+    low: string;
+    high: string;
+    unit: string;
+    slider: [number, number, number] | null;
+    log: boolean;
+    live?: boolean;
+    plain?: string;
+    optional: boolean;
+    whole?: boolean;
+    default?: string | number | boolean | null;
+    none?: string;
+    pocket?: boolean;
+    name: string;
+  }
+
+  /** One update in slow motion; `changed`: under other settings than the recorded ones. */
+  interface Trace {
+    update: number;
+    changed: boolean;
+    no_what_if: string;
+    recorded: WhatIf;
+    settings: TracedSettings;
+    batch: TraceBatch;
+    steps: TraceStep[];
+    clip_fraction: number;
+    knobs: TraceKnob[];
+    pictures: Picture[];
+    episodes: Episode[];
+  }
+
+  /** The trained score or a monitor: its change since the first evaluation, and half of its interval. */
+  interface JudgedLine {
+    name: string;
+    label: string;
+    comparable: boolean;
+    mean: (number | null)[];
+    half: (number | null)[];
+  }
+
+  /** Where a monitor began to fall while the score rose. */
+  interface Turn {
+    label: string;
+    update: number;
+  }
+
+  /** What a monitor says, in words. */
+  interface Verdict {
+    text: string;
+    turned: boolean;
+  }
+
+  /** The trained score and the monitors at every evaluation. */
+  interface Judged {
+    updates: number[];
+    lines: JudgedLine[];
+    turns: Turn[];
+    verdicts: Verdict[];
+  }
+
+  /** So many of so many; the bounds are of the share. */
+  interface Count {
+    yes: number;
+    of: number;
+    low: number;
+    high: number;
+  }
+
+  /** One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds came to; `compared` with it, in words. */
+  interface Meter {
+    name: string;
+    words: string;
+    aim: "more" | "less" | "neither";
+    updates: number[];
+    counts: Count[];
+    changes: number[];
+    band: number[] | null;
+    compared: string;
+  }
+
+  /** One way to put a claim. */
+  interface Way {
+    words: string;
+    wrong: Meter | null;
+    right: Meter | null;
+  }
+
+  /** A completion with its score. */
+  interface ScoredText {
+    text: string;
+    score: number | null;
+  }
+
+  /** One prompt, answered before and after. */
+  interface PaidPair {
+    prompt: string;
+    before: ScoredText;
+    after: ScoredText;
+  }
+
+  /** Where reward and behaviour disagree. */
+  interface Paid {
+    name: string;
+    sentence: string;
+    pair: PaidPair | null;
+  }
+
+  /** What to try: settings, and where they can be tried. `fork`: the update to fork from. */
+  interface Remedy {
+    words: string;
+    changes: Record<string, string | number | boolean | null>;
+    live: boolean;
+    form: boolean;
+    fork: number | null;
+  }
+
+  /** One check of a run ("lamp" on the page). */
+  interface Alert {
+    name: string;
+    label: string;
+    state: "quiet" | "amber" | "red" | "not measured";
+    rule: string;
+    updates: number[];
+    evidence: string;
+    cause: string;
+    remedies: Remedy[];
+    series: string;
+  }
+
+  /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
+  interface Possible {
+    start: number | null;
+    best_of: Record<string, (number | null)[]>;
+    optimum: Record<string, (number | null)[]>;
+    trusted: number;
+  }
+
+  /** The same with words. `missing`: why nothing is known of what is possible. */
+  interface Frontier {
+    looks: Record<string, (number | null)[]>;
+    possible: Possible | null;
+    unit: string;
+    beta: number | null;
+    sentence: string;
+    missing: string;
+    can_draw: boolean;
+  }
+
+  /** Where the gain came to its end. */
+  interface Plateau {
+    update: number;
+    sentence: string;
+  }
+
+  /** A part of the work; `operations` in words. */
+  interface Phase {
+    name: string;
+    seconds: number;
+    share: number;
+    operations: string;
+  }
+
+  /** The compute ledger. */
+  interface Compute {
+    sentence: string;
+    parameters: number | null;
+    trained: number | null;
+    phases: Phase[];
+  }
+
+  /** What a run came to. */
+  interface Outcome {
+    weights: boolean;
+    knee: Plateau | null;
+    sentences: string[];
+    compute: Compute | null;
+    adapter: boolean;
+  }
+
+  /** How a run ended. */
+  interface End {
+    title: string;
+    remedy: string;
+  }
+
+  /** One behaviour at one end. */
+  interface EndCount {
+    count: number;
+    of: number;
+    low: number;
+    high: number;
+  }
+
+  /** One behaviour before and after. */
+  interface Ends {
+    name: string;
+    words: string;
+    before: EndCount;
+    after: EndCount;
+    change: number;
+  }
+
+  /** A run of the history. `place`: in the queue. */
+  interface RunRow {
+    id: string;
+    title: string;
+    told: string;
+    note: string;
+    wrong_on_purpose: string;
+    reward: string;
+    beta: number | null;
+    adaptive: boolean;
+    learning_rate: number | null;
+    engine: string;
+    seed: number;
+    unit: string;
+    spark: number[];
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    message: string;
+    update: number;
+    num_updates: number;
+    started_at: number;
+    model: string;
+    method: string;
+    end: End | null;
+    resumable: boolean;
+    attempt: number;
+    duration: number;
+    headline: Headline | null;
+    behaviours: Ends[];
+    place: number | null;
+    sweep: string | null;
+  }
+
+  /** A mean over seeds with half of its interval. */
+  interface Interval {
+    mean: number;
+    half: number | null;
+    seeds: number;
+  }
+
+  /** The setting of a sweep with the highest gain. */
+  interface BestSetting {
+    of: number;
+    setting: string;
+    gain: Interval | null;
+    kl: Interval | null;
+  }
+
+  /** How far a sweep is; `left`: seconds, the likely least and most. */
+  interface SweepProgress {
+    on: string;
+    state: string;
+    words: string;
+    done: number;
+    total: number;
+    ended: boolean;
+    unmade: number;
+    left: [number, number] | null;
+  }
+
+  /** A sweep as a row of the history. */
+  interface SweepRow {
+    on: string;
+    state: string;
+    words: string;
+    done: number;
+    total: number;
+    ended: boolean;
+    unmade: number;
+    left: [number, number] | null;
+    id: string;
+    title: string;
+    told: string;
+    preset: string;
+    model: string;
+    reward: string;
+    resumable: boolean;
+    started_at: number;
+    duration: number;
+    unit: string;
+    best: BestSetting | null;
+  }
+
+  /** All of it, the newest first. */
+  interface History {
+    runs: RunRow[];
+    sweeps: SweepRow[];
+  }
+
+  /** A setting that varies. */
+  interface FieldName {
+    label: string;
+    unit: string;
+  }
+
+  /** One run of a setting. */
+  interface SweepRun {
+    id: string;
+    seed: number | null;
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted" | "gone";
+    update?: number;
+    num_updates?: number;
+    message?: string;
+  }
+
+  /** A share over seeds, in per cent. */
+  interface Share {
+    mean: number | null;
+    low: number | null;
+    high: number | null;
+  }
+
+  /** What the charts draw of a setting. */
+  interface DrawnSetting {
+    metrics: Columns;
+    looks: Record<string, (number | null)[]>;
+  }
+
+  /** One setting of a sweep; the first few have curves. */
+  interface SettingRow {
+    title: string;
+    values: string[];
+    runs: SweepRun[];
+    finished: number;
+    gain: Interval | null;
+    kl: Interval | null;
+    shares: Record<string, Share>;
+    metrics?: Columns;
+    looks?: Record<string, (number | null)[]>;
+  }
+
+  /** A sweep in full. */
+  interface Sweep {
+    on: string;
+    state: string;
+    words: string;
+    done: number;
+    total: number;
+    ended: boolean;
+    unmade: number;
+    left: [number, number] | null;
+    name: string;
+    told: string;
+    fields: FieldName[];
+    seeds: number;
+    unit: string;
+    num_updates: number;
+    scores_differ: string;
+    behaviours: string[];
+    settings: SettingRow[];
+    ends: Record<string, (number | null)[]>;
+  }
+
+  /** With what the form of a sweep begins. */
+  interface UsualField {
+    field: string;
+    values: string;
+  }
+
+  /** What that form offers. */
+  interface SweepChoices {
+    presets: [string, [string, string][]][];
+    fields: [string, string][];
+    values: Record<string, string>;
+    first: UsualField;
+    seeds: number;
+    most: number;
+  }
+
+  /** What the server functions for sweeps answer. */
+  interface SweepAnswer {
+    error: string;
+    problems: Problem[];
+    count: number;
+    seconds: [number, number] | null;
+    beside: number;
+    told: string;
+    name: string;
+    going?: number;
+    refused?: [string, string][];
+  }
+
+  /** A reward or a monitor. */
+  interface Term {
+    name: string;
+    label: string;
+  }
+
+  /** A behaviour that is counted. */
+  interface BehaviourName {
+    name: string;
+    words: string;
+  }
+
+  /** One of the few settings that stand in the head of a run. */
+  interface Setting {
+    field: string;
+    label: string;
+    value: string;
+    unit: string;
+  }
+
+  /** Where a run is by its status.json. `elapsed` and `left` (the likely least and most) are seconds. */
+  interface Where {
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    phase: string;
+    reason: string;
+    message: string;
+    update: number;
+    num_updates: number;
+    attempt: number;
+    ended: boolean;
+    end: End | null;
+    elapsed: number;
+    left: number[] | null;
+    outcome: string;
+  }
+
+  /** With what else is known of it: see `run_state.RunState`. */
+  interface Status {
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    phase: string;
+    reason: string;
+    message: string;
+    update: number;
+    num_updates: number;
+    attempt: number;
+    ended: boolean;
+    end: End | null;
+    elapsed: number;
+    left: number[] | null;
+    outcome: string;
+    before: number | null;
+    silent: number | null;
+    stopping: number | null;
+  }
+
+  /** Something that happened; `field` and `value` of a changed setting. */
+  interface Event {
+    kind: string;
+    update: number;
+    message: string;
+    field?: string;
+    value?: number | null;
+    attempt?: number;
+  }
+
+  /** A fixed prompt. */
+  interface Prompt {
+    id: number;
+    text: string;
+  }
+
+  /** Its completion. */
+  interface Answer {
+    id: number;
+    text: string;
+    score: number | null;
+    kl: number | null;
+  }
+
+  /** One evaluation; `examples`: ids of the prompts that show best what has changed. */
+  interface Moment {
+    update: number;
+    stage: "before" | "during" | "after";
+    examples: number[];
+    summary: MomentSummary;
+    rows: Answer[];
+  }
+
+  /** Perplexity on held-out text. */
+  interface TextPerplexity {
+    update: number;
+    value: number | null;
+  }
+
+  /** What a snapshot has, and each delta in which it changed. */
+  interface Known {
+    regimes: Regimes | null;
+    judged: Judged | null;
+    behaviours: Behaviours | null;
+    alerts: Alert[] | null;
+    farmed: string;
+    text: TextPerplexity[];
+    prompts: Prompt[];
+    updates: number[];
+  }
+
+  /** All of a run. `live`: values of the settings that can be changed now. */
+  interface Snapshot {
+    regimes: Regimes | null;
+    judged: Judged | null;
+    behaviours: Behaviours | null;
+    alerts: Alert[] | null;
+    farmed: string;
+    text: TextPerplexity[];
+    prompts: Prompt[];
+    updates: number[];
+    run: Run;
+    status: Status;
+    live: Record<string, number | null>;
+    metrics: Columns;
+    events: Event[];
+    moments: Moment[];
+  }
+
+  /** What is new. */
+  interface Delta {
+    regimes?: Regimes | null;
+    judged?: Judged | null;
+    behaviours?: Behaviours | null;
+    alerts?: Alert[] | null;
+    farmed?: string;
+    text?: TextPerplexity[];
+    prompts?: Prompt[];
+    updates?: number[];
+    run?: Names;
+    status?: Status;
+    metrics?: Columns;
+    events?: Event[];
+    moments?: Moment[];
+  }
+
+  /** The same for a page that cannot keep a stream open: a snapshot, or deltas. */
+  interface Poll {
+    cursor: string;
+    snapshot?: Snapshot;
+    deltas?: Delta[];
+  }
+
+  interface ResumeOffer {
+    from: number | null;
+    skipped: string[];
+    instead: string;
+  }
+
+  /** What a route answers that has nothing else to say. */
+  interface Error {
+    error: string;
+  }
+
+  /** `may`: the right to each action; `caps`: those of runs, in words; `own`: whether the run is one's own. */
+  interface Access {
+    mode: string;
+    role: "host" | "visitor";
+    may: Record<string, "yes" | "own" | "no">;
+    notice: string;
+    caps: string[];
+    share: string[];
+    own: boolean;
+  }
+
+  /** A run that trains; `device`: where there are several. */
+  interface TrainingRun {
+    id: string;
+    title: string;
+    attempt: number;
+    device: string | null;
+  }
+
+  /** `living`, `newest`, `shown`: run ids; `recorded`: preset -> run id. */
+  interface Home {
+    machine: string;
+    living: string | null;
+    training: TrainingRun[];
+    waiting: string[];
+    newest: string | null;
+    shown: string | null;
+    recorded: Record<string, string>;
+  }
+
+  /** An experiment of the story; `against`: the preset that it is to be held against. */
+  interface Step {
+    preset: string;
+    number: number;
+    title: string;
+    against: string;
+    look: string;
+  }
+
+  /** A text of one's own. */
+  interface TypedText {
+    side: "A" | "B";
+    text: string;
+  }
+
+  /** Whose samples these are. */
+  interface BenchAbout {
+    model: string;
+    prompts: string;
+  }
+
+  /** What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model. */
+  interface Bench {
+    state: "empty" | "asking" | "done" | "error";
+    problems?: string[];
+    phase?: string;
+    done?: number;
+    of?: number;
+    names?: string[];
+    labels?: string[];
+    rewards?: Reward[];
+    texts?: Record<string, (number | null)[]>;
+    reference?: Record<string, (number | null)[]>;
+    samples?: DrawnSample[];
+    outlooks?: string[];
+    sides?: TypedText[];
+    about?: BenchAbout;
+  }
+
+  /** One reward as it is weighed. */
+  interface WeighedTerm {
+    label: string;
+    weight: number | null;
+    normalise: boolean;
+    cap: number | null;
+  }
+
+  /** One text: what each term adds, in sd above the reference's average; score and rank. */
+  interface WeighedSample {
+    raw: (number | null)[];
+    z: (number | null)[];
+    total: number | null;
+    score: number;
+    adds: number[];
+    rank?: number;
+  }
+
+  /** A typed one; `better`: the share of samples that score lower. */
+  interface WeighedText {
+    raw: (number | null)[];
+    z: (number | null)[];
+    total: number | null;
+    score: number;
+    adds: number[];
+    rank?: number;
+    better?: number;
+  }
+
+  /** By how much one reward prefers the winner. */
+  interface DuelTerm {
+    label: string;
+    by: number;
+  }
+
+  /** Which of two texts wins. */
+  interface Duel {
+    winner: number;
+    by: number;
+    terms: DuelTerm[];
+  }
+
+  /** The ranking, or why there is none. `missing`: kinds that were not measured. */
+  interface Weighed {
+    error?: string;
+    terms?: WeighedTerm[];
+    missing?: string[];
+    texts?: WeighedText[];
+    samples?: WeighedSample[];
+    sd?: number;
+    order?: number[];
+    duel?: Duel | null;
+  }
+
+  /** A model to begin with. */
+  interface ModelName {
+    name: string;
+    label: string;
+    size: string;
+  }
+
+  /** One who prefers. */
+  interface Annotator {
+    name: string;
+    label: string;
+    help: string;
+  }
+
+  /** The controls of the training panel. */
+  interface RewardForm {
+    annotators: Annotator[];
+    bases: ModelName[];
+    help: Record<string, string>;
+    base: string;
+    first: Knob[];
+    more: Knob[];
+    templates: string[];
+  }
+
+  /** What became of a start; `exists`: there is one of that name. */
+  interface RewardStart {
+    error?: string;
+    name: string | null;
+    exists: boolean;
+    problems: Problem[];
+  }
+
+  /** What became of an uploaded file of pairs. */
+  interface UploadedPairs {
+    uploaded: string | null;
+    problem: string;
+    sentence?: string;
+    at?: number;
+  }
+
+  /** A reward model in the list. */
+  interface RewardModelRow {
+    name: string;
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    started_at: number;
+    accuracy: number | null;
+  }
+
+  /** All of them; `living`: the one in training. */
+  interface RewardModels {
+    living: string | null;
+    models: RewardModelRow[];
+  }
+
+  /** Of a training. */
+  interface Curve {
+    step: number[];
+    loss: (number | null)[];
+    accuracy: (number | null)[];
+  }
+
+  /** A histogram. */
+  interface Margins {
+    edges: number[];
+    counts: number[];
+  }
+
+  /** What a reward model is worth on held-out pairs. */
+  interface PairReport {
+    num_pairs: number;
+    accuracy: number;
+    accuracy_low: number;
+    accuracy_high: number;
+    true_accuracy: number | null;
+    score_mean: number;
+    score_sd: number;
+    loss: number;
+    margin_mean: number;
+    margins: Margins;
+  }
+
+  /** The card of a trained one; `counts`: its pairs in words. */
+  interface RewardCard {
+    name: string;
+    template: string;
+    max_length: number;
+    report: PairReport;
+    base: string;
+    counts: string;
+  }
+
+  /** One training of a reward model. */
+  interface RewardTraining {
+    name: string;
+    pairs: string;
+    base: string;
+    settings: string;
+    state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
+    phase: string;
+    message: string;
+    step: number;
+    num_steps: number;
+    seconds: number;
+    ended: boolean;
+    training: Curve;
+    held_out: Curve;
+    card: RewardCard | null;
+    log: string;
+  }
+
+  /** One finding of a self-test. */
+  interface Finding {
+    level: "ok" | "warn" | "fail";
+    name: string;
+    text: string;
+  }
+
+  /** What fewer bits cost, against the same network in full. */
+  interface FewerBits {
+    quantization: string;
+    rank_correlation: number | null;
+    pair_agreement: number | null;
+    bytes_full?: number;
+  }
+
+  /** One completion as the model reads it; `length` in tokens, of which the first are shown. */
+  interface ReadExample {
+    prompt?: string;
+    completion?: string;
+    ids?: number[];
+    tokens?: string[];
+    special?: boolean[];
+    length?: number;
+  }
+
+  /** How long its texts are, in tokens. */
+  interface ReadLengths {
+    mean?: number;
+    longest?: number;
+    limit?: number | null;
+    cut_share?: number;
+  }
+
+  /** A completion and its score. */
+  interface ExampleScore {
+    prompt?: string;
+    completion?: string;
+    score?: number;
+  }
+
+  /** Scores of completions of the untrained model. */
+  interface Spread {
+    completions?: number;
+    mean?: number;
+    sd?: number;
+    lowest?: number;
+    highest?: number;
+  }
+
+  /** How often good beats bad; `generic`: on the built-in pairs. */
+  interface TestedPairs {
+    source?: string;
+    count?: number;
+    generic?: boolean;
+    accuracy?: number;
+  }
+
+  /** The same pairs in one prompt format. `ahead`: of the one in force, in accuracy. */
+  interface TriedFormat {
+    name: string;
+    help: string;
+    in_force: boolean;
+    accuracy: number;
+    margin: number;
+    margin_error: number;
+    ahead: number;
+    ahead_error: number;
+    example: string;
+  }
+
+  /** The self-test of a reward model (training/rewards/format_check.py); empty what could not be measured. */
+  interface RewardReport {
+    name: string;
+    source: string;
+    verdict: "ok" | "warn" | "fail";
+    findings: Finding[];
+    template: string;
+    output: string;
+    max_length: number | null;
+    bytes_held: number;
+    cost: FewerBits | null;
+    example: ReadExample;
+    lengths: ReadLengths;
+    good: ExampleScore;
+    bad: ExampleScore;
+    reference: Spread;
+    pairs: TestedPairs;
+    formats: TriedFormat[];
+  }
+
+  /** What the panel of the self-test shows. */
+  interface RewardCheck {
+    state: "empty" | "asking" | "done" | "error";
+    phase?: string;
+    done?: number;
+    of?: number;
+    message?: string;
+    report?: RewardReport;
+  }
+
+  /** What a server function answers: an error, empty when all is well, and what it has to say beside. */
+  interface Done {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+  }
+
+  /** Of changed settings. */
+  interface EditsAnswer {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    edits?: Record<string, number | null>;
+  }
+
+  /** Of a saved model. */
+  interface Saved {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    folder?: string;
+  }
+
+  /** Of a resumed run. */
+  interface Resumed {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    attempt?: number;
+  }
+
+  /** Of a fork. */
+  interface Forked {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    run?: string;
+  }
+
+  /** A checkpoint, with the settings in force there. */
+  interface ForkPoint {
+    update: number;
+    values: Record<string, string | number | boolean | null>;
+  }
+
+  /** Where a run can be forked, and the knobs of what can be set then. */
+  interface ForkPoints {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    points?: ForkPoint[];
+    knobs?: Knob[];
+  }
+
+  /** How far the drawing of texts is; empty where nothing is drawn. */
+  interface FrontierProgress {
+    phase?: string;
+    done?: number;
+    of?: number;
+    error?: string;
+  }
+
+  /** Of a run, a fork, a sweep, the form, and of rewards. */
+  interface ServerAnswers {
+    stop_run: Done;
+    steer_run: Done;
+    change_settings: EditsAnswer;
+    end_run: Done;
+    name_run: Done;
+    delete_run: Done;
+    save_model: Saved;
+    resume_run: Resumed;
+    fork_run: Forked;
+    fork_points: ForkPoints;
+    draw_frontier: Done;
+    frontier_progress: FrontierProgress;
+    stop_trial: Done;
+    plan_sweep: SweepAnswer;
+    start_sweep: SweepAnswer;
+    stop_sweep: SweepAnswer;
+    delete_sweep: SweepAnswer;
+    resume_sweep: SweepAnswer;
+    reward_models: string[];
+    reward_problem: string;
+    weigh_rewards: Weighed;
+    start_training: RewardStart;
+    stop_training: Done;
+    delete_reward_model: Done;
+  }
+
+  /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
+  interface Bill {
+    texts: number;
+    tokens: number;
+    tokens_trained: number;
+    seconds: number;
+    operations: number | null;
+    memory_gb: number | null;
+    answers: number;
+  }
+
+  /** The one gain and KL by which a run is known wherever it is shown: of its fixed prompts, from before training to the newest evaluation; of a run that has none with a score, of its training batches, whose bounds are not known. */
+  interface Headline {
+    source: "fixed prompts" | "training batch";
+    update: number;
+    gain: number;
+    low: number | null;
+    high: number | null;
+    kl: number | null;
+  }
+
+  /** The fixed prompts at one moment, or between two: KL, mean score with half of its 95 % interval over prompts, and what the score was above that of before training on the prompts with a score at every evaluation. */
+  interface PathPoint {
+    update: number;
+    kl: number;
+    score: number;
+    half: number | null;
+    gain: number | null;
+    gain_half: number | null;
+  }
+
+  /** One completion. `score` is normalised as in the run; `kl` is its exact KL to the reference, in nats. */
+  interface GeneratedSample {
+    side: "reference" | "policy";
+    index: number;
+    completion: string;
+    score: number | null;
+    scores: Record<string, number | null>;
+    kl: number;
+    tokens: number;
+    ended: boolean;
+  }
+
+  /** What a preset is for, in words. It travels with the run, so a run can be read years later. */
+  interface About {
+    title: string;
+    story: string;
+    expect: string;
+  }
+
+  /** A model that a run would fetch first. */
+  interface Download {
+    source: string;
+    mb: number;
+    licence: string;
+    gated: boolean;
+  }
+
+  /** What can be called, as a person writes it. */
+  interface Function {
+    written: string;
+    help: string;
+  }
+
+  /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */
+  interface Histogram {
+    low: number;
+    high: number;
+    counts: number[];
+  }
+
+  /** One completion, which may be cut short. `kl`: exact, of policy to reference, summed, in nats. */
+  interface RolloutText {
+    prompt: string;
+    completion: string;
+    score: number;
+    kl: number | null;
+    chosen: "best" | "worst" | "random";
+    bin: number;
+  }
+
+  /** One completion under the microscope. The lists have an entry for each token, the end token included. `pieces`: texts, a part of a character as `\xe2`. `kl`: exact, of what the token was drawn from to the whole reference, in nats. `leash`: -beta times the KL by the run's estimator; `rewards`: that, with the score on the last token; `advantages`: before whitening. `choices`: the drawn token, then the likeliest of reference and policy. */
+  interface TokenFigures {
+    attempt: number;
+    update: number;
+    stage: "before" | "during" | "after";
+    prompt_id: number;
+    seed: number;
+    pieces: string[];
+    log_probs: (number | null)[];
+    reference_log_probs: (number | null)[];
+    kl: (number | null)[];
+    entropies: (number | null)[];
+    values: (number | null)[] | null;
+    leash: (number | null)[] | null;
+    rewards: (number | null)[] | null;
+    advantages: (number | null)[] | null;
+    kl_coef: number | null;
+    choices: (([string, number | null, number | null])[])[];
+  }
+
+  /** One episode in one optimizer step, `steps[step]`; before the step moved the policy. */
+  interface TracedPass {
+    step: number;
+    ratios: number[];
+    clipped: boolean[];
+    policy_losses: number[];
+    values: number[];
+    value_losses: number[];
+  }
+
+  /** One episode: `row` of the batch. Without a critic `deltas` and `values` are empty, and `returns` what the whole episode was paid. `rewards` are the tokens' own; `leash` is the part of it that the KL costs. */
+  interface TracedEpisode {
+    row: number;
+    why: string;
+    prompt: string;
+    prompt_pieces: string[];
+    pieces: string[];
+    ended: boolean;
+    score: number;
+    raw_score: number | null;
+    log_probs: number[];
+    reference_log_probs: number[];
+    entropies: number[];
+    token_kl: number[];
+    leash: number[];
+    rewards: number[];
+    values: number[];
+    deltas: number[];
+    advantages: number[];
+    whitened: number[];
+    returns: number[];
+    passes: TracedPass[];
+  }
+
+  /** One optimizer step: `tokens` of its minibatch, so many of them `clipped`; means over them, as in the metrics. `rows`, `log_ratios` (log pi - log pi_old): of an epoch's last minibatch. `after`: measured after the step. */
+  interface TracedStep {
+    epoch: number;
+    minibatch: number;
+    tokens: number;
+    clipped: number;
+    clip_fraction: number;
+    ratio_mean: number;
+    ratio_max: number;
+    update_kl: number;
+    policy_loss: number;
+    value_loss: number;
+    grad_norm: number;
+    value_grad_norm: number | null;
+    after: boolean;
+    rows: number[];
+    log_ratios: number[];
+  }
+
+  /** What held in this update. */
+  interface TracedSettings {
+    baseline: "value" | "leave_one_out" | "group";
+    samples_per_prompt: number;
+    gamma: number;
+    gae_lambda: number;
+    kl_coef: number;
+    estimator: string;
+    clip_range: number;
+    value_clip_range: number | null;
+    value_coef: number;
+    entropy_coef: number;
+    max_grad_norm: number;
+    learning_rate: number;
+    num_epochs: number;
+    batch_size: number;
+    minibatch_size: number;
+  }
+
+  interface Columns {
+    /** -: the update, from 1 */
+    update: number[];
+    /** -: completions so far, across attempts */
+    episodes?: (number | null)[];
+    /** s: of training so far, evaluations included, pauses left out */
+    seconds?: (number | null)[];
+    /** s: of this update: sampling with the reference's log-probs */
+    seconds_rollout?: (number | null)[];
+    /** s: of this update: scoring */
+    seconds_score?: (number | null)[];
+    /** s: of this update: optimising */
+    seconds_update?: (number | null)[];
+    /** s: since the update before: evaluating */
+    seconds_evaluation?: (number | null)[];
+    /** sd: mean of the scores */
+    score_mean?: (number | null)[];
+    /** sd: their 10th percentile */
+    score_p10?: (number | null)[];
+    /** sd: their median */
+    score_p50?: (number | null)[];
+    /** sd: their 90th percentile */
+    score_p90?: (number | null)[];
+    /** reward: weighted sum of the rewards, before scaling */
+    raw_score_mean?: (number | null)[];
+    /** nats per completion: log-ratio of policy to reference */
+    kl_to_reference?: (number | null)[];
+    /** nats per token: the same, as a mean over tokens */
+    kl_per_token?: (number | null)[];
+    /** sd: `score_mean - kl_coef * kl_to_reference` */
+    penalised_reward?: (number | null)[];
+    /** sd per nat: beta, as used in this update */
+    kl_coef?: (number | null)[];
+    /** nats per token: of the policy's full distribution */
+    entropy?: (number | null)[];
+    /** nats per token: from the policy that sampled */
+    update_kl?: (number | null)[];
+    /** 0 to 1: share of clipped tokens in the loss */
+    clip_fraction?: (number | null)[];
+    /** -: mean over tokens and optimizer steps */
+    policy_loss?: (number | null)[];
+    /** -: mean over tokens and optimizer steps */
+    value_loss?: (number | null)[];
+    /** at most 1: of the returns by the value head */
+    explained_variance?: (number | null)[];
+    /** -: of the policy, before clipping, mean of steps */
+    grad_norm?: (number | null)[];
+    /** 0 to 1: share of prompts whose texts all score the same */
+    groups_same_score?: (number | null)[];
+    /** -: steer: of the vector, as used in this update */
+    steering_strength?: (number | null)[];
+    /** -: of this update */
+    learning_rate?: (number | null)[];
+    /** tokens: the end token counts */
+    completion_length?: (number | null)[];
+    /** 0 to 1: share of completions that ended by themselves */
+    eos_fraction?: (number | null)[];
+    /** 0 to 1: distinct word pairs over all word pairs */
+    distinct_2?: (number | null)[];
+    /** -: of the completions under the reference */
+    perplexity_reference?: (number | null)[];
+    [other: string]: (number | null)[];
+  }
+}

@@ -1,0 +1,290 @@
+"""Logs of other trainers in their real formats, read into our checks; what cannot be judged says what is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import json
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.analysis.diagnosis import CHECKS, diagnose
+from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.config import yaml_io
+from playground.errors import InvalidConfig
+from playground.imports import judging, log_files
+from playground.imports.judging import TABLES, ForeignAlert, ForeignLog
+from playground.runs.folder.records import UpdateMetrics
+from playground.ui.feed.feed import RECORDED
+from tests.support import PROJECT
+
+LONG = 30
+TRL_OLD = {"ppo/mean_scores": 1.0, "ppo/std_scores": 1.0, "objective/kl": 2.0, "objective/kl_coef": 0.2}
+TRL_OLD |= {"ppo/policy/clipfrac": 0.05, "ppo/val/var_explained": 0.4, "tokens/responses_len_mean": 20.0}
+TRL_NOW = {"objective/kl": 2.0, "objective/scores": 1.0, "policy/clipfrac_avg": 0.05, "policy/entropy_avg": 1.0}
+TRL_NOW |= {"lr": 3e-6, "episode": 64.0, "val/ratio": 1.0, "loss/policy_avg": -0.01}
+GRPO = {"loss": 0.0, "grad_norm": 1.0, "learning_rate": 1e-6, "reward": 0.5, "reward_std": 0.3, "kl": 0.01}
+GRPO |= {"completions/mean_length": 100.0, "completions/clipped_ratio": 0.1, "frac_reward_zero_std": 0.1}
+GRPO |= {"clip_ratio/region_mean": 0.02, "entropy": 0.4}
+VERL = {"critic/score/mean": 0.5, "actor/entropy": 0.4, "actor/pg_clipfrac": 0.01, "actor/ppo_kl": 0.001}
+VERL |= {"actor/reward_kl_penalty": 0.05, "response_length/mean": 200.0, "response_length/clip_ratio": 0.1}
+VERL |= {"critic/vf_explained_var": 0.5, "actor/grad_norm": 1.0}
+OPENRLHF = {"policy_loss": 0.0, "reward": 0.5, "return": 0.4, "kl": 0.02, "response_length": 100.0, "actor_lr": 1e-6}
+
+
+def rows(usual: dict[str, float], **late: Any) -> list[dict[str, Any]]:
+    """A healthy log whose second half has other figures; `__` in a name stands for `/`."""
+    changes = {name.replace("__", "/"): value for name, value in late.items()}
+    return [{"step": step, **usual, **(changes if step > LONG / 2 else {})} for step in range(1, LONG + 1)]
+
+
+def json_lines(path: Path, found: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    return path
+
+
+def trainer_state(path: Path, found: list[dict[str, Any]]) -> Path:
+    """As transformers' TrainerState writes itself at a checkpoint."""
+    history = [{**row, "epoch": row["step"] / LONG} for row in found]
+    history.append({"epoch": 1.0, "step": LONG, "total_flos": 0.0, "train_loss": 0.1, "train_runtime": 60.0})
+    state = {
+        "best_global_step": None,
+        "best_metric": None,
+        "best_model_checkpoint": None,
+        "epoch": 1.0,
+        "eval_steps": 500,
+        "global_step": LONG,
+        "is_hyper_param_search": False,
+        "is_local_process_zero": True,
+        "is_world_process_zero": True,
+        "log_history": history,
+        "logging_steps": 1,
+        "max_steps": LONG,
+        "num_input_tokens_seen": 0,
+        "num_train_epochs": 1,
+        "save_steps": 500,
+        "stateful_callbacks": {"TrainerControl": {"args": {"should_log": False}, "attributes": {}}},
+        "total_flos": 0.0,
+        "train_batch_size": 4,
+        "trial_name": None,
+        "trial_params": None,
+    }
+    path.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n")
+    return path
+
+
+def tensorboard(folder: Path, found: list[dict[str, Any]], prefix: str = "") -> Path:
+    from tensorboardX import SummaryWriter
+
+    with contextlib.closing(SummaryWriter(str(folder))) as writer:
+        for row in found:
+            for name, value in row.items():
+                if name != "step":
+                    writer.add_scalar(prefix + name, value, row["step"])
+    return folder
+
+
+def table(path: Path, found: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows(found)
+    return path
+
+
+def judge(path: Path, *columns: str) -> tuple[ForeignLog, dict[str, ForeignAlert]]:
+    log = judging.read(path, columns)
+    return log, {one.alert.name: one for one in judging.judged(log, Thresholds())}
+
+
+def states(found: dict[str, ForeignAlert]) -> dict[str, str]:
+    return {name: one.alert.state for name, one in found.items() if one.alert.state != "not measured"}
+
+
+NOW, OLD = rows(TRL_NOW, policy__clipfrac_avg=0.4), rows(TRL_OLD, ppo__policy__clipfrac=0.4)
+OF_VERL, OF_GRPO = rows(VERL, actor__pg_clipfrac=0.4), rows(GRPO, clip_ratio__region_mean=0.4)
+OF_OPENRLHF = rows(OPENRLHF | {"ppo_clip_ratio": 0.1}, ppo_clip_ratio=0.4)
+FROM_WANDB = [{f"my run - train/{name}": value for name, value in row.items()} for row in OF_GRPO]
+BY_VERL = [{"step": row["step"], "data": {name: row[name] for name in VERL}} for row in OF_VERL]
+WRITERS: list[tuple[str, Callable[[Path], Path]]] = [
+    ("trl-ppo", lambda folder: trainer_state(folder / "trainer_state.json", NOW)),
+    ("trl-ppo", lambda folder: trainer_state(folder / "trainer_state.json", NOW).parent),
+    ("trl-ppo", lambda folder: tensorboard(folder / "runs", NOW, "train/")),
+    ("trl-old", lambda folder: tensorboard(folder / "runs", OLD)),
+    ("trl-old", lambda folder: json_lines(folder / "a.jsonl", OLD)),
+    ("verl", lambda folder: table(folder / "a.csv", OF_VERL)),
+    ("verl", lambda folder: json_lines(folder / "a.jsonl", BY_VERL)),
+    ("trl-groups", lambda folder: table(folder / "a.csv", FROM_WANDB)),
+    ("openrlhf", lambda folder: tensorboard(folder / "runs", OF_OPENRLHF, "train/")),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRITERS)))
+def test_every_format_is_read_into_the_same_check(tmp_path: Path, number: int) -> None:
+    name, write = WRITERS[number]
+    log, found = judge(write(tmp_path))
+    assert log.label == TABLES["formats"][name]["label"] and len(log.metrics) == LONG
+    assert {name for name, one in found.items() if one.alert.lit} == {"clipping"}
+    alert, measured = found["clipping"]
+    assert alert.state == "amber" and alert.updates == [26, 27, 28, 29, 30]
+    assert alert.evidence == "40% clipped (mean of the newest updates)." and alert.remedies == ()
+    assert "no-clip" in measured
+    if name == "trl-ppo":
+        assert any("1/n" in note for note in log.notes)
+
+
+def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path: Path) -> None:
+    _, found = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
+    assert states(found) == {"kl-negative": "quiet", "clipping": "quiet"}
+    said = {name: one.alert.evidence for name, one in found.items()}
+    assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
+    assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
+    assert said["value-fit"].count("Missing") == 1 and "`explained_variance`" in said["value-fit"]
+    assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
+    assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
+
+
+@pytest.mark.parametrize(
+    ("usual", "late", "name", "state", "words"),
+    [
+        (TRL_OLD, {"objective__kl": -0.5}, "kl-negative", "red", "-0.50 nats"),
+        (TRL_OLD, {"tokens__responses_len_mean": 45.0}, "length", "amber", "20.0 tokens at first, 45.0 now."),
+        (TRL_OLD, {"ppo__std_scores": 0.01}, "no-spread", "amber", "0.01"),
+        (TRL_OLD, {"ppo__val__var_explained": -0.2}, "value-fit", "amber", "-0.20"),
+        (TRL_OLD | {"ppo/val/var_explained": 0.0}, {}, "value-fit", "red", "0.00"),
+        (GRPO, {"frac_reward_zero_std": 0.95}, "groups-alike", "red", "95%"),
+        (GRPO, {"completions__clipped_ratio": 0.8}, "length", "red", "20% end by themselves"),
+        (GRPO, {"grad_norm": 500.0, "kl": -3.0}, "gradient", "quiet", "Median"),
+        (VERL, {"actor__reward_kl_penalty": -0.01}, "kl-negative", "red", "-2.00 nats"),
+        (OPENRLHF, {"kl": -0.01}, "kl-negative", "red", "-1.00 nats"),
+    ],
+)
+def test_each_check_that_a_log_allows(
+    tmp_path: Path, usual: dict[str, float], late: dict[str, float], name: str, state: str, words: str
+) -> None:
+    _, found = judge(json_lines(tmp_path / "a.jsonl", rows(usual, **late)))
+    alert, measured = found[name]
+    assert alert.state == state and words in alert.evidence
+    assert bool(measured) == alert.lit
+    if name == "no-spread":
+        assert "it was not recorded which" in alert.cause
+    if name == "kl-negative":
+        assert "never lit" in measured
+    if usual is GRPO:
+        assert found["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
+
+
+def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path: Path) -> None:
+    found = rows(GRPO)
+    found[20]["grad_norm"] = 500.0
+    alert = judge(json_lines(tmp_path / "a.jsonl", found))[1]["gradient"].alert
+    assert alert.state == "amber" and alert.updates == [21] and "skipped" not in alert.evidence
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
+    log, found = judge(path, "clip_fraction=clips,completion_length=len")
+    assert log.label == "columns as you named them"
+    assert states(found) == {"clipping": "red", "length": "quiet"}
+    with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
+        judging.read(path)
+    with pytest.raises(InvalidConfig) as refused:
+        judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
+    assert len(refused.value.problems) == 3 and "no column 'other'" in str(refused.value)
+
+
+@pytest.mark.parametrize("preset", ["kinder-reviews", "no-leash", "chatterbox", "group-scores"])
+def test_a_run_of_our_own_is_judged_as_a_log_as_it_is_as_a_run(tmp_path: Path, preset: str) -> None:
+    folder = RECORDED / preset
+    text = gzip.decompress((folder / "metrics.jsonl.gz").read_bytes()).decode()
+    (tmp_path / "metrics.jsonl").write_text(text)
+    metrics = [UpdateMetrics.model_validate_json(line) for line in text.splitlines()]
+    records = Records(yaml_io.load(folder / "config.yaml"), metrics)
+    ours = {one.name: (one.state, one.updates) for one in diagnose(records)}
+    log, found = judge(tmp_path / "metrics.jsonl")
+    assert log.label == "this project's own names"
+    theirs = {name: (one.alert.state, one.alert.updates) for name, one in found.items() if name in states(found)}
+    assert len(theirs) >= 8 and theirs == {name: ours[name] for name in theirs}
+
+
+def test_every_check_is_judged_or_says_why_never() -> None:
+    judged, never = TABLES["judged"], TABLES["never"]
+    assert judged.keys() | never.keys() == CHECKS.keys() and not judged.keys() & never.keys()
+    figures = UpdateMetrics.model_fields.keys()
+    assert all(figure in figures for one in judged.values() for figure in one["needs"])
+    for name, one in TABLES["formats"].items():
+        assert one.keys() - {"label", "notes"} <= figures and one.get("notes", {}).keys() <= one.keys(), name
+
+
+def test_no_more_is_claimed_than_the_table_of_faults_says() -> None:
+    text = (PROJECT / "docs" / "diagnosis.md").read_text()
+    lines = re.findall(r"^\| ([\w-]+) \| \d \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
+    own = dict(re.findall(r"^\| `([\w-]+)` \| .* \| `([\w-]+)` \|$", text, re.MULTILINE))
+    lit: dict[str, list[set[str]]] = {}
+    for run, since, red, amber in lines:
+        found = {name for name in f"{red}, {amber}".split(", ") if name}
+        lit.setdefault(run, []).append(found | ({own[run]} if since.strip() and run in own else set()))
+    assert len(lit) > 12
+    for name, one in TABLES["judged"].items():
+        everywhere = {run for run, seeds in lit.items() if len(seeds) == 3 and all(name in seed for seed in seeds)}
+        assert set(one["seen"]) <= everywhere, name
+        assert one["seen"] or not everywhere, name
+
+
+def test_steps_of_a_log_that_were_written_again_or_far_apart(tmp_path: Path) -> None:
+    again = [{"global_step": 10 * step, **TRL_NOW} for step in (1, 2, 3, 2, 3, 4, 5, 6)]
+    again[3]["policy/clipfrac_avg"] = 0.9
+    log, _ = judge(json_lines(tmp_path / "a.jsonl", again))
+    assert [one.update for one in log.metrics] == [10, 20, 30, 40, 50, 60]
+    assert log.metrics[1].clip_fraction == 0.9
+    assert any("10 steps apart" in note and "50 steps" in note for note in log.notes)
+
+
+def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
+    found = rows(TRL_NOW)
+    found[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
+    path = json_lines(tmp_path / "a.jsonl", found)
+    path.write_text(path.read_text() + '{"step": 31, "objec')
+    log, _ = judge(path)
+    assert len(log.metrics) == LONG and log.metrics[3].clip_fraction is None and log.metrics[3].kl_to_reference is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.jsonl", b"{}\n{\n{}\n", "line 2 is not JSON"),
+        ("a.json", b'{"best": 1}', "no `log_history`"),
+        ("a.json", b"[" * 5000, "nested deeper"),
+        ("a.csv", b"a,b\nx,y\n", "no numbers in it"),
+        ("a.csv", b"\xff\xfe\x00", "UTF-8"),
+        ("a.log", b"1", "its name ends in something else"),
+        ("events.out.tfevents.1", b"\x08\0\0\0\0\0\0\0....\xff\xff\xff\xff\xff\xff\xff\xff....", "damaged"),
+        ("events.out.tfevents.1", struct.pack("<Q", 2**63) + b"....x", "no numbers in it"),
+    ],
+)
+def test_a_log_that_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(InvalidConfig) as refused:
+        judging.read(path)
+    assert said in str(refused.value) and "Traceback" not in str(refused.value)
+
+
+def test_a_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = json_lines(tmp_path / "a.jsonl", rows(TRL_NOW))
+    monkeypatch.setattr(log_files, "MOST_ROWS", 5)
+    with pytest.raises(InvalidConfig, match="more than 5 rows"):
+        judging.read(path)
+    monkeypatch.setattr(log_files, "MOST_BYTES", 100)
+    with pytest.raises(InvalidConfig, match="larger than"):
+        judging.read(path)
+    with pytest.raises(InvalidConfig, match="No such file"):
+        judging.read(tmp_path / "none.jsonl")
+    with pytest.raises(InvalidConfig, match="neither"):
+        judging.read(tmp_path)

@@ -1,0 +1,251 @@
+"""Runs in a notebook: what `playground.train` gives, what interrupts do, the page in a frame, and the example."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nbformat
+import numpy as np
+import pytest
+
+import playground
+from bench.notebook import NOTEBOOK, VIEW, executed, without_widgets
+from playground import notebook
+from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
+from playground.runs.folder.directory import RunDirectory
+from tests.support import PROJECT, small_config, wait_until
+
+MOST_BYTES = 400_000
+
+
+@pytest.fixture
+def here(outputs: Path, tmp_path: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The outputs folder of a notebook whose workers only act as if; `finish.yaml` and others say what they do."""
+    monkeypatch.setenv("PLAYGROUND_OUTPUTS", str(outputs))
+    for name in ("finish", "fail", "wait"):
+        (tmp_path / f"{name}.yaml").write_text(small_config(name).to_yaml(), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return outputs
+
+
+def test_a_run_is_trained_and_its_records_are_tables(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = playground.train("finish.yaml", {"kl.coef": np.float64(0.5), "seed": np.int64(7)}, run_id="one")
+    assert (run.id, run.path, run.status.state) == ("one", here / "one", "finished")
+    config = RunDirectory(run.path).config()
+    assert (config.kl.coef, config.seed) == (0.5, 7)
+    assert run.metrics["score_mean"].to_dict() == {1: 0.5, 2: 1.0, 3: 1.5}
+    assert run.samples["stage"].tolist() == ["before", "before", "after", "after"]
+    pairs = run.compare()
+    assert pairs["before"].tolist() == [" before 0", " before 1"] and pairs["after"].tolist() == [
+        " after 0",
+        " after 1",
+    ]
+    assert pairs["gain"].tolist() == [1.0, 3.0] and pairs["kl"].tolist() == [4.0, 4.0]
+    assert pairs["ends_after"].all() and pairs.index.names == ["prompt_id", "seed"]
+    assert run.counts.loc[3].set_index("behaviour").loc["ends", ["count", "of"]].tolist() == [2, 2]
+    assert "(one): finished, update 3 of 3. " in repr(run) and "Score +2.00 sd on 2 prompts" in repr(run)
+    assert "3/3" in capfd.readouterr().err  # the bar
+
+
+def test_two_runs_are_compared_on_the_same_prompts(here: Path) -> None:
+    one, other = (playground.train("finish.yaml", run_id=name) for name in ("one", "other"))
+    assert playground.open_run("other").path == other.path and playground.open_run(other.path).id == "other"
+    table = one.compare(other)
+    assert table["other"].tolist() == table["this"].tolist() == [" after 0", " after 1"]
+    assert table["gain"].tolist() == [0.0, 0.0]
+
+
+def test_what_cannot_be_carried_out_names_every_problem_without_a_traceback(here: Path) -> None:
+    with pytest.raises(InvalidConfig) as error:
+        playground.train("kinder-reviews", {"kl.coef": -1, "ppo.gama": 1})
+    assert error.value._render_traceback_() == [str(error.value)]
+    assert {problem.field for problem in error.value.problems} == {"kl.coef", "ppo.gama"}
+    with pytest.raises(RunNotFound, match="nothing is not a run folder"):
+        playground.open_run("nothing")
+    assert not list(here.glob("*/config.yaml"))
+
+
+def test_a_run_that_fails_is_an_error_that_says_where_it_is(here: Path) -> None:
+    with pytest.raises(RunFailed, match=r"one: failed\. Out of memory\. Halve the batch\.") as error:
+        playground.train("fail.yaml", run_id="one")
+    assert f'playground.open_run("{here / "one"}")' in str(error.value)
+    assert playground.open_run("one").status.reason == "out_of_memory"
+
+
+def test_an_interrupt_stops_the_run_and_gives_what_it_has(here: Path) -> None:
+    def interrupt() -> None:
+        wait_until(lambda: (here / "one" / "status.json").exists() and RunDirectory(here / "one").status().update == 1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    run = playground.train("wait.yaml", run_id="one")
+    assert (run.status.state, run.metrics.index.tolist()) == ("stopped", [1])
+
+
+def test_a_run_in_the_background_is_stopped_and_waited_for_also_from_another_thread(here: Path) -> None:
+    run = playground.train("wait.yaml", wait=False)
+    assert not run.status.ended
+    run.stop()
+    thread = threading.Thread(target=run.wait)  # where a signal handler could not be set
+    thread.start()
+    thread.join()
+    assert run.status.state == "stopped"
+    run.stop()  # once more, of one that has ended: nothing
+
+
+@pytest.fixture
+def page(here: Path) -> Iterator[Path]:
+    """Pages that a notebook serves are closed after the test."""
+    yield here
+    notebook.close_pages()
+
+
+def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page: Path) -> None:
+    run = playground.train("finish.yaml", run_id="one")
+    shown, again = run.show(height=700), run.show()
+    assert shown.address == again.address and shown.address.endswith("/?run=one")
+    answer = httpx.get(shown.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
+    policy = answer.headers["content-security-policy"]
+    assert answer.status_code == 200 and policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
+    assert "x-frame-options" not in answer.headers
+    drawn = shown._repr_html_()
+    assert drawn.startswith(f'<object type="text/html" data="{shown.address}" width="100%" height="700"')
+    assert '<img style="max-width: 100%" alt="' in drawn and "data:image/png;base64,iVBOR" in drawn
+    assert str(shown).endswith(shown.address)
+
+
+def test_where_no_page_can_be_served_there_is_a_picture(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(outputs: Path) -> str:
+        raise PlaygroundError("Port 1 needs administrator rights.")
+
+    monkeypatch.setattr(notebook, "_address_of_page", refuse)
+    run = playground.train("finish.yaml", run_id="one")
+    drawn = run.show()._repr_html_()
+    assert drawn.startswith("<p><img") and "<object" not in drawn
+    assert "Port 1 needs administrator rights." in capsys.readouterr().err
+
+
+def test_names_of_runs_are_no_markup(here: Path) -> None:
+    run = playground.train("finish.yaml", run_id="one")
+    RunDirectory(run.path).write_label("<img src=x onerror=alert(1)>", "")
+    shown = notebook.Shown(repr(run), "", b"", 900)
+    assert "<img" not in run._repr_html_() and "<img" not in shown._repr_html_()
+
+
+def test_on_colab_the_page_comes_through_its_proxy(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    output = types.ModuleType("google.colab.output")
+    output.eval_js = lambda script: asked.append(script) or "https://abc-7913-colab.googleusercontent.com/"  # type: ignore[attr-defined]
+    output.serve_kernel_port_as_iframe = lambda *given, **named: asked.append((given, named))  # type: ignore[attr-defined]
+    colab = types.ModuleType("google.colab")
+    colab.output = output  # type: ignore[attr-defined]
+    for name, module in (("google.colab", colab), ("google.colab.output", output)):
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setenv("PLAYGROUND_HOSTS", "")
+    run = playground.train("finish.yaml", run_id="one")
+    shown = run.show()
+    address = notebook._address_of_page(page.resolve())
+    port = httpx.URL(address).port
+    assert asked == [
+        f"google.colab.kernel.proxyPort({port})",
+        ((port,), {"path": "/?run=one", "height": "900"}),
+    ]
+    answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
+    assert (
+        answer.status_code == 200 and "https://colab.research.google.com" in answer.headers["content-security-policy"]
+    )
+    assert "<object" not in shown._repr_html_()
+
+
+def test_the_package_stays_light_until_something_is_asked_of_it() -> None:
+    code = "import sys, playground; print({'pandas', 'typer', 'gradio', 'playground.notebook'} & {*sys.modules}); "
+    code += "print(playground.train.__module__, {'gradio', 'torch'} & {*sys.modules}); playground.nothing"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
+    assert answer.stdout.splitlines() == ["set()", "playground.notebook set()"]
+    assert "AttributeError: module 'playground' has no attribute 'nothing'" in answer.stderr
+
+
+def example() -> nbformat.NotebookNode:
+    """The example with few updates, and without its outputs."""
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    few = text.replace(r"{\"ppo.num_updates\": 30}", r"{\"ppo.num_updates\": 2, \"evaluation.num_prompts\": 16}")
+    assert few != text
+    found = nbformat.reads(few, as_version=4)
+    for cell in of_code(found):
+        cell.update(outputs=[], execution_count=None)
+    return found
+
+
+def of_code(found: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [cell for cell in found.cells if cell.cell_type == "code"]
+
+
+def test_the_outputs_of_the_example_are_kept_and_name_no_folder_of_a_machine() -> None:
+    text = NOTEBOOK.read_text(encoding="utf-8")
+    _, *code = of_code(nbformat.reads(text, as_version=4))  # the first one prints nothing
+    assert all(cell.execution_count and cell.outputs for cell in code)
+    assert len(text) < MOST_BYTES and not re.search(r"/(home|root|tmp|Users|work)/", text)
+
+
+def test_the_code_of_the_example_runs(page: Path, forked_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "playground.worker")
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(NOTEBOOK.parent)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    names: dict[str, Any] = {}
+    for cell in of_code(example()):
+        exec(cell.source, names)
+    assert [len(names[name].metrics) for name in ("run", "short")] == [2, 2]
+    assert RunDirectory(names["short"].path).config().kl.coef == 2.0
+
+
+@pytest.mark.thorough
+def test_the_example_runs_in_a_kernel_with_its_bar_as_a_widget(outputs: Path) -> None:
+    done = executed(example(), outputs)
+    assert VIEW in done.cells[3].outputs[0]["data"]
+    assert "2/2" in without_widgets(done).cells[3].outputs[0]["data"]["text/plain"]
+    kept = nbformat.read(NOTEBOOK, as_version=4)
+    assert [len(cell.outputs) for cell in of_code(done)] == [len(cell.outputs) for cell in of_code(kept)]
+    assert sorted(RunDirectory(path).status().state for path in outputs.glob("kinder*")) == ["finished"] * 2
+
+
+def test_the_first_cell_fetches_what_is_missing_and_leaves_what_colab_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = of_code(example())[0]
+    commands: list[list[str]] = []
+
+    def call(command: list[str], check: bool) -> None:
+        commands.append(command)
+        if command[0] == "git":
+            folder = tmp_path / command[-1]
+            (folder / "playground").mkdir(parents=True)
+            (folder / "playground" / "notebook.py").touch()
+            (folder / "requirements.txt").write_bytes((PROJECT / "requirements.txt").read_bytes())
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(subprocess, "run", call)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(SystemExit, match="REPOSITORY"):
+        exec(cell.source, {})
+    exec(cell.source.replace('REPOSITORY = ""', 'REPOSITORY = "https://example.org/it"'), {})
+    clone, install = commands
+    assert clone == ["git", "clone", "--depth=1", "https://example.org/it", "rlhf-playground"]
+    names = {pin.split("==")[0] for pin in install[5:]}
+    assert {"gradio", "trl", "transformers"} <= names and not names & {"torch", "numpy", "pandas"}
+    assert sys.path[0] == str(tmp_path / "rlhf-playground")
+    exec(cell.source, {})
+    assert len(commands) == 2  # it is there now

@@ -187,10 +187,13 @@ def test_the_token_turns_up_nowhere(tmp_path, figure):
     url = f"http://127.0.0.1:{port}/"
     try:
         wait_until(lambda: _answers(url, process), START_SECONDS)
-        with httpx.Client(base_url=url, timeout=60) as host:
+        with httpx.Client(base_url=url, timeout=60, headers={"Origin": url.rstrip("/")}) as host:
             assert host.get("host", params={"token": token}).status_code == 303
             assert host.get("live/_access").json()["role"] == "host"
             run = _started_by(host)
+            by_program = {"Authorization": f"Bearer {token}"}
+            asked = httpx.post(f"{url}gradio_api/call/v2/stop", json={"run": run}, headers=by_program, timeout=60)
+            assert asked.status_code == 200
             found = _everywhere(host, run, outputs, log, process.pid)
     finally:
         process.terminate()

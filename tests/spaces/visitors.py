@@ -18,12 +18,13 @@ SMALL = {"model__source": "pocket-1m", **SIZES, **PASSES}
 
 
 def opened(url: str, alive: Any, seconds: float = 120) -> httpx.Client:
-    """A visitor with a cookie of their own, once the page answers.
+    """A visitor with a cookie of their own, and a browser that says where it comes from, once the page answers.
 
     Args:
         alive: says whether the page's process is still there; asked while it does not answer.
     """
-    client = httpx.Client(base_url=url, timeout=60, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
+    cookies, headers = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
+    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=headers)
 
     def answers() -> bool:
         assert alive(), "the page has ended"

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import gradio as gr
 
+DRAWN_AS = {"api": "state"}  # the values of an endpoint by `gr.api` are parts too, of which nothing is seen
 FOLDER = Path(gr.__file__).parent / "templates" / "frontend"
 ENTRY = re.compile(r'(?:src|href)="\./(assets/[\w.-]+\.(?:js|css))"')
 LIST = re.compile(r"m\.f=(\[[^\]]*\])")
@@ -31,7 +32,7 @@ def needed_by(parts: Iterable[str]) -> list[str]:
         entry = ENTRY.findall((FOLDER / "index.html").read_text(encoding="utf-8"))
         boot = _loaded(next(name for name in entry if name.endswith(".js")))
         frame = [name for file in boot for name in _loaded(file, "Blocks-")]
-        wanted = set(parts)
+        wanted = {DRAWN_AS.get(part, part) for part in parts}
         drawn = [name for file in boot for name in _loaded(file, of=wanted)]
     except (OSError, ValueError, StopIteration, IndexError):
         return []

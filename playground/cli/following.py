@@ -31,7 +31,7 @@ STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
 KEEP_SECONDS = 0.5
-ASKED = "Asked it to stop. Interrupt once more (Ctrl-C) to let it end without being watched."
+ASKED = "Asked it to stop. Press Ctrl-C once more (in a notebook: interrupt) to let it end without being watched."
 LEFT = "It was asked to stop and is no longer followed here."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 

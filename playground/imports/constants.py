@@ -49,20 +49,13 @@ class Constants:
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
             self._assigned[node.target.id] = node.value
         elif isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.value is not None:
-                    self._options.setdefault(item.target.id, []).append(item.value)
+            for name, value in fields_of(node):
+                self._options.setdefault(name, []).append(value)
         elif isinstance(node, ast.Call):
             self._look_at_call(node)
         elif isinstance(node, ast.arguments):
-            positional = [*node.posonlyargs, *node.args]
-            pairs = [
-                *zip(positional[::-1], node.defaults[::-1], strict=False),
-                *zip(node.kwonlyargs, node.kw_defaults, strict=True),
-            ]
-            for parameter, default in pairs:
-                if default is not None:
-                    self._parameters.setdefault(parameter.arg, []).append(default)
+            for parameter, default in defaults_of(node):
+                self._parameters.setdefault(parameter.arg, []).append(default)
 
     def _look_at_call(self, node: ast.Call) -> None:
         """Defaults of argparse, and the keywords of a call, which `config.model_name` may ask for."""
@@ -194,3 +187,21 @@ def name_of(node: ast.expr) -> str:
     if isinstance(node, ast.Attribute):
         return f"{name_of(node.value)}.{node.attr}".lstrip(".")
     return ""
+
+
+def fields_of(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr]]:
+    """What the body of a class gives names to."""
+    for item in node.body:
+        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and item.value is not None:
+            yield item.target.id, item.value
+        elif isinstance(item, ast.Assign) and len(item.targets) == 1 and isinstance(item.targets[0], ast.Name):
+            yield item.targets[0].id, item.value
+
+
+def defaults_of(node: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """The parameters of a function that have a default."""
+    positional = [*node.posonlyargs, *node.args]
+    yield from zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
+    for parameter, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+        if default is not None:
+            yield parameter, default

@@ -17,6 +17,7 @@ from playground.imports.translation import DIALECTS, ReportLine, Translation, di
 
 MOST_BYTES = 2_000_000
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
+SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 ORDER = "name seed method device model reference prompts rewards score sampling ppo kl".split()
 
 
@@ -68,6 +69,7 @@ def read(path: Path) -> Imported:
     roles.translate(work)
     rules.translate(work)
     config, data = _loadable(work)
+    work.say_the_rest()
     return Imported(config, data, work)
 
 
@@ -80,7 +82,7 @@ def _source(path: Path) -> ForeignSource:
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
     if path.suffix == ".py":
         found = python_source.read(text)
-        return found if found.kind in python_source.CONFIGS else _of_its_command(text) or found
+        return found if found.kind in (*python_source.CONFIGS, "loop") else _of_its_command(text) or found
     if path.suffix == ".ipynb":
         return python_source.read(python_source.from_notebook(data))
     if path.suffix in (".yaml", ".yml", ".json"):
@@ -122,21 +124,27 @@ def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
                 raise
             for problem, name in refused:
                 if name and name in work.data:
-                    value = work.data.pop(name)
-                    work.no_equal.append(
-                        ReportLine(f"{name}: {value}", why=f"our own rules refuse it: {problem.message}")
-                    )
-                    work.became = [line for line in work.became if not line.ours.startswith(f"{name}:")]
-                    work.assumed = [line for line in work.assumed if not line.ours.startswith(f"{name}:")]
-                    if name in ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size"):
-                        _drop_sizes(work)
+                    _refuse(work, name, problem.message)
+                if name in SIZES:
+                    _refuse_sizes(work)
 
 
-def _drop_sizes(work: Translation) -> None:
+def _refuse(work: Translation, name: str, why: str) -> None:
+    """Leave a field of ours out, and say so of the setting that it came from."""
+    value = work.data.pop(name)
+    said = [line for line in (*work.became, *work.assumed) if line.ours.startswith(f"{name}:")]
+    theirs = said[0].theirs if said else "the file"
+    work.no_equal.append(ReportLine(theirs, why=f"our own rules refuse {name} {value}: {why}"))
+    work.became = [line for line in work.became if line not in said]
+    work.assumed = [line for line in work.assumed if line not in said]
+
+
+def _refuse_sizes(work: Translation) -> None:
     """Sizes that go together are left out together: ours alone would not divide theirs."""
-    for name in ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt"):
-        if work.data.pop(name, None) is not None:
-            work.became = [line for line in work.became if not line.ours.startswith(f"{name}:")]
+    for name in SIZES:
+        if name in work.data and any(line.ours.startswith(f"{name}:") for line in work.became):
+            _refuse(work, name, "the sizes of a batch go together.")
+        work.data.pop(name, None)
     work.fill_in.append(
         "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
     )

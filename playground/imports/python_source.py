@@ -9,8 +9,9 @@ from typing import Any
 
 from playground import plain_files
 from playground.errors import InvalidConfig, Problem
-from playground.imports.constants import Constants, name_of
+from playground.imports.constants import Constants, defaults_of, fields_of, name_of
 from playground.imports.found import Call, ForeignSetting, ForeignSource, NotConstant, Owner
+from playground.imports.translation import TABLES
 
 CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
 TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
@@ -23,6 +24,8 @@ OWNERS: dict[str, Owner] = {
 OF_INTEREST = {*TRAINERS, "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
 GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
 OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}
+LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
+LOOP = TABLES["loop"].keys() - {"seed", "device", "epochs", "batch_size", "model_name"}
 OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
 
 
@@ -86,6 +89,8 @@ class _Reader:
                 self._assignment(node)
         if any(name.startswith("playground.") for name in self._imports()):
             self._own()
+        if not self.found.kind and not any("trl" in name for name in self._imports()):
+            self._loop()
         if not self.found.kind and any("trl" in name for name in self._imports()):
             self.found.kind = next((name for name in TRAINERS if self.found.named(name)), "")
         return self.found
@@ -155,6 +160,23 @@ class _Reader:
                 self.found.settings.append(ForeignSetting(target.attr, text, node.lineno, "config", condition))
             else:
                 self._setting(target.attr, node.value, "config")
+
+    def _loop(self) -> None:
+        """The settings of a loop that is written by hand: of a class, a dictionary or the parameters of a function
+        those with the most names that are known."""
+        groups: list[list[tuple[str, ast.expr]]] = []
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.ClassDef):
+                groups.append(list(fields_of(node)))
+            elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                groups.append([(parameter.arg, default) for parameter, default in defaults_of(node.args)])
+            elif isinstance(node, ast.Assign):
+                groups.append(list(self.constants.mapping(node.value)))
+        best = max(groups, key=lambda group: len({name for name, _ in group} & LOOP), default=[])
+        if len({name for name, _ in best} & LOOP) >= LEAST_OF_A_LOOP:
+            self.found.kind = "loop"
+            for name, value in best:
+                self._setting(name, value, "config")
 
     def _value(self, node: ast.expr) -> Any:
         """The value of an argument; of what is no constant its text, marked as such."""

@@ -41,6 +41,10 @@ def _beta(work: Translation) -> None:
     name = {"trl-old": "init_kl_coef", "trl-ppo": "kl_coef", "trl-rloo-old": "kl_coef", "llamafactory": ""}.get(
         work.dialect, "beta"
     )
+    if work.dialect == "loop" and not {"beta", "kl_coef"} & work.named.keys():
+        return
+    if work.dialect == "loop" and "kl_coef" in work.named:
+        name = "kl_coef"
     if work.dialect == "llamafactory-dpo":
         name = "dpo_beta" if "dpo_beta" in work.named else "pref_beta"
     beta = number(work.value(name)) if name else 0.2

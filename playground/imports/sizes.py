@@ -8,6 +8,7 @@ from typing import NamedTuple
 from playground.imports.conversions import count, number
 from playground.imports.translation import ReportLine, Translation
 
+COUNTED = "steps total_episodes max_steps num_train_epochs num_updates num_iterations num_steps total_steps".split()
 PROCESSES = "on one process; with more, multiply `ppo.batch_size`"
 
 
@@ -25,17 +26,13 @@ class Sizes(NamedTuple):
 
 def translate(work: Translation) -> None:
     """`ppo.batch_size`, its parts, `ppo.samples_per_prompt` and `ppo.num_updates`."""
-    counted = ("steps", "total_episodes", "max_steps", "num_train_epochs")
+    counted = COUNTED
     try:
         sizes = READERS[work.dialect](work)
     except ValueError as error:
-        unknown = [
-            item
-            for name, item in work.named.items()
-            if item.problem and (work.known(item) or {}).get("rule") == "sizes"
-        ]
-        said = ", ".join(map(str, unknown)) or "the sizes of the batch"
-        work.not_understood.append(ReportLine(said, why=str(error)))
+        for item in work.named.values():
+            if (work.known(item) or {}).get("rule") == "sizes":
+                work.not_understood.append(ReportLine(str(item), why=item.problem or str(error)))
         work.fill_in.append(
             "ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size: the file does not say them plainly."
         )
@@ -129,7 +126,17 @@ def _llamafactory(work: Translation) -> Sizes:
     return Sizes(batch, micro * steps, micro, 1, _updates(work, "max_steps", 1), names, PROCESSES)
 
 
+def _loop(work: Translation) -> Sizes:
+    counted = [name for name in ("num_updates", "num_iterations", "num_steps", "total_steps") if name in work.named]
+    parts = [name for name in ("mini_batch_size", "minibatch_size") if name in work.named][:1]
+    batch = _whole(work, "batch_size")
+    minibatch = _whole(work, parts[0]) if parts else batch
+    updates = _whole(work, counted[0]) if counted else None
+    return Sizes(batch, minibatch, minibatch, 1, updates, ("batch_size", *parts))
+
+
 READERS = {
+    "loop": _loop,
     "trl-old": _old,
     "trl-ppo": _ppo,
     "trl-rloo-old": _ppo,

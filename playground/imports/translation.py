@@ -25,7 +25,7 @@ OF_OWNER: dict[Owner, list[str]] = {
     "script": ["script"],
 }
 OLD_RLOO = {"rloo_k", "kl_coef", "num_ppo_epochs", "response_length", "total_episodes"}
-BY_KIND = {"PPOv2Config": "trl-ppo", "GRPOConfig": "trl-grpo", "DPOConfig": "trl-dpo"}
+BY_KIND = {"loop": "loop", "PPOv2Config": "trl-ppo", "GRPOConfig": "trl-grpo", "DPOConfig": "trl-dpo"}
 NOTHING = (
     "Nothing in this file is recognised as the settings of a trainer: PPOConfig, RLOOConfig, GRPOConfig or DPOConfig "
     "of TRL, the options of a command that starts one, or a YAML of LLaMA-Factory. Where a script takes its settings "
@@ -128,6 +128,15 @@ class Translation:
                 self._one(item, line)
         self._defaults()
 
+    def say_the_rest(self) -> None:
+        """Every setting is in the report, also one that others of the file say already."""
+        lines = (*self.became, *self.no_equal, *self.not_understood)
+        for item in self.named.values():
+            if item.name not in self.aside and not any(str(item) in line.theirs for line in lines):
+                known = self.known(item) is not None
+                why = "it adds nothing to what other settings of the file say" if known else "no setting that is known"
+                self.no_equal.append(ReportLine(str(item), why=why))
+
     def check_is_theirs(self) -> None:
         """Raises: InvalidConfig, most of what a class of this name is given is not known."""
         own = [item for item in self.named.values() if item.owner == "config"]
@@ -178,7 +187,7 @@ def dialect_of(source: ForeignSource) -> str:
         return _age_of_ppo(source, names)
     if source.kind:  # a trainer without a class of settings
         raise InvalidConfig([Problem("", NOTHING)])
-    hits = {name: len(names & _of_its_own(name)) for name in DIALECTS if not name.startswith("llamafactory")}
+    hits = {name: len(names & _of_its_own(name)) for name in DIALECTS if not name.startswith(("llama", "loop"))}
     best = max(("trl-ppo", "trl-grpo", *hits), key=lambda name: hits[name])
     if hits[best] < 2:
         raise InvalidConfig([Problem("", NOTHING)])

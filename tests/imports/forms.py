@@ -43,6 +43,26 @@ for batch in ppo_trainer.dataloader:
     response = ppo_trainer.generate(batch["input_ids"], do_sample=True, temperature=0.7, max_new_tokens=128)
 """
 
+CHAPTERS_OWN_LOOP = """
+import torch
+
+class RLHFConfig:
+    learning_rate = 1e-5
+    epochs = 3
+    batch_size = 8
+    max_response_length = 64
+    beta = 0.1
+    gamma = 1.0
+    lam = 0.95
+    ppo_epochs = 4
+    eps = 0.2
+    vf_coef = 0.5
+    max_grad_norm = 1.0
+
+def train_rlhf(policy, value_head, ref_model, reward_model, prompts, config=RLHFConfig()):
+    optimizer = torch.optim.AdamW(policy.parameters(), lr=config.learning_rate)
+"""
+
 SENTIMENT_NOTEBOOK = [
     "%pip install trl\n",
     "config = PPOConfig(model_name='lvwerra/gpt2-imdb', learning_rate=1.41e-5, log_with='wandb')\n",

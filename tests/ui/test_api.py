@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import concurrent.futures
 import contextlib
 import io
 import json
@@ -26,7 +26,7 @@ from playground.ui import server
 from playground.ui.api import answers
 from playground.ui.auth import visitors
 from tests.security import pages
-from tests.support import PROJECT, wait_until
+from tests.support import PROJECT, run_async, wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import START_SECONDS, free_port
 
@@ -57,11 +57,11 @@ def client(page):
 
 
 def executed(example, page):
-    """What an example in Python prints, on this page."""
+    """What an example in Python prints, on this page. In a thread of its own: see `run_async`."""
     assert HERE in example
     shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
-        exec(example.replace(HERE, page.url), {"__name__": "example"})
+    with contextlib.redirect_stdout(shown), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(exec, example.replace(HERE, page.url), {"__name__": "example"}).result()
     return shown.getvalue()
 
 
@@ -200,7 +200,7 @@ def asked(url, *calls, headers=None):
             found = [await session.call_tool(tool, arguments) for tool, arguments in calls]
             return [(one.isError, one.content[0].text) for one in found]
 
-    return asyncio.run(ask())
+    return run_async(ask())
 
 
 def test_an_agent_gets_json_and_sentences_and_nothing_else_of_gradio(page):

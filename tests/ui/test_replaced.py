@@ -20,6 +20,8 @@ SEEN = {
     "GradioMultiPartParser": "26110d85a616",
     "config_values": "1b2ea21dc42c",
     "create_app": "24a2d31a4bda",
+    "postprocess_output_data": "210203ddf313",
+    "_get_or_create_client": "b7259076c489",
 }
 CALLERS = {  # by these names Gradio looks them up each time, so that what is put there is called
     "async_ssrf_protected_download": (gr.blocks, "processing_utils.async_ssrf_protected_download("),
@@ -27,6 +29,8 @@ CALLERS = {  # by these names Gradio looks them up each time, so that what is pu
     "GradioMultiPartParser": (gr.route_utils, "GradioMultiPartParser("),
     "config_values": (gr.state_holder, "self.config_values = {"),
     "create_app": (gr.blocks, "App.create_app("),
+    "postprocess_output_data": (gr.mcp, "self.postprocess_output_data("),
+    "_get_or_create_client": (gr.mcp, "(self._get_or_create_client)"),
 }
 
 

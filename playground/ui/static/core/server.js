@@ -5,11 +5,14 @@ const STILL_RUNNING = ". Is it still running?";
 
 /**
  * What answers instead of a server, on a page that has none (standalone/answers.js): `files` can be saved.
- * @type {{ json: (path: string) => Promise<any>, files: string[], save: (run: string, what: string) => void } | null}
+ * @typedef {{ json: (path: string) => Promise<unknown>, files: string[],
+ *   save: (run: string, what: string) => void }} Answers
  */
+
+/** @type {Answers | null} */
 let answers = null;
 
-/** @param {NonNullable<typeof answers>} source */
+/** @param {Answers} source */
 export function answerFrom(source) {
   answers = source;
 }
@@ -48,7 +51,7 @@ export function fileOf(run, what) {
  * @param {string} path @param {AbortSignal | null} signal @returns {Promise<Answer>}
  */
 export async function getJson(path, signal = null) {
-  if (answers) return answers.json(path);
+  if (answers) return /** @type {Promise<Answer>} */ (answers.json(path));
   /** @type {Response} */
   let response;
   try {
@@ -70,7 +73,7 @@ export async function getJson(path, signal = null) {
 /** A text of the server; without an answer the sentence `instead`. @param {string} path @param {string} instead */
 export async function getText(path, instead) {
   try {
-    return answers ? await answers.json(path) : await (await fetch(url(path))).text();
+    return answers ? String(await answers.json(path)) : await (await fetch(url(path))).text();
   } catch {
     return instead;
   }

@@ -11,7 +11,7 @@ import { overlaid } from "./overlay.js";
  *   stories: Record<string, Wire.Story> }} About
  */
 
-/** @typedef {Record<string, any>} Pack answers by what their addresses say beyond the pack's name */
+/** @typedef {Record<string, unknown>} Pack answers by what their addresses say beyond the pack's name */
 
 const OTHERS = "*";
 const NOT_KEPT = "This is not among what was recorded.";
@@ -29,11 +29,11 @@ export async function answerWith(read) {
     const { pack, key, query } = placeOf(path);
     if (pack === "live/_overlay") return overlaid(query.get("runs").split(","), read);
     const found = await read(pack);
-    const answer = found[key] ?? found[OTHERS];
+    const answer = /** @type {{ error?: string }} */ (found[key] ?? found[OTHERS]);
     if (answer === undefined || answer.error) throw new Error(answer?.error ?? NOT_KEPT);
     return structuredClone(answer); // whose parts grow while they are shown
   };
-  const { files, ...about } = (await read("live/_page"))[""];
+  const { files, ...about } = /** @type {About & { files: string[] }} */ ((await read("live/_page"))[""]);
   answerFrom({ json, files, save: (run, what) => save(run, what, json) });
   return about;
 }
@@ -50,11 +50,11 @@ function placeOf(path) {
  * Save a file of a run.
  * @param {string} run
  * @param {string} what
- * @param {(path: string) => Promise<any>} json
+ * @param {(path: string) => Promise<unknown>} json
  */
 async function save(run, what, json) {
   const text = await json(`live/${run}/${what}`).catch((error) => error.message);
-  const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  const href = URL.createObjectURL(new Blob([String(text)], { type: "text/plain" }));
   el("a", { href, download: run.replace(/^_/, "") + (ENDINGS[what] ?? `-${what}`) }).click();
   setTimeout(() => URL.revokeObjectURL(href), 5000);
 }

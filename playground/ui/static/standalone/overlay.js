@@ -9,17 +9,15 @@
  * As the server answers `live/_overlay?runs=a,b`. Where a run was at the KL which all of them reached is known from its
  * pair with the one that went least far; the settings in which they differ, from the pairs with the first.
  * @param {string[]} ids
- * @param {(pack: string) => Promise<Record<string, any>>} read a pack has the run alone under "", else pairs by id
+ * @param {(pack: string) => Promise<Record<string, unknown>>} read a pack has the run alone under "", else pairs by id
  * @returns {Promise<Wire.Overlay>}
  */
 export async function overlaid(ids, read) {
-  const packs = await Promise.all(ids.map((id) => read(`live/${id}/overlay`)));
-  /** @type {Wire.Overlay[]} */
-  const alone = packs.map((pack) => structuredClone(pack[""]));
+  const packs = /** @type {Record<string, Pair>[]} */ (await Promise.all(ids.map((id) => read(`live/${id}/overlay`))));
+  const alone = /** @type {Wire.Overlay[]} */ (/** @type {unknown} */ (packs.map((pack) => structuredClone(pack[""]))));
   const runs = alone.flatMap((one) => one.runs);
   const problems = alone.flatMap((one) => one.problems);
   if (ids.length < 2) return { ...alone[0], runs, problems };
-  /** @type {Pair[]} */
   const pairs = ids.slice(1).map((id) => packs[0][id]);
   const reached = pairs.some((pair) => pair.reached === null) ? null : Math.min(...pairs.map((pair) => pair.reached));
   return { reached, problems, settings: differing(pairs), scores_differ: longest(pairs),

@@ -25,16 +25,16 @@ export function show(about) {
   if (about.notice) addNotice(header, about.notice);
   showExperiments(about);
   mountRun(document.getElementById("run-view"), { value: null, can_save: false },
-    partOf(null).page);
+    toolsOf());
   whenOpened("compare", async () => {
     const [{ mount }, { mount: mountRows }] = await Promise.all([import("../runs/compare.js"),
       import("../runs/compare_rows.js")]);
     mountRows(document.getElementById("compare-rows"));
-    mount(document.getElementById("compare"), { value: "" }, partOf(null).page);
+    mount(document.getElementById("compare"), { value: "" }, toolsOf());
   });
   whenOpened("runs", async () => {
     const { mount } = await import("../runs/history.js");
-    mount(document.getElementById("runs"), { sweep: NO_SWEEP }, partOf(null).page);
+    mount(document.getElementById("runs"), { sweep: NO_SWEEP }, toolsOf());
   });
   onPlace(({ page }) => {
     if (!about.pages.includes(page)) go({ page: "train", replace: true });
@@ -42,19 +42,28 @@ export function show(about) {
 }
 
 /**
- * What Gradio hands to a part, without Gradio: `give` sets its value. No part that is here asks a function of a server.
- * @template {{ value: any } | null} Props
+ * What Gradio hands to a part, without Gradio. No part that is here asks a function of a server.
+ * @param {(() => void)[]} hearing of another value of the part
+ * @returns {Page.Tools}
+ */
+function toolsOf(hearing = []) {
+  return { trigger: () => {}, watch: (_, heard) => hearing.push(heard), server: /** @type {Page.Server} */ ({}) };
+}
+
+/**
+ * Mount a part whose value changes; what is returned sets it.
+ * @template {{ value: unknown }} Props
+ * @param {(props: Props, tools: Page.Tools) => void} mount
  * @param {Props} props
  */
-function partOf(props) {
+function mounted(mount, props) {
   /** @type {(() => void)[]} */
   const hearing = [];
-  /** @type {Page.Tools} */
-  const page = { trigger: () => {}, watch: (_, heard) => hearing.push(heard), server: /** @type {any} */ ({}) };
-  return { props, page, give: (/** @type {NonNullable<Props>["value"]} */ value) => {
+  mount(props, toolsOf(hearing));
+  return (/** @type {Props["value"]} */ value) => {
     props.value = value;
     for (const heard of hearing) heard();
-  } };
+  };
 }
 
 /** @param {string} page @param {() => void} act */
@@ -82,16 +91,16 @@ function addNotice(header, notice) {
 function showExperiments({ groups, steps, stories }) {
   document.body.classList.toggle("one-run", !groups.length);
   if (!groups.length) return;
-  const preset = partOf({ value: place().preset, groups, steps });
-  const story = partOf({ value: /** @type {Partial<Wire.Story>} */ ({}) });
   const boxes = [el("div", { id: "preset" }), el("div", { id: "story" })];
   document.getElementById("controls").append(...boxes);
-  mountPreset(boxes[0], preset.props, preset.page);
-  mountStory(boxes[1], story.props, story.page);
+  const givePreset = mounted((props, tools) => mountPreset(boxes[0], props, tools),
+    { value: place().preset ?? "", groups, steps });
+  const giveStory = mounted((props, tools) => mountStory(boxes[1], props, tools),
+    { value: /** @type {Partial<Wire.Story>} */ ({}) });
   effect(() => {
     const shown = Object.keys(stories).find((name) => recordingOf(name) === live.runId);
     if (!shown) return;
-    preset.give(shown);
-    story.give(stories[shown]);
+    givePreset(shown);
+    giveStory(stories[shown]);
   });
 }

@@ -4,7 +4,7 @@ import { answerWith } from "./answers.js";
 import { unpack } from "./unpack.js";
 
 const MISSING = "This part of the page could not be loaded. Reload the page.";
-/** @type {Map<string, Promise<Record<string, any>>>} */
+/** @type {Map<string, Promise<Record<string, unknown>>>} */
 const packs = new Map();
 
 /** @param {string} pack */

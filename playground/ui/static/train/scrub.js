@@ -5,7 +5,7 @@ import { isMotionWelcome } from "../core/player.js";
 import { effect } from "../core/signals.js";
 import { player } from "../core/store.js";
 
-/** A box that is there while a recording is in view. */
+/** A box that is there while a recording is in view. @returns {HTMLElement} */
 export function scrubber() {
   const word = el("span");
   const button = buttonOf("quiet-button", { onclick: () => {

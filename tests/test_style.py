@@ -68,7 +68,7 @@ def test_no_type_of_the_scripts_is_one_that_takes_everything() -> None:
     folder = PROJECT / "playground" / "ui" / "static"
     tag = re.compile(r"@(?:type|param|returns|typedef|extends) *(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})")
     written = {path: tag.findall(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.js"))}
-    assert all(written.values()), "a script without any type: are its comments read?"
+    assert sum(map(len, written.values())) > 1000, "are the comments read?"
     loose = re.compile(r"\bany\b|(?<!Wire\.)\bFunction\b|\{\*\}")
     found = {path.name: types for path, types in written.items() if any(map(loose.search, types))}
     for path in folder.glob("*.d.ts"):

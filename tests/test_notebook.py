@@ -124,6 +124,15 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page: Pat
     assert str(shown).endswith(shown.address)
 
 
+@pytest.mark.thorough
+def test_the_page_ends_with_the_process_without_a_word(here: Path) -> None:
+    playground.train("finish.yaml", run_id="one")
+    code = f"import playground; playground.open_run({str(here / 'one')!r}).show(); print('shown')"
+    where = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    answer = subprocess.run([sys.executable, "-c", code], env=where, capture_output=True, text=True, timeout=120)
+    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "shown\n", "")
+
+
 def test_where_no_page_can_be_served_there_is_a_picture(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

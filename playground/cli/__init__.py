@@ -109,6 +109,9 @@ def app_command(
     share: Annotated[
         bool, typer.Option("--share", help="Make a public address through Gradio's servers: who has it can watch.")
     ] = False,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Offer agents what programs may call, as tools (docs/api.md).")
+    ] = False,
     on_server_death: Annotated[
         Literal["survive", "die"] | None,
         typer.Option(
@@ -121,7 +124,7 @@ def app_command(
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     from playground.ui.server import serve  # gradio; no other command needs it
 
-    serve(host=host, port=port, outputs=outputs, mode=mode, share=share)
+    serve(host=host, port=port, outputs=outputs, mode=mode, share=share, mcp=mcp)
 
 
 @app.command()

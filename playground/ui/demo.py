@@ -209,7 +209,10 @@ class Demo(gr.Blocks):
             finally:
                 forgetting.cancel()
                 await self.serving.hub.close()
-                await asyncio.to_thread(self.serving.end)
+                try:
+                    await asyncio.to_thread(self.serving.end)
+                except RuntimeError:  # at the end of a notebook's process there are no more threads
+                    self.serving.end()
 
         return lifespan
 

@@ -19,7 +19,9 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
+from playground.analysis import before_after
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, describe
 from playground.ui import own_files
@@ -105,10 +107,16 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
-    files = {"export/replay": (lambda asked: replay.page(asked.run, routes).html, Action.EXPORT), **FILES}
+    files = {"export/replay": (lambda asked: _replay(asked.run), Action.EXPORT), **FILES}
     table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in files.items()]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
+
+
+@before_after.read_once(*replay.READS, size=4)  # seconds of work, and a class may ask for the same one at once
+def _replay(run: RunDirectory) -> str:
+    """A run as one file, from the answers of these routes."""
+    return replay.page(run, routes).html
 
 
 class Views:

@@ -149,5 +149,6 @@ def test_without_a_tunnel_the_page_is_a_class_s_and_the_terminal_says_so(tmp_pat
     monkeypatch.setattr(networking, "setup_tunnel", fails)
     with pages.served("local", tmp_path / "outputs", tmp_path, share=True) as page:
         assert page.access.mode == "classroom" and sharing.NOT_SHARED in page.running.greeting
+        assert "Everyone else" not in page.running.greeting
         with through(page) as client:
             assert client.get("").status_code == 421

@@ -23,8 +23,9 @@ def opened(url: str, alive: Any, seconds: float = 120) -> httpx.Client:
     Args:
         alive: says whether the page's process is still there; asked while it does not answer.
     """
-    cookies, headers = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
-    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=headers)
+    cookies, page = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
+    again = httpx.Limits(keepalive_expiry=2.0)  # the server closes a connection after 5 s
+    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=page, limits=again)
 
     def answers() -> bool:
         assert alive(), "the page has ended"

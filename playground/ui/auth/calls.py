@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from starlette.datastructures import Headers
 
+# docs/upstream.md#private-events-are-called-by-their-names-all-the-same
 BY_NAME = re.compile(r"/gradio_api/call/(?P<named>v2/)?(?P<name>[^/]+)/?(?P<event>[^/]+)?/?")
 BY_NUMBER = re.compile(r"/gradio_api/(queue/join|run/predict)/?")
 OF_PARTS = re.compile(r"/gradio_api/component_server/?")

@@ -151,7 +151,9 @@ PARTS = (
     Replacement(SessionState, "config_values", property(_config_values, _keep_config_values), of_each=True),
     # docs/upstream.md#uploads-leave-files-that-no-one-is-told-about
     Replacement(route_utils, "GradioMultiPartParser", _parser),
+    # docs/upstream.md#a-tool-answers-an-agent-as-python-writes-it
     Replacement(GradioMCPServer, "postprocess_output_data", _answer_as_json),
+    # docs/upstream.md#what-an-agent-asks-comes-from-the-server-itself
     Replacement(GradioMCPServer, "_get_or_create_client", _call_no_one),
     Replacement(App, "create_app", _create_whole_app),
 )

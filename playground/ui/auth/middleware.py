@@ -56,10 +56,7 @@ WAYS_IN = {  # where only own names are answered; a public page is as public und
     "classroom": "Open an address that the terminal showed at the start",
 }
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
-ONLY_HERE = (
-    "This page is only for the computer that it runs on. To let others in, have it served as a class: make it with "
-    'playground.ui.server.new_demo(mode="classroom").'
-)
+ONLY_HERE = 'This page is only for the computer it runs on; for others make it with new_demo(mode="classroom").'
 POLICY = (  # Gradio and BokehJS compile templates in the browser
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "

@@ -71,9 +71,9 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, t
         "RLHF Playground is ready for a class.",
         "  You, the host, open this here. It makes your browser the host's; do not show it to others:",
         f"    {url}host?token={token}",
-        "  Everyone else opens:",
-        *(f"    {address}" for address in share or [url]),
     ]
+    if share or tunnel is None:  # else nobody else can come
+        lines += ["  Everyone else opens:", *(f"    {address}" for address in share or [url])]
     if share and share[0] not in url and share[0].rstrip("/") != tunnel:
         lines.insert(3, f"    {share[0]}host?token={token}  (from another machine)")
     if tunnel is not None:

@@ -28,6 +28,9 @@ PARTS = {  # what may be left out of a run that is too large, by its pack
     "compare": "the comparison at moments before the last",
     "poll": "some of the evaluations",
 }
+READS = tuple(
+    f"{name}_path" for name in "config status label metrics samples evaluations events rollouts tokens traces".split()
+)
 ROOM_FOR_WORDS = 4000  # bytes for what the file says of itself
 LEFT_OUT = "This file was made without {}, to stay under 3 MB."
 

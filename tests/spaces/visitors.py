@@ -24,8 +24,8 @@ def opened(url: str, alive: Any, seconds: float = 120) -> httpx.Client:
         alive: says whether the page's process is still there; asked while it does not answer.
     """
     cookies, page = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
-    again = httpx.Limits(keepalive_expiry=2.0)  # the server closes a connection after 5 s
-    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=page, limits=again)
+    once = httpx.Limits(max_keepalive_connections=0)  # the server closes those that are idle, while one is sent again
+    client = httpx.Client(base_url=url, timeout=60, cookies=cookies, headers=page, limits=once)
 
     def answers() -> bool:
         assert alive(), "the page has ended"

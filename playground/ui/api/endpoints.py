@@ -33,7 +33,7 @@ READERS = 2  # threads that read whole runs, as in `routes`
 MOST_RUNS = 50
 MOST_WAIT_SECONDS = 50.0  # most programs give up on an answer after a minute
 MANY_FOLLOW = "Too many programs follow runs here. Ask for the status now and then instead."
-NEEDS = "verdict advice device total_gb seconds seconds_per_update download as_last_runs".split()
+NEEDS = "verdict advice device total_gb seconds seconds_per_update download as_last_runs quota".split()
 LISTED = (
     "id title told state update num_updates message wrong_on_purpose model method reward seed duration unit".split()
 )
@@ -129,7 +129,7 @@ class Endpoints:
         """
         capped = self._access.limits_of(caller)
         base, config = arguments.configured(preset, settings, self._outputs, capped, caller)
-        found: Mapping[str, Any] = form_parts.needs(config, base, self._outputs)
+        found: Mapping[str, Any] = form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
         if found["problem"]:
             raise PlaygroundError(found["problem"])
         return plain({name: found[name] for name in NEEDS})

@@ -281,7 +281,7 @@ def test_a_script_is_served_line_by_line_without_the_lines_that_are_comments(cli
         written = (own_files.STATIC / name).read_text(encoding="utf-8").split("\n")
         answer = client.get(f"/{own_files.address(name)}")
         served = answer.text.split("\n")
-        assert len(served) == len(written) and answer.headers["content-type"].startswith("text/javascript")
+        assert len(served) == len(written) and "/javascript" in answer.headers["content-type"]
         left_out = {line.strip()[:2].strip() for line, sent in zip(written, served, strict=True) if line != sent}
         assert left_out <= {"//", "/*", "*", "*/"} and "/**\n" not in answer.text
     casts = 'const a = /** @type {Wire.Run} */ (b); // why\n  // a comment\n/** two\n * lines */\nf("// no comment");\n'

@@ -195,15 +195,16 @@ def test_app_hands_its_settings_to_the_server(run: Run, outputs: Path, monkeypat
     server = types.ModuleType("playground.ui.server")
     server.serve = lambda **settings: served.append(settings)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "playground.ui.server", server)
-    assert run("app", "--port", "0", "--mode", "classroom").code == 0
-    assert served == [{"host": "127.0.0.1", "port": 0, "outputs": outputs, "mode": "classroom", "share": False}]
+    assert run("app", "--port", "0", "--mode", "classroom", "--mcp").code == 0
+    given = {"host": "127.0.0.1", "port": 0, "outputs": outputs, "mode": "classroom", "share": False, "mcp": True}
+    assert served == [given]
     assert run("app", "--mode", "party").code == 2
 
 
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     commands = (
-        "app train estimate resume fork stop set pause step trace rename runs show presets export save push import "
+        "app train estimate resume fork stop set pause step trace rename runs show presets export save push import replay static "
         "generate prompts pretrain doctor diagnose score try sweep reward-train reward-models reward-check"
     )
     assert result.code == 0

@@ -59,6 +59,7 @@ def test_each_workaround_names_its_page_and_each_page_has_one() -> None:
     assert named == {anchor_of(title) for title in PAGES}
 
 
+@pytest.mark.thorough
 def test_what_the_scripts_show_of_the_server_is_still_so(tmp_path: Path) -> None:
     titles = [title for title in PAGES if title not in IN_BROWSER]
     assert printed_by(titles, tmp_path) == {title: PAGES[title][1] for title in titles}

@@ -204,8 +204,9 @@ def test_app_hands_its_settings_to_the_server(run: Run, outputs: Path, monkeypat
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     commands = (
-        "app train estimate resume fork stop set pause step trace rename runs show presets export save push import "
-        "replay static generate prompts pretrain doctor diagnose score try sweep reward-train reward-models reward-check"
+        "app train estimate resume fork stop set pause step trace rename runs show presets export save push "
+        "import replay static generate prompts pretrain doctor diagnose score try sweep reward-train "
+        "reward-models reward-check"
     )
     assert result.code == 0
     assert all(f"\n  {command} " in result.out for command in commands.split())

@@ -17,6 +17,7 @@ MOST_EXPONENT = 64
 MOST_ITEMS = 1000
 MOST_DEPTH = 30
 MOST_STEPS = 200_000  # of all values of a file together
+CHARACTERS = 10  # of a text, that count as one
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -74,15 +75,11 @@ class Constants:
         if depth > MOST_DEPTH or self._steps > MOST_STEPS:
             raise NotConstant("it leads from name to name too often")
         if isinstance(node, ast.Constant):
-            return node.value
+            return self._counted(node.value)
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)) and len(node.elts) <= MOST_ITEMS:
             return [self.value(item, depth + 1) for item in node.elts]
         if isinstance(node, ast.Dict) and len(node.keys) <= MOST_ITEMS:
-            return {
-                self.value(key, depth + 1): self.value(value, depth + 1)
-                for key, value in zip(node.keys, node.values, strict=True)
-                if key is not None
-            }
+            return self._of_dictionary(node, depth)
         if isinstance(node, ast.UnaryOp):
             return self._signed(node, depth)
         if isinstance(node, ast.BinOp):
@@ -96,6 +93,23 @@ class Constants:
         if isinstance(node, ast.Call):
             return self._of_call(node, depth)
         raise NotConstant("it is computed when the script runs")
+
+    def _counted(self, value: Any) -> Any:
+        """A literal, or a text made of others. A long text that is named a thousand times would fill the memory where
+        it is shown."""
+        if isinstance(value, (str, bytes)):
+            self._steps += len(value) // CHARACTERS
+            if self._steps > MOST_STEPS:
+                raise NotConstant("the texts of this file are too long")
+        return value
+
+    def _of_dictionary(self, node: ast.Dict, depth: int) -> dict[Any, Any]:
+        pairs = zip(node.keys, node.values, strict=True)
+        found = [(self.value(key, depth + 1), self.value(value, depth + 1)) for key, value in pairs if key is not None]
+        try:
+            return dict(found)
+        except TypeError:  # a key such as [1]
+            raise NotConstant("it cannot be computed") from None
 
     def mapping(self, node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         """The items of a dictionary, written as one or as `dict(...)`, or of a name that is assigned one once."""
@@ -174,7 +188,7 @@ class Constants:
                 return self.value(default, depth + 1)
         if name in CASTS and len(node.args) == 1:
             try:
-                return CASTS[name](self.value(node.args[0], depth + 1))
+                return self._counted(CASTS[name](self.value(node.args[0], depth + 1)))
             except (ValueError, TypeError, OverflowError):
                 raise NotConstant("it cannot be computed") from None
         raise NotConstant("it is computed when the script runs")

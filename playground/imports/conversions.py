@@ -28,7 +28,7 @@ def number(value: Any) -> float | None:
         raise ValueError("it is not a number")
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("it is not a number") from None
 
 

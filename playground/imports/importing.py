@@ -16,6 +16,7 @@ from playground.imports.found import ForeignSource
 from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of
 
 MOST_BYTES = 2_000_000
+MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 ORDER = "name seed method device model reference prompts rewards score sampling ppo kl".split()
@@ -58,6 +59,7 @@ def read(path: Path) -> Imported:
         InvalidConfig: it cannot be read, or is nothing that is known here.
     """
     source = _source(path)
+    _check_size(source)
     work = Translation(source, dialect_of(source))
     work.check_is_theirs()
     work.data["name"] = _name(path)
@@ -90,6 +92,17 @@ def _source(path: Path) -> ForeignSource:
     if path.suffix in (".sh", ".bash", ".txt"):
         return text_source.read_shell(text)
     raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+
+
+def _check_size(source: ForeignSource) -> None:
+    """Raises: InvalidConfig: more than anyone writes. For each that is not known, a similar one is looked for."""
+    if max(len(source.settings), len(source.calls)) > MOST_SETTINGS:
+        raise InvalidConfig([Problem("", f"This file has more than {MOST_SETTINGS} settings or calls.")])
+    for item in source.settings:
+        try:
+            str(item)
+        except ValueError:
+            raise InvalidConfig([Problem(item.name[:60], "has a number of thousands of digits.")]) from None
 
 
 def _of_its_command(text: str) -> ForeignSource | None:

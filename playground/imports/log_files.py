@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 import struct
@@ -17,7 +18,10 @@ from playground.errors import InvalidConfig, Problem
 
 MOST_BYTES = 100_000_000
 MOST_ROWS = 100_000
+MOST_NUMBERS = 5_000_000  # of all rows together
+MOST_OF_AN_EVENT = 10_000_000  # bytes; a larger one holds pictures
 MOST_FILES = 50  # of a folder of TensorBoard
+MANY_NUMBERS = f"it has more than {MOST_NUMBERS:,} numbers"
 STEPS = ("step", "global_step", "training/global_step", "_step", "update", "iteration")
 EVENTS = "events.out.tfevents"
 KINDS = "trainer_state.json, a file or folder of TensorBoard, CSV (.csv) or JSON lines (.jsonl)"
@@ -52,13 +56,13 @@ def _rows(path: Path) -> Iterable[Row]:
         files = [state] if state.is_file() else sorted(path.glob(f"{EVENTS}*"))[:MOST_FILES]
         if not files:
             raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...")
-        return [row for file in files for row in _rows(file)]
+        return itertools.chain.from_iterable(map(_rows, files))
     data = plain_files.read_bytes(path, MOST_BYTES, links=True)
     if path.name.startswith(EVENTS):
         return _of_events(data)
     text = data.decode("utf-8-sig")
     if path.suffix == ".csv":
-        return [_numbers(row) for row in csv.DictReader(io.StringIO(text))]
+        return _of_table(text)
     if path.suffix in (".jsonl", ".ndjson"):
         return _of_lines(text)
     if path.suffix == ".json":
@@ -66,7 +70,18 @@ def _rows(path: Path) -> Iterable[Row]:
     raise ValueError("its name ends in something else")
 
 
+def _of_table(text: str) -> Iterator[Row]:
+    """A CSV. The time that it takes goes by what is there: of a short row no more is looked at than it has."""
+    lines = csv.reader(io.StringIO(text))
+    names = next(lines, [])
+    for line in lines:
+        if line:
+            yield _numbers(dict(zip(names, line, strict=False)))
+
+
 def _of_json(text: str) -> list[Row]:
+    if text.count(",") > 2 * MOST_NUMBERS:
+        raise ValueError(MANY_NUMBERS)
     data = plain_files.parse_json(text)
     history = data.get("log_history") if isinstance(data, dict) else data
     if not isinstance(history, list):
@@ -74,9 +89,8 @@ def _of_json(text: str) -> list[Row]:
     return [_numbers(row) for row in history if isinstance(row, dict)]
 
 
-def _of_lines(text: str) -> list[Row]:
-    found = []
-    for number, line in enumerate(text.splitlines(), 1):
+def _of_lines(text: str) -> Iterator[Row]:
+    for number, line in enumerate(io.StringIO(text), 1):
         if not line.strip():
             continue
         try:
@@ -87,8 +101,7 @@ def _of_lines(text: str) -> list[Row]:
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
             inner = row.get("data")  # as verl writes it
-            found.append(_numbers({**row, **inner} if isinstance(inner, dict) else row))
-    return found
+            yield _numbers({**row, **inner} if isinstance(inner, dict) else row)
 
 
 def _of_events(data: bytes) -> list[Row]:
@@ -98,16 +111,20 @@ def _of_events(data: bytes) -> list[Row]:
     from tensorboardX.proto.event_pb2 import Event
 
     found: dict[int, Row] = {}
-    at = 0
+    at, count = 0, 0
     while at + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, at)
         if at + 16 + length > len(data):
             break
+        record = data[at + 12 : at + 12 + length] if length <= MOST_OF_AN_EVENT else b""
         try:
-            event = Event.FromString(data[at + 12 : at + 12 + length])
+            event = Event.FromString(record)
         except DecodeError:
             raise ValueError("it is damaged") from None
         at += 16 + length
+        count += len(event.summary.value)
+        if count > MOST_NUMBERS:
+            raise ValueError(MANY_NUMBERS)
         for value in event.summary.value:
             number = _of_value(value)
             if number is not None and math.isfinite(number):
@@ -157,7 +174,11 @@ def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
 
 
 def _some(found: Iterable[Row]) -> Iterator[Row]:
+    numbers = 0
     for number, row in enumerate(found):
+        numbers += len(row)
         if number >= MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS:,} rows")
+        if numbers > MOST_NUMBERS:
+            raise ValueError(MANY_NUMBERS)
         yield row

@@ -24,6 +24,8 @@ OWNERS: dict[str, Owner] = {
 OF_INTEREST = {*TRAINERS, "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
 GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
 OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}
+MOST_TEXTS = 100
+MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = TABLES["loop"].keys() - {"seed", "device", "epochs", "batch_size", "model_name"}
 OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
@@ -37,6 +39,9 @@ def read(text: str) -> ForeignSource:
         raise _not_python(f"line {error.lineno or 1} is not Python ({error.msg})") from None
     except (ValueError, RecursionError, MemoryError):
         raise _not_python("it is nested too deeply, or not all text") from None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value > MOST_NUMBER:
+            raise _not_python(f"line {node.lineno} has a number of thousands of digits")  # Python would not show it
     try:
         return _Reader(tree).source()
     except RecursionError:
@@ -44,9 +49,15 @@ def read(text: str) -> ForeignSource:
 
 
 def texts(text: str) -> list[str]:
-    """The texts that stand for themselves in a script that `read` has read: docstrings, strings used as comments."""
+    """The first texts that stand for themselves in a script that `read` has read: docstrings, strings as comments."""
     parts = [node.value for node in ast.parse(text).body if isinstance(node, ast.Expr)]
-    return [node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    found = [node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return found[:MOST_TEXTS]
+
+
+def _starts(node: ast.If) -> bool:
+    """Whether it asks if the file is run as a script."""
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
 
 
 def from_notebook(data: bytes) -> str:
@@ -75,7 +86,7 @@ class _Reader:
                 for call in ast.walk(node.value):
                     if isinstance(call, ast.Call):
                         self.targets.setdefault(id(call), name_of(target))
-            elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
+            elif isinstance(node, ast.If) and id(node) not in self.conditional and not _starts(node):
                 self.conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
 
     def source(self) -> ForeignSource:

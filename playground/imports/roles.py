@@ -56,6 +56,8 @@ def _own(work: Translation) -> None:
             shown = f" ({own[name]})" if isinstance(own[name], str) else ""
             work.data[field] = own[name]
             work.became.append(ReportLine(f"{name} of a script of this project", f"{field}{shown}"))
+    if "'kind': 'python'" in repr(own.get("REWARDS")):
+        work.fill_in.append("rewards: the file brings a reward in Python, which training runs. Read its `code` first.")
     for call in work.source.named("Scale"):
         if call.keywords.get("mean") == 0.0 and call.keywords.get("sd") == 1.0:
             work.data["score.normalise"] = "none"

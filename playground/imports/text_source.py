@@ -22,8 +22,10 @@ NOT_THESE = (
 )
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
 ASSIGNED = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(\S*)\s*$")
-VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}|\$(\w+)")
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}$]*))?\}|\$(\w+)")
+NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+MOST_CHARACTERS = 100_000  # of a shell script
+MOST_OF_A_WORD = 1_000  # that names a script
 
 
 def read_mapping(text: str) -> ForeignSource:
@@ -49,12 +51,15 @@ def read_shell(text: str) -> ForeignSource:
     """A shell script: the options of its first command that names a trainer, else of its first with options.
 
     Raises:
-        InvalidConfig: it has no command with options.
+        InvalidConfig: it has no command with options, or is too long.
     """
-    if any(OTHERS.search(word) for _, words in _commands(text) for _, word in words if not word.startswith("--")):
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidConfig([Problem("", f"This script is longer than {MOST_CHARACTERS:,} characters.")])
+    commands = _commands(text)
+    if any(OTHERS.search(word) for _, words in commands for _, word in words if not word.startswith("--")):
         raise InvalidConfig([Problem("", NOT_THESE)])
     variables = _variables(text)
-    found = [(line, words, _kind(words)) for line, words in _commands(text)]
+    found = [(line, words, _kind(words)) for line, words in commands]
     chosen = next((item for item in found if item[2]), None) or next(
         (item for item in found if any(word.startswith("--") for _, word in item[1])), None
     )
@@ -95,7 +100,7 @@ def _commands(text: str) -> list[tuple[int, list[tuple[int, str]]]]:
 def _kind(words: list[tuple[int, str]]) -> str:
     """Which trainer a command starts; "" for another command."""
     for _, word in words:
-        found = COMMANDS.search(word)
+        found = COMMANDS.search(word) if len(word) <= MOST_OF_A_WORD else None
         if found and not word.startswith("-") and (word.endswith(".py") or any(other == "trl" for _, other in words)):
             return KINDS[found.group(1)]
         if "llamafactory" in word or word.endswith("train_bash.py"):

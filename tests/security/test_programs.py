@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import threading
+import time
 
 import pytest
 
 from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.ui.api import answers
 from playground.ui.auth import access, calls, limiter
 from tests.security import pages
 from tests.support import wait_until
@@ -177,6 +180,42 @@ def test_caps_are_refused_all_at_once_each_by_the_name_of_its_setting(space):
         assert "kind" in called(visitor, "start", settings={"rewards": [{"kind": "python", "path": "/x"}]})
         assert "2,000" in called(visitor, "generate", run="done", prompt="a" * 2_001)
         assert "1 to 4 samples" in called(visitor, "generate", run="done", prompt="a", n=5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {f"kl.coef.a{number}": 1 for number in range(9_000)},
+        {f"a{number}": number for number in range(9_000)},
+        {f"{'a.' * 4_900}b{number}": 1 for number in range(90)},
+    ],
+)
+def test_settings_beyond_all_forms_cost_little_and_are_told_in_few_words(space, settings):
+    with space.program(address=f"{PUBLIC}14") as visitor:
+        began = time.process_time()
+        refusal = called(visitor, "estimate", settings=settings)
+    assert time.process_time() - began < 2 and len(refusal) < 10_000
+
+
+def test_what_a_configuration_says_of_itself_is_set_by_no_program(space):
+    with space.program(address=f"{PUBLIC}15") as visitor:
+        for field in ("about.title", " about.title", "about", "format", "format "):
+            assert "cannot be set here" in called(visitor, "estimate", settings={field: "x"}), field
+
+
+def test_one_address_leaves_places_of_the_queue_to_the_others(space, monkeypatch):
+    read = threading.Event()
+    monkeypatch.setattr(answers, "comparison", lambda *_: {"read": read.wait(30)})
+    with space.program(address=f"{PUBLIC}16") as many, space.program(address=f"{PUBLIC}17") as other:
+        other.timeout = 5
+        try:
+            for _ in range(45):
+                assert many.post("gradio_api/call/v2/compare", json={"run": "done"}).status_code == 200
+            assert called(other, "presets")["presets"]
+            assert called(many, "compare", run="done") == access.MANY_PROGRAMS
+        finally:
+            read.set()
+        wait_until(lambda: not space.access.limiter.held)
 
 
 @pytest.mark.parametrize("mode", ["local", "classroom"])

@@ -21,6 +21,8 @@ from playground.ui.train import edits, filling, form
 KINDS = {str: "text", int: "a whole number", float: "a number", list[str]: "a list of texts"}
 SETTINGS = 'an object of settings, such as {"kl.coef": 0.2}'
 NOT_HERE = "cannot be set here."
+MOST_SETTINGS = 500  # of one call; a preset has some 100
+MOST_OF_A_NAME = 200  # characters
 
 
 def parameters(handler: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -72,8 +74,10 @@ def _put(data: dict[str, Any], settings: Mapping[str, Any]) -> list[Problem]:
     """Set all that can be, and say what cannot."""
     problems = []
     try:
-        for field, value in _flat(settings):
-            if "=" in field or field.partition(".")[0] in edits.NOT_IN_LINKS:
+        for number, (field, value) in enumerate(_flat(settings), 1):
+            if number > MOST_SETTINGS:  # each costs as much as a small file
+                return [Problem("settings", f"must be at most {MOST_SETTINGS}.")]
+            if len(field) > MOST_OF_A_NAME or "=" in field or field.strip().partition(".")[0] in edits.NOT_IN_LINKS:
                 problems.append(Problem(field[:60], NOT_HERE))
                 continue
             try:

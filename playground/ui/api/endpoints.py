@@ -72,7 +72,7 @@ def register(hub: Hub, access: Access, service: ModelService, spawn: launcher.Wo
 def offered(access: Access, action: Action, handler: Callable[..., Any]) -> Any:
     """A guarded handler with the types of the plain one: from these Gradio makes its description. The request comes
     first, which Gradio hands over and does not describe."""
-    guarded = access.guard(action, handler, read=arguments.reader(handler))
+    guarded = access.guard(action, handler, read=arguments.reader(handler), kind="programs")
     known = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
     known += arguments.parameters(handler)
     guarded.__signature__ = inspect.Signature(known, return_annotation=dict[str, Any])

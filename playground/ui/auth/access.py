@@ -39,6 +39,7 @@ from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visit
 from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
+MANY_PROGRAMS = f"{AT_ONCE['programs']} calls of programs from your network are being answered. Wait for one of them."
 MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
 FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
@@ -236,6 +237,7 @@ class Access:
         refused: Callable[[str], Any] | None = None,
         run_of: Callable[[Any], Any] | None = None,
         read: Callable[[tuple[Any, ...]], tuple[Any, ...]] = tuple,
+        kind: str = "",
     ) -> Any:
         """A handler for Gradio that asks `demand` first. It gets the request from Gradio; the handler does not see it.
         One that fails is answered for: Gradio would say nothing but that there was an error.
@@ -245,6 +247,7 @@ class Access:
             refused: what to answer instead, made from a sentence; by default Gradio shows it as an error.
             run_of: the id of the run in the handler's first argument; by default the argument, or its entry `run`.
             read: makes the handler's arguments of what was sent, once it is known that the caller may.
+            kind: as what it counts among those of one visitor's address that are answered at a time (`limiter`).
         """
         wants_caller = "caller" in inspect.signature(handler).parameters
 
@@ -254,10 +257,10 @@ class Access:
             ):  # called from Python; what a browser sends is none
                 request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
             caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
-            slot = self.limiter.holding(caller.visitor.address, "answers")
-            counted = action in OF_A_MODEL and caller.role is Role.VISITOR
-            if counted and not until_answered.enter_context(slot):
-                raise TooManyCalls(MANY_AT_ONCE)
+            kinds = [kind] * bool(kind) + ["answers"] * (action in OF_A_MODEL)
+            slot = self.limiter.holding(caller.visitor.address, *kinds)
+            if caller.role is Role.VISITOR and not until_answered.enter_context(slot):
+                raise TooManyCalls(MANY_AT_ONCE if action in OF_A_MODEL else MANY_PROGRAMS)
             return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
 
         wrapper = _wrapped(handler, begun, refused)

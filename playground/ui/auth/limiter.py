@@ -29,7 +29,10 @@ AT_ONCE = {
     "requests": 250,
     # Each may announce a whole file, for which room is then kept until it has come: a tenth of all there is.
     "uploads": 10,
-    # Programs that wait for a run: each takes one of the 40 places of Gradio's queue, where questions wait too.
+    # Functions that programs have called by name and that are at work; no request need be open meanwhile. Each takes
+    # one of the 40 places of Gradio's queue, and most of them read a whole run.
+    "programs": 12,
+    # Programs that wait for a run: they take such a place for long, and questions wait there too.
     "followers": 4,
     "all followers": 20,  # of all addresses together
 }

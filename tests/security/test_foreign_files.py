@@ -10,22 +10,23 @@ import pytest
 from playground.errors import InvalidConfig
 from playground.imports import importing, judging, log_files
 
-SECONDS = 3.0  # for each; what is refused or cut takes a few hundredths
+SECONDS = 2.0  # for each; what is refused or cut takes a few hundredths
 PPO = "from trl import PPOConfig\nconfig = PPOConfig({})\n"
 SHELL = "python ppo.py --kl_coef 0.05 --batch_size {}\n"
-MANY_TEXTS = f"s = '{'x' * 200_000}'\na = [{'s,' * 900}]\n"
-NESTED_TEXT = "s = '{}'\n".format("\\" * 40) + "a0 = s\n" + "".join(f"a{i + 1} = str([a{i}])\n" for i in range(14))
-NESTED_IFS = "".join(" " * depth + "if a:\n" for depth in range(90)) + " " * 90 + f"x = [{'1,' * 20_000}]\n"
+MANY_TEXTS = f"s = '{'x' * 700_000}'\na = [{'s,' * 900}]\n"
+NESTED_IFS = "".join(" " * depth + "if a:\n" for depth in range(90)) + " " * 90 + f"x = [{'1,' * 60_000}]\n"
 SCRIPTS = {
     "a long text a thousand times": ("py", MANY_TEXTS + PPO.format("exp_name=a, steps=[a]")),
     "the same as a text": ("py", MANY_TEXTS + "b = str(a)\n" + PPO.format("learning_rate=b")),
-    "a text of texts": ("py", NESTED_TEXT + PPO.format("exp_name=a14")),
     "a number of thousands of digits": ("py", PPO.format(f"batch_size=0x{'f' * 6000}")),
     "a number beyond all floats": ("py", PPO.format(f"learning_rate={'1' * 400}")),
     "a power of a power": ("py", PPO.format("learning_rate=2**10**9, steps=9**64**9")),
     "a key that cannot be one": ("py", PPO.format("learning_rate={[1]: 2}")),
     "conditions in conditions": ("py", PPO.format("steps=1") + NESTED_IFS),
-    "thousands of settings": ("py", PPO.format("steps=1") + f"LoraConfig({','.join(f'r{i}=1' for i in range(5000))})"),
+    "thousands of settings": (
+        "py",
+        PPO.format("steps=1") + f"LoraConfig({','.join(f'r{i}=1' for i in range(20_000))})",
+    ),
     "thousands of names": ("yaml", "stage: ppo\n" + "".join(f"learning_rat{i}: 1\n" for i in range(4500))),
     "a hexadecimal number": ("yaml", f"stage: ppo\nlearning_rate: 0x{'f' * 9000}\n"),
     "digits": ("sh", SHELL.format("1" * 60_000 + "x")),

@@ -25,7 +25,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, describe
 from playground.ui import own_files
-from playground.ui.auth.access import Access, Action
+from playground.ui.auth.access import Access, Action, Role
 from playground.ui.feed import compare_serializer, home, insight_serializer, run_serializer, run_state
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
@@ -37,6 +37,7 @@ from playground.ui.standalone import replay
 
 HOME_SECONDS = 0.5
 READERS = 2  # threads
+MANY_REPLAYS = "Replays are being made for your network already. Wait for one of them, then ask again."
 Handler = Callable[[Request], Awaitable[Response]]
 STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404}  # of other errors: 409
 T = TypeVar("T")
@@ -107,8 +108,8 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
-    files = {"export/replay": (lambda asked: _replay(asked.run), Action.EXPORT), **FILES}
-    table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in files.items()]
+    table.append(("/live/{run_id}/export/replay", views.replay, Action.EXPORT))
+    table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
     found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
@@ -128,10 +129,11 @@ class Views:
         self._looking = asyncio.Lock()  # one looks for all who ask at the same time
         self._readers = ThreadPoolExecutor(READERS, "reader")
         self._askers = ThreadPoolExecutor(READERS, "asker")  # those wait for the model service
+        self._recorder = ThreadPoolExecutor(1, "recorder")  # of replays: of a long run half a minute of work
 
-    async def _read(self, function: Callable[..., T], *arguments: Any) -> T:
+    async def _read(self, function: Callable[..., T], *arguments: Any, threads: ThreadPoolExecutor | None = None) -> T:
         """In threads of its own: those that the live feed and the header read with stay free."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(threads or self._readers, function, *arguments)
 
     def data(self, read: Callable[[RouteCall], Any]) -> Handler:
         """A handler that sends what `read` finds as JSON."""
@@ -141,11 +143,11 @@ class Views:
 
         return handler
 
-    def file(self, read: Callable[[RouteCall], str]) -> Handler:
+    def file(self, read: Callable[[RouteCall], str], threads: ThreadPoolExecutor | None = None) -> Handler:
         """A handler that sends what `read` writes: the log to be shown, all else as a file to save."""
 
         async def handler(request: Request) -> Response:
-            text = await self._read(read, RouteCall(request, self.hub, self.access))
+            text = await self._read(read, RouteCall(request, self.hub, self.access), threads=threads)
             _, _, name = request.url.path.rpartition("/")
             ending = EXPORTS.get(name, f"-{name}")
             headers = {"X-Content-Type-Options": "nosniff"}
@@ -156,6 +158,14 @@ class Views:
             return Response(text, media_type=media_type, headers=headers)
 
         return handler
+
+    async def replay(self, request: Request) -> Response:
+        """A run as one file, to save. Others that read whole runs do not wait for it."""
+        caller = self.access.caller(request)
+        with self.access.limiter.holding(caller.visitor.address, "replays") as fits:
+            if not fits and caller.role is Role.VISITOR:
+                raise TooManyCalls(MANY_REPLAYS)
+            return await self.file(lambda asked: _replay(asked.run), self._recorder)(request)
 
     async def access_data(self, request: Request) -> Response:
         """Who is asking, what they may do here, and the caps."""

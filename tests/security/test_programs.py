@@ -7,12 +7,14 @@ import json
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.ui import routes
 from playground.ui.api import answers
 from playground.ui.auth import access, calls, limiter
 from tests.security import pages
@@ -216,6 +218,22 @@ def test_one_address_leaves_places_of_the_queue_to_the_others(space, monkeypatch
         finally:
             read.set()
         wait_until(lambda: not space.access.limiter.held)
+
+
+def test_replays_keep_nobody_from_comparing(classroom, monkeypatch):
+    made, address = threading.Event(), "live/done/export/replay"
+    monkeypatch.setattr(routes, "_replay", lambda _: str(made.wait(30)))
+    held = classroom.access.limiter.held
+    with classroom.program(address=f"{PUBLIC}18") as many, classroom.program() as other, ThreadPoolExecutor(2) as pool:
+        try:
+            asked = [pool.submit(many.get, address) for _ in range(2)]
+            wait_until(lambda: sum(count for (kind, _), count in held.items() if kind == "replays") == 2)
+            assert other.get("live/done/compare", timeout=5).status_code == 200
+            refused = many.get(address)
+            assert (refused.status_code, refused.json()["error"]) == (429, routes.MANY_REPLAYS)
+        finally:
+            made.set()
+        assert [answer.result().text for answer in asked] == ["True", "True"]
 
 
 @pytest.mark.parametrize("mode", ["local", "classroom"])

@@ -34,6 +34,7 @@ AT_ONCE = {
     "programs": 12,
     # Programs that wait for a run: they take such a place for long, and questions wait there too.
     "followers": 4,
+    "replays": 2,  # that are made or wait: each takes up to half a minute, and one is made after the other
     "all followers": 20,  # of all addresses together
 }
 

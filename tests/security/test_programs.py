@@ -288,3 +288,5 @@ def test_a_call_s_way_is_known_by_its_address():
     assert refusal("call/status", {"data": ["a"]}) is refusal("call/status/abc") is None
     assert refusal("call/v2/status") == 422 and refusal("call/v2/other/abc") == 404
     assert refusal("mcp", [1]) == 400 and refusal("mcp/", {"id": 1}) is None
+    assert refusal("mcp", {"params": {"name": "status"}}) is refusal("mcp", {"params": {"uri": "a"}}) is None
+    assert {refusal("mcp", {"params": {"name": name}}) for name in ("\x1b]0;a\a", "a\nb", "a" * 129, 5)} == {400}

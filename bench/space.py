@@ -40,7 +40,7 @@ What you type and train here can be seen by everyone.
 
 
 def main() -> int:
-    """Write, say what will be done, do it; 1 where the hub refuses, 2 for a name that cannot be."""
+    """Write, say what will be done, do it; 1 where the hub refuses, 2 for a name or a folder that cannot be."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("space", help="owner/name on the hub")
     parser.add_argument("--folder", type=Path, default=PROJECT / "build" / "space")
@@ -52,6 +52,9 @@ def main() -> int:
             raise HFValidationError("it has no owner")
     except HFValidationError as error:
         print(f"SPACE: {arguments.space!r} is no owner/name of the hub: {error}", file=sys.stderr)
+        return 2
+    if arguments.folder.exists() and not (arguments.folder / THUMBNAIL).is_file():  # all of it would be removed
+        print(f"{arguments.folder} is there, and was not made by this. Name another folder.", file=sys.stderr)
         return 2
     written = write(arguments.folder, arguments.space)
     size = sum(path.stat().st_size for path in written)

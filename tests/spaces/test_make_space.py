@@ -171,3 +171,11 @@ def test_a_name_that_cannot_be_is_refused_before_anything_is_written(
 ) -> None:
     said = run(name)
     assert said.startswith("SPACE: ") and said.endswith("[2]") and not (tmp_path / "space").exists()
+
+
+def test_a_folder_of_somebody_else_is_left_as_it_is(run: Callable[..., str], tmp_path: Path) -> None:
+    theirs = tmp_path / "space" / "thesis.txt"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    said = run(NAME)
+    assert "was not made by this" in said and said.endswith("[2]") and theirs.read_text() == "mine"

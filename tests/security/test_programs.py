@@ -287,6 +287,10 @@ def test_a_call_s_way_is_known_by_its_address():
     assert refusal("call/7", {"data": ["a"]}) == refusal("call/start_run", {}, **page) == 404
     assert refusal("call/status", {"data": ["a"]}) is refusal("call/status/abc") is None
     assert refusal("call/v2/status") == 422 and refusal("call/v2/other/abc") == 404
-    assert refusal("mcp", [1]) == 400 and refusal("mcp/", {"id": 1}) is None
-    assert refusal("mcp", {"params": {"name": "status"}}) is refusal("mcp", {"params": {"uri": "a"}}) is None
-    assert {refusal("mcp", {"params": {"name": name}}) for name in ("\x1b]0;a\a", "a\nb", "a" * 129, 5)} == {400}
+    asks = {"id": 1, "method": "tools/call"}
+    assert refusal("mcp", [1]) == refusal("mcp", {"id": 1, "result": "a"}) == 400 and refusal("mcp/", asks) is None
+    assert refusal("mcp", {**asks, "params": {"name": "status", "arguments": {"run": "a" * 2_000}}}) is None
+    for name in ("\x1b]0;a\a", "a\nb", "a" * 129, 5):
+        assert refusal("mcp", {**asks, "params": {"name": name}}) == 400, name
+    told = {"method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert refusal("mcp", told) is None and refusal("mcp", {**told, "params": {"reason": "a" * 2_000}}) == 400

@@ -21,6 +21,7 @@ BY_NUMBER = re.compile(r"/gradio_api/(queue/join|run/predict)/?")
 OF_PARTS = re.compile(r"/gradio_api/component_server/?")
 MCP = re.compile(r"/gradio_api/mcp/?")
 TOOL = re.compile(r"[A-Za-z0-9_]{1,128}")
+MOST_TOLD = 1_000  # characters of a notification
 FOR_THE_PAGE = "Only the page itself may call this. Programs call the functions that docs/api.md lists, by their names."
 ONE_MESSAGE = "Send one message of the Model Context Protocol, as JSON. See docs/api.md."
 Refusal = tuple[int, str]  # status and sentence
@@ -47,7 +48,7 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
             return 404, f"There is nothing of this name to be called. There are: {', '.join(sorted(endpoints))}."
         return None if found["event"] else _wrong_arguments(endpoint, data, by_name=bool(found["named"]))
     if MCP.fullmatch(path):
-        return None if isinstance(data, dict) and _names_a_tool(data) else (400, ONE_MESSAGE)
+        return None if isinstance(data, dict) and _is_asked(data) else (400, ONE_MESSAGE)
     numbers = {endpoint.number for endpoint in endpoints.values()}
     by_number = bool(BY_NUMBER.fullmatch(path)) and _number_in(data) not in numbers
     return (403, FOR_THE_PAGE) if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers) else None
@@ -58,11 +59,14 @@ def from_page(headers: Headers) -> bool:
     return "origin" in headers or "sec-fetch-site" in headers
 
 
-def _names_a_tool(message: Mapping[str, Any]) -> bool:
-    """Whether a message names a tool as one is called, if any: another name would be logged as it is."""
+def _is_asked(message: Mapping[str, Any]) -> bool:
+    """Whether an agent asks for something, or says something short. All else the protocol's library would write to the
+    log as it is: answers to what no one has asked, tools of any name, long notifications."""
     asked = message.get("params")
     name = asked.get("name") if isinstance(asked, Mapping) else None
-    return name is None or (isinstance(name, str) and bool(TOOL.fullmatch(name)))
+    known = name is None or (isinstance(name, str) and TOOL.fullmatch(name))
+    short = "id" in message or len(str(asked)) <= MOST_TOLD
+    return bool(isinstance(message.get("method"), str) and known and short)
 
 
 def _number_in(data: Any) -> Any:

@@ -122,6 +122,9 @@ def test_a_page_of_one_s_own_is_for_this_computer_whatever_the_app_around_it_lis
         ({**from_here, "X-Forwarded-For": "127.0.0.1"}, 403),
         ({**from_here, "X-Forwarded-For": "203.0.113.9"}, 403),
         ({**from_here, "Forwarded": "for=203.0.113.9"}, 403),
+        ({**from_here, "X-Real-IP": "203.0.113.9"}, 403),
+        ({**from_here, "X-Forwarded-Proto": "https"}, 403),
+        ({**from_here, "Via": "1.1 proxy"}, 403),
     ):
         answer = httpx.get(mounted.url, headers=headers, timeout=60)
         assert answer.status_code == status, headers

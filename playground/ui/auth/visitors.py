@@ -30,6 +30,7 @@ VISITOR_COOKIE = "playground_visitor"
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
 SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)
+PASSED_ON = {"forwarded", "via", "x-real-ip", *(f"x-forwarded-{what}" for what in ("for", "host", "proto"))}
 KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
 
 
@@ -151,7 +152,7 @@ def was_passed_on(connection: HTTPConnection) -> bool:
 def is_from_here(connection: HTTPConnection) -> bool:
     """Whether it was sent on this machine, and not passed on from elsewhere by something that runs on it."""
     address = ip_address(connection.client.host) if connection.client else None
-    return bool(address and address.is_loopback) and {"x-forwarded-for", "forwarded"}.isdisjoint(connection.headers)
+    return bool(address and address.is_loopback) and PASSED_ON.isdisjoint(connection.headers)
 
 
 def connection_of(request: Any) -> HTTPConnection | None:

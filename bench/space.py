@@ -60,7 +60,10 @@ def main() -> int:
     size = sum(path.stat().st_size for path in written)
     print(f"{arguments.folder}: {len(written)} files, {size / 1e6:.0f} MB.")
     if not (token := get_token()):
-        print("Nothing was uploaded: there is no token of the hub (HF_TOKEN, or `hf auth login`) that could write.")
+        print(
+            "Nothing was uploaded: there is no token of the hub (HF_TOKEN, or `hf auth login`) that could write. "
+            "How to push the folder yourself: docs/spaces.md."
+        )
         return 0
     try:
         upload(arguments.folder, arguments.space, token, arguments.caps)

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playground.notebook import Run, open_run, train
+    from playground.notebook import PlaygroundError, Run, RunFailed, open_run, train
 
-__all__ = ["Run", "__version__", "open_run", "train"]
+__all__ = ["PlaygroundError", "Run", "RunFailed", "__version__", "open_run", "train"]
 __version__ = "0.1.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an older one cannot import
@@ -23,7 +23,7 @@ if sys.platform == "win32":
 
 def __getattr__(name: str) -> Any:
     """What a notebook needs, imported when it is asked for: every module passes here, the light ones too."""
-    if name not in ("Run", "open_run", "train"):
+    if name not in ("PlaygroundError", "Run", "RunFailed", "open_run", "train"):
         raise AttributeError(f"module 'playground' has no attribute '{name}'")
     from playground import notebook
 

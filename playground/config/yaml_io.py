@@ -250,8 +250,8 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     ]
     field, kind, context, given = ".".join(names), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
-        close = difflib.get_close_matches(names[-1], _names(kind_of_config), n=1)
-        return Problem(field, f"There is no such setting.{f' Did you mean `{close[0]}`?' if close else ''}")
+        close = _meant(field, kind_of_config)
+        return Problem(field, f"There is no such setting.{f' Did you mean `{close}`?' if close else ''}")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return Problem(f"{field}.kind", f"must be one of {', '.join(REWARD_CLASSES)}{_got(context.get('tag'))}.")
     if kind == "value_error":
@@ -263,6 +263,17 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
 
 
 @functools.cache
+def _meant(field: str, kind_of_config: type[Part]) -> str:
+    """What a name that there is not may stand for: the same name in another group, or one that is written alike."""
+    name, knobs = field.rpartition(".")[2], knobs_of(kind_of_config)
+    elsewhere = [knob for knob in knobs if name in (knob.rpartition(".")[2], knob.replace(".", "_"))]
+    if len(elsewhere) == 1:
+        return elsewhere[0]
+    close = difflib.get_close_matches(field, knobs, n=1, cutoff=0.8)
+    close = close or difflib.get_close_matches(name, _names(kind_of_config), n=1, cutoff=0.7)
+    return close[0] if close else ""
+
+
 def _names(kind_of_config: type[Part]) -> list[str]:
     """Every name that a configuration of this kind can have somewhere."""
     parts: list[type[Part]] = [kind_of_config, Behaviour, *REWARD_CLASSES.values()]

@@ -140,7 +140,7 @@ class _Reader:
         for item in node.keywords:
             if item.arg:
                 self._setting(item.arg, item.value, owner)
-            elif owner != "generate":
+            elif owner != "generate" or not GENERATION.fullmatch(name_of(item.value).lower()):  # else as it is assigned
                 for name, value in self.constants.mapping(item.value):
                     self._setting(name, value, owner)
 
@@ -149,7 +149,9 @@ class _Reader:
             value = self.constants.value(node)
         except NotConstant as why:
             value, problem = ast.unparse(node)[:200], str(why)
-        self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
+        setting = ForeignSetting(name, value, node.lineno, owner, problem)
+        if setting not in self.found.settings:  # two calls may be given one dictionary
+            self.found.settings.append(setting)
 
     def _assignment(self, node: ast.Assign) -> None:
         """`generation_kwargs = {...}`, `config = {...}` of the oldest TRL, and `config.learning_rate = 1e-5`."""

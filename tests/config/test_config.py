@@ -42,7 +42,10 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"kl": 0.1}, "kl", "must be a group of settings, not a single value (got 0.1)."),
         ({"kl": {"coef": float("nan")}}, "kl.coef", "must be a finite number (got nan)."),
         ({"kl": {"target": 0}}, "kl.target", "must be more than 0 (got 0)."),
-        ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `coef`?"),
+        ({"kl": {"coeff": 1}}, "kl.coeff", "There is no such setting. Did you mean `kl.coef`?"),
+        ({"learning_rate": 1}, "learning_rate", "There is no such setting. Did you mean `ppo.learning_rate`?"),
+        ({"ppo": {"kl_coef": 1}}, "ppo.kl_coef", "There is no such setting. Did you mean `kl.coef`?"),
+        ({"lr": 1}, "lr", "There is no such setting."),
         (
             {"kl": {"controller": "adaptive", "coef": 0}},
             "kl.coef",

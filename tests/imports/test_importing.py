@@ -143,6 +143,15 @@ def test_the_notebook_on_sentiment(imports: Imports) -> None:
     assert "reference" not in found.data and "log_with" in found.work.aside
 
 
+def test_a_dictionary_of_any_name_that_generate_is_given(imports: Imports) -> None:
+    script = "from trl import PPOConfig\nconfig = PPOConfig(ppo_epochs=4)\n{0} = dict(max_new_tokens=16, top_k=0)\n"
+    calls = "trainer.generate(queries, **{0})\nreference.generate(queries, **{0})\n"
+    for name in ("gen", "generation_kwargs"):
+        found = imports((script + calls).format(name))
+        has(found, {"sampling.max_new_tokens": 16})
+        assert sum("max_new_tokens = 16" in str(line) for line in found.work.became) == 1
+
+
 def test_the_dictionary_of_the_oldest_versions(imports: Imports) -> None:
     found = imports(forms.OLDEST)
     has(

@@ -124,7 +124,15 @@ def test_what_is_wrong_with_settings_is_told_all_at_once_and_nothing_starts(page
             client.predict("kinder-reviews", wrong, api_name=api_name)
         fields = {line.partition(": ")[0] for line in str(caught.value).splitlines()}
         assert fields == {"kl.coef", "kl.coeff", "ppo.num_updates", "nothing", "about.title", "a=b"}
-        assert "kl.coeff: There is no such setting. Did you mean `coef`?" in str(caught.value)
+        assert "kl.coeff: There is no such setting. Did you mean `kl.coef`?" in str(caught.value)
+    assert page.tree() == before
+
+
+def test_a_key_that_would_not_be_kept_is_refused(page, client):
+    before = page.tree()
+    for key in ("short", "with a space"):
+        with pytest.raises(AppError, match="key: must have 8 to 40 letters, digits and hyphens, or be left out"):
+            client.predict("kinder-reviews", {}, key, api_name="/start")
     assert page.tree() == before
 
 
@@ -160,6 +168,8 @@ def test_figures_and_texts_are_of_the_wanted_updates_and_bounded(client, monkeyp
     assert told["units"] == {"score_mean": "sd"} and told["updates"] == 40 and told["ended"]
     monkeypatch.setattr(answers, "MOST_ROWS", 10)
     assert len(client.predict("done", api_name="/metrics")["metrics"]["update"]) <= 10
+    with pytest.raises(AppError, match=r"figures: must be a list of texts \(got str\)\."):
+        client.predict("done", figures="score_mean", api_name="/metrics")
     with pytest.raises(AppError, match=r"figures: There is no figure `x`\. There are: .*kl_to_reference"):
         client.predict("done", figures=["x"], api_name="/metrics")
     newest, first = (client.predict("done", update=update, api_name="/samples") for update in (-1, 0))

@@ -137,6 +137,10 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     page.get_by_role("link", name="Runs").click()
     page.locator("table.runs tbody tr").nth(2).wait_for()
     assert page.locator("table.runs tbody tr").count() == 3
+    page.get_by_role("button", name="More: Kinder reviews").click()
+    page.get_by_role("menuitem", name="Texts, CSV").wait_for()
+    assert not page.get_by_role("menuitem", name="Delete").is_visible()  # there is nobody to do it
+    page.keyboard.press("Escape")
     for box in page.locator("table.runs .tick input").all()[:2]:
         box.check()
     page.get_by_role("button", name="Overlay curves of 2 runs").click()
@@ -168,6 +172,8 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         chosen(page, ".state", "update 20 of 40")
         page.locator(".charts-first .stage canvas").first.wait_for(state="attached")
         page.locator(".texts-now .output").first.wait_for()
+        open_section(page, "health")
+        chosen(page, "#section-health", "Known at the end of the recording.")
         open_section(page, "texts")
         page.locator("#section-texts .tokens-button").nth(1).click()
         chosen(page, ".microscope", "tokens add up to a KL of")
@@ -176,6 +182,7 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         chosen(page, "#section-update", "Under each token")
         page.get_by_role("link", name="Compare").click()
         chosen(page, ".compare-view .outcome", "Score +")
+        assert page.get_by_label("Run", exact=True).locator("option:checked").inner_text() == f"{HOSTILE}, recorded"
         assert page.evaluate("window.taken") is None and page.title() == "RLHF Playground"
     finally:
         browser.set_offline(False)

@@ -16,9 +16,9 @@ from playground.errors import InvalidConfig, Problem
 from playground.setup import checks
 from playground.setup.limits import Limits
 from playground.ui.auth.access import Caller, Role
-from playground.ui.train import edits, filling, form
+from playground.ui.train import edits, filling, form, run_actions
 
-KINDS = {str: "text", int: "a whole number", float: "a number", list[str]: "a list of texts"}
+KINDS = {str: "text", int: "a whole number", float: "a number", list[str] | None: "a list of texts"}
 SETTINGS = 'an object of settings, such as {"kl.coef": 0.2}'
 NOT_HERE = "cannot be set here."
 MOST_SETTINGS = 500  # of one call; a preset has some 100
@@ -49,6 +49,13 @@ def reader(handler: Callable[..., Any]) -> Callable[[tuple[Any, ...]], tuple[Any
         return tuple(found)
 
     return read
+
+
+def key(given: str) -> str:
+    """The caller's name for a start. Raises: InvalidConfig, for one that would not be kept."""
+    if given and not run_actions.REQUEST_ID.fullmatch(given):
+        raise InvalidConfig([Problem("key", "must have 8 to 40 letters, digits and hyphens, or be left out.")])
+    return given
 
 
 def configured(

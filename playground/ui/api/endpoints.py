@@ -124,7 +124,7 @@ class Endpoints:
         """What a run would need: whether it fits, memory in GB, time in seconds (from the likely least to the most).
 
         Args:
-            preset: The name of a preset, or `run:ID` for the settings of a run.
+            preset: The name of a preset (`presets` lists them), or `run:ID` for the settings of a run.
             settings: What to change of it, by dotted names: {"kl.coef": 0.2, "ppo.num_updates": 20}.
         """
         capped = self._access.limits_of(caller)
@@ -142,17 +142,17 @@ class Endpoints:
         *,
         caller: Caller,
     ) -> dict[str, Any]:
-        """Start a training run, or put it into the queue while its device is busy. Settings that are not valid are
-        refused, each with its name and what to do.
+        """Start a training run, or queue it while its device is busy; `status` with `wait` follows it. `kl.coef` is the
+        leash (beta). Settings that are not valid are refused, each with its name and what to do.
 
         Args:
-            preset: The name of a preset, or `run:ID` for the settings of a run.
+            preset: The name of a preset (`presets` lists them), or `run:ID` for the settings of a run.
             settings: What to change of it, by dotted names: {"kl.coef": 0.2, "ppo.num_updates": 20}.
-            key: A name of your own for this start (8 to 40 letters, digits, hyphens): sent again, it gets the same run.
+            key: A name of yours for this start (8 to 40 letters, digits, hyphens): the same settings get the same run.
         """
         capped = self._access.limits_of(caller)
         _, config = arguments.configured(preset, settings, self._outputs, capped, caller)
-        run = run_actions.start(config, key, self._outputs, self._spawn, self._access, caller)
+        run = run_actions.start(config, arguments.key(key), self._outputs, self._spawn, self._access, caller)
         return {"run": run.id, "state": run.status().state, "page": f"?run={run.id}"}
 
     async def status(self, run: str, wait: float = 0.0, *, caller: Caller) -> dict[str, Any]:

@@ -137,10 +137,11 @@ class Compare {
     /** @type {Pick<Wire.Home, "recorded">} */
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
     const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
+    const titleOf = (/** @type {string} */ id) => runs.find((run) => run.id === id)?.title ?? live.run?.title;
     return [
       ...runs.filter(({ id }) => !Object.values(recorded).includes(id))
         .map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
-      ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? preset}, recorded`]),
+      ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? (preset || titleOf(id))}, recorded`]),
     ];
   }
 

@@ -64,7 +64,7 @@ export function showAlerts(element, ask) {
     return [
       el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
         el("span.alerts-summary", alerts ? summaryOf(of("red", "amber", "quiet").map((found) => found.length))
-          : "Known after the first updates.")),
+          : live.run?.recorded ? "Known at the end of the recording." : "Known after the first updates.")),
       note, list("red", "amber"), el("details.alerts-others", el("summary", "Everything that is checked"),
         list("quiet", "not measured"))];
   }));

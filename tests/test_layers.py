@@ -40,7 +40,9 @@ NOT_EVEN_SO = {  # of what the order would allow; a folder of a package with a d
 # One module of the page loads the training: on ZeroGPU it is forked together with it (its docstring says why).
 # `playground.train` is in a module above all others, which the package imports when it is asked for.
 EXCEPTIONS = {
-    "playground": {f"playground.notebook{name}" for name in ("", ".Run", ".open_run", ".train")},
+    "playground": {
+        f"playground.notebook{name}" for name in ("", ".PlaygroundError", ".Run", ".RunFailed", ".open_run", ".train")
+    },
     "playground.ui.zero_gpu": {"playground.worker", "playground.training.process.session"},
 }
 HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}

@@ -112,6 +112,15 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     assert page.url.endswith("?preset=no-leash")
 
 
+def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, served):
+    page.goto(served)
+    chosen(page, "h1", "Kinder reviews")
+    page.get_by_role("button", name="Present").click()
+    page.locator("#controls").wait_for(state="hidden")
+    above = page.evaluate("document.querySelector('.run-view').getBoundingClientRect().top + scrollY")
+    assert above < 15  # px: the padding of a presentation, as on a server
+
+
 def test_it_plays_where_motion_is_welcome_and_stops_where_one_says(make_page, served):
     page = make_page(390, 800, reduced_motion="no-preference")
     page.goto(served)

@@ -137,11 +137,13 @@ class Compare {
     /** @type {Pick<Wire.Home, "recorded">} */
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
     const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
-    const titleOf = (/** @type {string} */ id) => runs.find((run) => run.id === id)?.title ?? live.run?.title;
+    /** A replay is of no preset. @param {string} preset @param {string} id */
+    const titleOf = (preset, id) => stepOf(preset)?.title
+      ?? (preset || (runs.find((run) => run.id === id) ?? live.run)?.title || id);
     return [
       ...runs.filter(({ id }) => !Object.values(recorded).includes(id))
         .map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
-      ...Object.entries(recorded).map(([preset, id]) => [id, `${stepOf(preset)?.title ?? (preset || titleOf(id))}, recorded`]),
+      ...Object.entries(recorded).map(([preset, id]) => [id, `${titleOf(preset, id)}, recorded`]),
     ];
   }
 

@@ -78,10 +78,7 @@ function whenOpened(page, act) {
 
 /** @param {HTMLElement} header @param {string} notice */
 function addNotice(header, notice) {
-  const banner = el("p.access-banner", { role: "note" }, notice);
-  header.append(banner);
-  const tell = () => document.documentElement.style.setProperty("--pg-banner", `${banner.offsetHeight}px`);
-  new ResizeObserver(tell).observe(banner); // what sticks below the header has that much less room
+  header.after(el("p.access-banner", { role: "note" }, notice)); // it scrolls away: on a phone it has three lines
 }
 
 /**

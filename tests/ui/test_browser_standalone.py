@@ -117,8 +117,8 @@ def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, ser
     chosen(page, "h1", "Kinder reviews")
     page.get_by_role("button", name="Present").click()
     page.locator("#controls").wait_for(state="hidden")
-    above = page.evaluate("document.querySelector('.run-view').getBoundingClientRect().top + scrollY")
-    assert above < 15  # px: the padding of a presentation, as on a server
+    above = page.evaluate("getComputedStyle(document.getElementById('page-train')).paddingTop")
+    assert above == "0px"  # which is room that the run is given
 
 
 def test_it_plays_where_motion_is_welcome_and_stops_where_one_says(make_page, served):

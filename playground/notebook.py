@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from playground.ui.demo import Demo
 
 HEIGHT_PIXELS = 900
+FIRST = ["score_mean", "kl_to_reference", "kl_coef"]  # columns that are in view however narrow it is
 PANELS = 3  # of the picture: behaviours, score and distance; more would be small
 # Whose pages may show ours in a frame: a notebook server on this machine; on Colab, its page and the frames in it.
 NOTEBOOKS = "http://localhost:* http://127.0.0.1:*"
@@ -102,7 +103,8 @@ class Run:
     def metrics(self) -> pd.DataFrame:
         """A row for each update, indexed by it. Scores in standard deviations (`score_mean`), KL in nats for each
         completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/run-format.md."""
-        return frames.metrics(self._folder).set_index("update")
+        found = frames.metrics(self._folder).set_index("update")
+        return found[[*FIRST, *found.columns.difference(FIRST, sort=False)]]
 
     @property
     def samples(self) -> pd.DataFrame:

@@ -43,7 +43,8 @@ export class Outcome {
     effect(() => showParts(this.strip, stripOf(live.metrics)));
     effect(() => {
       setHidden(this.root, !live.run, runTitle());
-      setWords(this.exact, live.status?.outcome || "The run is still going. Its outcome appears here when it ends.");
+      setWords(this.exact, live.status?.outcome || (live.run?.recorded ? "Known at the end of the recording."
+        : "The run is still going. Its outcome appears here when it ends."));
     });
     const shown = computed(() => ({ run: live.runId, known: Boolean(live.run),
       data: live.status?.ended ? live.outcome : null }), alike);

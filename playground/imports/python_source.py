@@ -80,6 +80,7 @@ class _Reader:
         self.tree, self.constants, self.found = tree, Constants(tree), ForeignSource()
         self.targets: dict[int, str] = {}  # id of a call -> the name that its value is assigned to
         self.conditional: set[int] = set()  # ids of the statements under an `if`
+        self.seen: set[tuple[int, Owner]] = set()  # ids of the values that are settings, and whose
         for node in ast.walk(tree):
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -149,9 +150,9 @@ class _Reader:
             value = self.constants.value(node)
         except NotConstant as why:
             value, problem = ast.unparse(node)[:200], str(why)
-        setting = ForeignSetting(name, value, node.lineno, owner, problem)
-        if setting not in self.found.settings:  # two calls may be given one dictionary
-            self.found.settings.append(setting)
+        if (id(node), owner) not in self.seen:  # two calls may be given one dictionary
+            self.seen.add((id(node), owner))
+            self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
 
     def _assignment(self, node: ast.Assign) -> None:
         """`generation_kwargs = {...}`, `config = {...}` of the oldest TRL, and `config.learning_rate = 1e-5`."""

@@ -231,7 +231,7 @@ class Endpoints:
             run: The id of a run.
         """
         found, channel = self._hub.find(run), await self._hub.channel(run)
-        told = await channel.read(lambda feed: feed.status_now())
+        now = await channel.read(lambda feed: feed.status_now())
 
         def read() -> dict[str, Any]:
             said: Mapping[str, Any] = insight_serializer.outcome(found)
@@ -239,7 +239,7 @@ class Endpoints:
             names = ("sentences", "knee", "compute", "weights")
             return {name: said[name] for name in names} | {"headline": headline and plain(headline)}
 
-        known = {"run": run, "state": told["state"], "end": told["end"], "outcome": told["outcome"]}
+        known = {"run": run, "state": now["state"], "end": now["end"], "outcome": now["outcome"]}
         return {**known, **await self._read(read)}
 
     def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0) -> dict[str, Any]:

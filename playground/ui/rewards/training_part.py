@@ -35,7 +35,7 @@ from playground.ui.payloads.rewards import (
     UploadedPairsData,
 )
 from playground.ui.payloads.server import DoneData
-from playground.ui.train.form import put
+from playground.ui.train.form import drawn, put
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
@@ -89,16 +89,8 @@ def form_data() -> RewardFormData:
 def _knob(field: str, knob: dict[str, Any]) -> KnobData:
     """What static/core/knob.js needs to draw a number, and its default."""
     return {
-        "field": field,
-        "label": knob["label"],
-        "help": knob["help"],
-        "low": knob["low"],
-        "high": knob["high"],
-        "unit": knob["unit"],
-        "slider": knob["slider"],
-        "log": knob["log"],
+        **drawn(field, knob, optional=knob["default"] is None),
         "default": knob["default"],
-        "optional": knob["default"] is None,
         "none": NOTHING.get(field, "off"),
         "pocket": field in POCKET_ONLY,
     }

@@ -229,7 +229,16 @@ def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]
 def knob_data(field: str) -> KnobData:
     """What static/core/knob.js needs to draw a number. `plain`: simpler words, where the help is exact."""
     types = types_of(field)
-    knob = KNOBS[field]
+    return {
+        **drawn(field, KNOBS[field], optional=type(None) in types),
+        "live": KNOBS[field]["live"],
+        "plain": PLAIN.get(field, ""),
+        "whole": int in types,
+    }
+
+
+def drawn(field: str, knob: Mapping[str, Any], *, optional: bool) -> KnobData:
+    """What a number is drawn with, of the form or of another configuration."""
     return {
         "field": field,
         "label": knob["label"],
@@ -239,10 +248,7 @@ def knob_data(field: str) -> KnobData:
         "unit": knob["unit"],
         "slider": knob["slider"],
         "log": knob["log"],
-        "live": knob["live"],
-        "plain": PLAIN.get(field, ""),
-        "optional": type(None) in types,
-        "whole": int in types,
+        "optional": optional,
     }
 
 

@@ -96,24 +96,43 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardSha
 def moments(
     config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
 ) -> dict[str, Sizes]:
-    """What comes and goes: before training, then in each update. TRL's PPO compares more texts at once and puts prompts
-    through the LM head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
-    ppo, each = config.ppo, number_bytes(config.model.precision, device_kind)
+    """What comes and goes: before training, then in each update."""
+    rows, each = reference_rows(config, policy, scorers, prompt_tokens, device_kind), _number(config, device_kind)
+    before = {"measuring the reference": sampling(config, policy, rows, prompt_tokens, each)}
+    return before | moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
+
+
+def reference_rows(
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
+) -> int:
+    """How many texts are written at once before the first update. A small model writes all for the scale of the score;
+    another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least a batch."""
+    is_small = policy.parameters < SMALL_MODEL
+    wanted = config.scale_samples(is_small)
+    if is_small:
+        return wanted
+    update = moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
+    one = sampling(config, policy, 1, prompt_tokens, _number(config, device_kind)).total()
+    fit = max(sizes.total() for sizes in update.values()) // one
+    return max(min(fit, wanted + _answers(config)), config.ppo.batch_size)
+
+
+def moments_of_update(
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
+) -> dict[str, Sizes]:
+    """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM head
+    too; it keeps the logits of a batch, and while it writes the next one has those twice."""
+    ppo, each = config.ppo, _number(config, device_kind)
     by_trl = config.engine == "trl" and config.method == "ppo"
     completion, logit = config.sampling.max_new_tokens, policy.vocabulary * FP32
     both, batch, micro = prompt_tokens + completion, ppo.batch_size, ppo.micro_batch_size
-
-    def sampling(texts: int) -> Sizes:
-        token = 2 * policy.layers * policy.kv_heads * policy.head_size * each  # keys and values
-        fullest = max(passing(policy, texts * prompt_tokens, each), LOGITS * texts * logit)  # the prompt, or a draw
-        return Counter({("rollout", "KV cache"): texts * both * token, ("rollout", "activations"): fullest})
 
     def scoring(scorer: RewardShape) -> int:
         return passing(scorer.model, batch * both, number_bytes(scorer.reward.precision, device_kind))
 
     at_once = min(batch, engines.ROLLOUT_ROWS) if by_trl else micro
     compared = at_once * both if by_trl else LOGITS * micro * completion
-    answers = config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+    texts = max(at_once if by_trl else batch, _answers(config))
     learning: Sizes = Counter()
     if METHODS[config.method].trains:
         units = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
@@ -121,8 +140,7 @@ def moments(
         learning["policy", "activations"] = graph(config, policy, micro * both, each)
         learning["value", "activations"] = learning["policy", "activations"] * has_second_model(config)
     return {
-        "measuring the reference": sampling(config.scale_rows(policy.parameters < SMALL_MODEL)),
-        "sampling": sampling(max(at_once if by_trl else batch, answers))
+        "sampling": sampling(config, policy, texts, prompt_tokens, each)
         + Counter({("rollout", "logits"): 3 * by_trl * batch * completion * logit}),
         "comparing with the reference": Counter(
             {
@@ -133,6 +151,24 @@ def moments(
         "scoring": Counter({("reward", "activations"): max(map(scoring, scorers), default=0)}),
         "learning": learning,
     }
+
+
+def sampling(config: RunConfig, policy: Architecture, texts: int, prompt_tokens: int, each: int) -> Sizes:
+    """What writing some texts at once holds."""
+    token = 2 * policy.layers * policy.kv_heads * policy.head_size * each  # keys and values
+    logits = LOGITS * texts * policy.vocabulary * FP32
+    fullest = max(passing(policy, texts * prompt_tokens, each), logits)  # the prompt, or a draw
+    both = texts * (prompt_tokens + config.sampling.max_new_tokens)
+    return Counter({("rollout", "KV cache"): both * token, ("rollout", "activations"): fullest})
+
+
+def _answers(config: RunConfig) -> int:
+    """Texts of one evaluation of the fixed prompts."""
+    return config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+
+
+def _number(config: RunConfig, device_kind: str) -> int:
+    return number_bytes(config.model.precision, device_kind)
 
 
 def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> int:

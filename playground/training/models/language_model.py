@@ -142,7 +142,9 @@ class LanguageModel(nn.Module):
             if self.autocast is not None:
                 stack.enter_context(torch.autocast(self.device.type, self.autocast))
             if self.adapter_off:
-                stack.enter_context(self.model.disable_adapter())
+                from playground.training.models import lora  # a second of imports
+
+                stack.enter_context(lora.switched_off(self.model))
             yield
 
     def steer(self, vector: SteeringVector | None) -> None:

@@ -59,8 +59,8 @@ def load(
     hush()
     catalog.files(folder)
     computing = compute_type(config.precision, device)
-    lora = trained and config.adapter.kind == "lora"
-    holding = torch.float32 if trained and not lora else computing
+    adapts = trained and config.adapter.kind == "lora"
+    holding = torch.float32 if trained and not adapts else computing
     base = adapter_base(folder)
     if trained or base is None:
         model = _whole_model(folder, device, holding, config.quantization)
@@ -68,7 +68,7 @@ def load(
         model = _with_saved_adapter(_whole_model(base, device, holding, config.quantization), folder)
     tokens = _tokens(folder, model)
     switch_dropout_off(model)
-    if lora:
+    if adapts:
         model = _with_new_adapter(model, folder, config)
     exact = computing == torch.float32 and config.quantization == "none"
     language_model = LanguageModel(model, exact=exact, autocast=None if computing == torch.float32 else computing)
@@ -195,25 +195,27 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
     """LoRA beside the model's frozen weights, without dropout. Its second matrix is 0: nothing changes at first."""
     from peft import LoraConfig, TaskType, get_peft_model
 
-    wanted = config.adapter.target_modules
-    if wanted:
+    from playground.training.models import lora
+
+    targets = config.adapter.target_modules
+    if targets:
         names = {name for name, _ in model.named_modules()}
         there = sorted({name.rpartition(".")[2] for name in names if is_linear(model.get_submodule(name))})
-        absent = [want for want in wanted if not any(name == want or name.endswith(f".{want}") for name in names)]
+        absent = [want for want in targets if not any(name == want or name.endswith(f".{want}") for name in names)]
         if absent:
             sentence = f"The model has no layer {', '.join(absent)}. Its linear layers: {', '.join(there)}."
             raise InvalidConfig([Problem("model.adapter.target_modules", sentence)])
-    lora = LoraConfig(
+    wanted = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
         r=config.adapter.r,
         lora_alpha=config.adapter.alpha,  # type: ignore[arg-type]  # a scale; peft divides it by r
         lora_dropout=0.0,
-        target_modules=list(wanted) if wanted else ALL_LINEAR,
+        target_modules=list(targets) if targets else ALL_LINEAR,
         revision=config.revision,
     )
     model.name_or_path = base_name(config.source, folder)  # what peft writes into the adapter
     try:
-        return get_peft_model(model, lora, revision=config.revision).eval()
+        return lora.lean(get_peft_model(model, wanted, revision=config.revision).eval())
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InvalidConfig([Problem("model.adapter.target_modules", first_line(error))]) from error
 

@@ -20,6 +20,7 @@ from playground.models.model_files import SLACK_WEIGHTS, Use
 from playground.setup import catalog
 from playground.setup.catalog import adapter_base
 from playground.training.models import steering_vector, time_limit
+from playground.training.models.attention import attend_in_fp32
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from playground.training.models.time_limit import first_line, in_one_sentence
 
@@ -68,6 +69,8 @@ def load(
         model = _with_saved_adapter(_whole_model(base, device, holding, config.quantization), folder)
     tokens = _tokens(folder, model)
     switch_dropout_off(model)
+    if computing == torch.bfloat16 and device.type == "cpu":
+        attend_in_fp32(model)
     if lora:
         model = _with_new_adapter(model, folder, config)
     exact = computing == torch.float32 and config.quantization == "none"

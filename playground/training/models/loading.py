@@ -15,11 +15,13 @@ import torch
 from torch import nn
 
 from playground.config import ModelConfig
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.models.model_files import SLACK_WEIGHTS, Use
-from playground.setup import catalog
+from playground.setup import catalog, devices
 from playground.setup.catalog import adapter_base
 from playground.training.models import steering_vector, time_limit
+from playground.training.models.attention import attend_in_fp32
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from playground.training.models.time_limit import first_line, in_one_sentence
 
@@ -40,11 +42,13 @@ def device_of(name: str) -> torch.device:
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
 
-def compute_type(precision: str, device: torch.device) -> torch.dtype:
-    """What a model computes in: bf16 where it is asked for, or by itself on a GPU that has it."""
+def compute_type(precision: str, device: torch.device, parameters: int) -> torch.dtype:
+    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself on a GPU that has it and,
+    unless the model is small, on a processor that has it."""
     if precision == "auto":
-        fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        return torch.bfloat16 if fast else torch.float32
+        on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        on_cpu = device.type == "cpu" and parameters >= SMALL_MODEL and devices.processor_has_bf16()
+        return torch.bfloat16 if on_gpu or on_cpu else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
@@ -57,8 +61,8 @@ def load(
     Raises: ModelNotFound, if the folder cannot be loaded; InvalidConfig, if LoRA's targets or the form do not fit it.
     """
     hush()
-    catalog.files(folder)
-    computing = compute_type(config.precision, device)
+    parameters = catalog.files(folder).architecture.parameters
+    computing = compute_type(config.precision, device, parameters)
     adapts = trained and config.adapter.kind == "lora"
     holding = torch.float32 if trained and not adapts else computing
     base = adapter_base(folder)
@@ -68,6 +72,8 @@ def load(
         model = _with_saved_adapter(_whole_model(base, device, holding, config.quantization), folder)
     tokens = _tokens(folder, model)
     switch_dropout_off(model)
+    if computing == torch.bfloat16 and device.type == "cpu":
+        attend_in_fp32(model)
     if adapts:
         model = _with_new_adapter(model, folder, config)
     exact = computing == torch.float32 and config.quantization == "none"

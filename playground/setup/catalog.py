@@ -1,7 +1,8 @@
 """What a user can pick: presets, models, prompt sets and rewards, each with one line of help. Loads no model.
 
-A model is included, a local folder, or an id of the hub, which a run downloads first. The included ones are listed in
-choices.toml; a preset's YAML file holds its settings and what is said about it.
+A model is included, a local folder, the real model that a person gets once (`real_model`), or an id of the hub, which a
+run downloads first. The included ones are listed in choices.toml; a preset's YAML file holds its settings and what is
+said about it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import yaml
 from playground import plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.models import adapter_files, hub, model_files
+from playground.models import adapter_files, gguf_files, hub, model_files, real_model
 from playground.models.architectures import BY_NAME, CURATED
 from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
@@ -154,8 +155,8 @@ def model_folder(source: str, revision: str | None = None, use: Use = "policy") 
 
 
 def is_hub_id(source: str) -> bool:
-    """True for the id of a model on the hub: neither shipped nor a folder of this machine."""
-    return source not in MODEL_NAMES and not os.path.isdir(os.path.expanduser(source))
+    """True for the id of a model on the hub: neither shipped, nor the real model, nor a folder of this machine."""
+    return source not in (*MODEL_NAMES, real_model.NAME) and not os.path.isdir(os.path.expanduser(source))
 
 
 def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS) -> ModelFiles:
@@ -195,9 +196,17 @@ def _of_adapter(folder: Path) -> Iterator[None]:
 def _folder(source: str, revision: str | None) -> Path:
     if source in MODEL_NAMES:
         return POCKET_MODELS / source
+    if source == real_model.NAME:
+        if real_model.is_here():
+            return real_model.folder()
+        raise real_model.absent()
     folder = Path(os.path.expanduser(source))
     if os.path.isdir(folder):
         return folder
+    if source.lower().endswith(gguf_files.SUFFIX):
+        is_there = os.path.isfile(folder)
+        how = f"convert it once with `python -m playground convert {source}`, then give the folder that this writes"
+        raise ModelNotFound(f"{source} is a GGUF file: {how}." if is_there else f"There is no file {source}.")
     if hub.repository(source) is None:
         hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
         raise ModelNotFound(f"{hint} You can also give the path of a model folder or an id of the hub (owner/name).")

@@ -21,8 +21,8 @@ from playground.config import (
     local_only,
 )
 from playground.data import claim_files, preferences, row_files
-from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, PairsUnusable, Problem
-from playground.models import hub
+from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, ModelToGet, PairsUnusable, Problem
+from playground.models import hub, real_model
 from playground.models.model_files import Use
 from playground.rewards import expressions
 from playground.setup import catalog
@@ -82,6 +82,8 @@ def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text:
     for need in needed:
         try:
             need.folder()
+        except ModelToGet:
+            raise
         except ModelNotHere:
             hub.snapshot(need.source, need.revision, progress, need.use)
             need.folder()
@@ -102,6 +104,8 @@ def model_problems(needed: Iterable[Need], *, ask_hub: bool = False) -> list[Pro
 def _reach(need: Need, ask_hub: bool) -> None:
     try:
         need.folder()
+    except ModelToGet:
+        raise
     except ModelNotHere:
         if ask_hub:
             hub.facts_kept(need.source, need.revision, need.use)
@@ -149,7 +153,7 @@ def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     """The same configuration with whole paths where it names files here: a worker runs in a folder of its own. The name
     of a run or of a reward model in `outputs` means that, and not a folder of the same name here."""
     known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    known |= {catalog.START, catalog.TYPED, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
+    known |= {catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
     names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:

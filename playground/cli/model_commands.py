@@ -27,7 +27,7 @@ def convert(
 
     The last line on stdout is the folder, which `train` takes as `--set model.source=FOLDER`.
     """
-    print(conversion.convert(file, to or file.with_suffix(""), Progress()))
+    print(conversion.convert(file, to or file.with_suffix(""), ProgressLine()))
 
 
 def real_model() -> None:
@@ -35,11 +35,11 @@ def real_model() -> None:
 
     The last line on stdout is its folder. `train` takes it as `--set model.source=smollm2-135m-instruct`.
     """
-    print(getting.get(Progress()))
+    print(getting.get(ProgressLine()))
     complain(f"Train it with --set model.source={the_model.NAME}. It is {the_model.MARK}.")
 
 
-class Progress:
+class ProgressLine:
     """Where something is, on one line of a terminal; elsewhere a line where the words before its figures change."""
 
     def __init__(self) -> None:

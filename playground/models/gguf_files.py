@@ -68,7 +68,7 @@ def check(path: Path) -> GgufFile:
         architecture = _architecture(fields, "output.weight" not in tensors)
         _check_tokenizer(fields, architecture)
         _check_shapes({name: tensor.shape for name, tensor in tensors.items()}, architecture)
-        _check_places(tensors, header.at, size, _alignment(fields))
+        _check_order(tensors, header.at, size, _alignment(fields))
     except OSError as error:
         raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}.") from None
     except (_Unusable, UnicodeDecodeError, struct.error) as error:
@@ -259,7 +259,7 @@ def _check_shapes(found: Mapping[str, tuple[int, ...]], model: Architecture) -> 
         raise _Unusable(f"it has tensors that a plain {model.model_type} has not, such as `{more[0][:60]}`")
 
 
-def _check_places(tensors: Mapping[str, GgufTensor], begin: int, size: int, alignment: int) -> None:
+def _check_order(tensors: Mapping[str, GgufTensor], begin: int, size: int, alignment: int) -> None:
     """Raises: _Unusable, unless the tensors follow one another from the end of the header to that of the file."""
     at = begin
     for name, one in sorted(tensors.items(), key=lambda item: item[1].begin):

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,8 +58,15 @@ def make(file: Path, folder: Path, progress: Progress) -> str:
 def beside(work: Callable[[], T], tell: Callable[[], None], stop: Callable[[], None]) -> T:
     """What `work` returns, done in another thread while `tell` is called again and again. What `tell` raises ends it:
     then, and when it has ended by itself, `stop` is called until the thread is over."""
-    pool = ThreadPoolExecutor(1)
-    done = pool.submit(work)
+    done: Future[T] = Future()
+
+    def do() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:  # for the caller
+            done.set_exception(error)
+
+    threading.Thread(target=do, daemon=True).start()  # of a pool, it would hold up the end of this process
     try:
         while not done.done():
             tell()
@@ -68,5 +76,4 @@ def beside(work: Callable[[], T], tell: Callable[[], None], stop: Callable[[], N
         while not done.done():
             stop()
             wait([done], POLL_SECONDS)
-        pool.shutdown()
     return done.result()

@@ -18,7 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
-from playground.models.architectures import BY_NAME, CURATED, HubModel
+from playground.models.architectures import CURATED, HubModel
 from playground.setup import catalog, checks, estimates
 from playground.setup.devices import Device
 from tests.support import PROJECT
@@ -64,7 +64,7 @@ def hub_ids(config: RunConfig) -> set[str]:
 def test_every_model_that_is_named_anywhere_is_in_the_record_and_the_record_names_no_others() -> None:
     """In presets and suggestions, under old names, and in any text of an owner that the record knows."""
     found = (
-        {*BY_NAME}
+        {model.name for model in CURATED}
         | {*hub.OLD_NAMES.values()}
         | {source for name in PRESETS for source in hub_ids(catalog.preset(name))}
     )

@@ -68,6 +68,7 @@ class Action(enum.StrEnum):
     TRAIN_REWARD = "train or delete a reward model"
     SAVE = "save a model on the server's disk"
     TRY_UPDATE = "make a trial update"
+    GET_MODEL = "get a model from PyPI"
 
 
 class Role(enum.StrEnum):
@@ -85,14 +86,15 @@ class Grants(NamedTuple):
 
 
 EVERYTHING = frozenset(Action)
+FOR_OTHERS = EVERYTHING - {Action.GET_MODEL}  # on a page that others can reach nothing is fetched from outside of the hub
 STANDALONE = "standalone"  # the mode of a page that no server serves: what it may ask is answered when it is made
 TABLE: dict[tuple[str, Role], Grants] = {
     (STANDALONE, Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
     ("local", Role.HOST): Grants(EVERYTHING),
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
-    ("classroom", Role.HOST): Grants(EVERYTHING),
+    ("classroom", Role.HOST): Grants(FOR_OTHERS),
     ("classroom", Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
-    ("space", Role.HOST): Grants(EVERYTHING - {Action.SAVE}),
+    ("space", Role.HOST): Grants(FOR_OTHERS - {Action.SAVE}),
     ("space", Role.VISITOR): Grants(
         frozenset(
             {Action.WATCH, Action.EXPORT, Action.FORM, Action.START, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS}
@@ -104,6 +106,7 @@ OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
 COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
 WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
 NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
+NOT_OTHERS = "This is not available on a page for others ({}). Open a page of your own, without --mode, for it."
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
 
 
@@ -205,7 +208,7 @@ class Access:
         self._count(caller, "views")
         if action not in grants.all:
             if action not in grants.own:
-                raise NotAllowed(WATCHERS if self.mode == "classroom" else NOT_PUBLIC.format(action.value))
+                raise NotAllowed(_refusal(caller, action))
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
@@ -345,6 +348,13 @@ class Access:
 
     def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
         return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
+
+
+def _refusal(caller: Caller, action: Action) -> str:
+    """Why they may not do it, whatever run it is."""
+    if caller.mode != "classroom":
+        return NOT_PUBLIC.format(action.value)
+    return WATCHERS if caller.role is Role.VISITOR else NOT_OTHERS.format(action.value)
 
 
 def named_run(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from playground.ui.payloads import Value
 from playground.ui.payloads.form import KnobData, ProblemData
@@ -65,8 +65,22 @@ class FrontierProgressData(TypedDict, total=False):
     error: str
 
 
+class RealModelData(DoneData):
+    """The real model from PyPI: whether it is here or being got, where that is, in words, and what it is. `error`: why
+    the last try has failed, or that it was stopped."""
+
+    state: Literal["absent", "getting", "here"]
+    words: str
+    name: str
+    label: str
+    mark: str
+    licence: str
+    download_mb: int
+    disk_mb: int
+
+
 class ServerAnswersData(TypedDict):
-    """Of a run, a fork, a sweep, the form, and of rewards."""
+    """Of a run, a fork, a sweep, the form, of rewards, and of the real model."""
 
     stop_run: DoneData
     steer_run: DoneData
@@ -92,3 +106,6 @@ class ServerAnswersData(TypedDict):
     start_training: RewardStartData
     stop_training: DoneData
     delete_reward_model: DoneData
+    real_model: RealModelData
+    get_real_model: RealModelData
+    stop_real_model: RealModelData

@@ -47,8 +47,7 @@ COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
 def main() -> None:
     """Run, measure, write the table. What was measured before and is not run again keeps its line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    shipped = [name for name in catalog.preset_names() if not catalog.is_hub_id(catalog.preset(name).model.source)]
-    parser.add_argument("--presets", nargs="*", default=shipped)
+    parser.add_argument("--presets", nargs="*", default=catalog.preset_groups()[catalog.INCLUDED])
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")

@@ -35,6 +35,8 @@ DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
+INCLUDED = "Included"  # the group of the presets that ship with their model
+REAL_GROUP = "A real chat model"  # of the experiments on it
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
@@ -63,13 +65,16 @@ MODEL_NAMES = tuple(model.name for model in MODELS)
 
 class Lesson(NamedTuple):
     """What a preset's file says about it beside its settings (`lesson`): its place in the story, from 1 (0 outside of
-    it), the earlier preset to compare it with, what to look for, and what runs of it came to (`setup.expected`)."""
+    it), the earlier preset to compare it with, what to look for, and what runs of it came to (`setup.expected`). Of a
+    suggested model: the experiment that its settings are of, and how they were derived where that is another model."""
 
     preset: str
     number: int = 0
     against: str = ""
     look: str = ""
     needs_gpu: bool = False
+    measured_by: str = ""
+    derived: str = ""
     bands: Mapping[str, Sequence[float]] = {}
 
 
@@ -84,7 +89,7 @@ def lessons() -> dict[str, Lesson]:
 
 
 def story() -> list[Lesson]:
-    """The presets that ship with their model, as one story."""
+    """The presets that are told as one story: those that ship with their model, then those on a real chat model."""
     return [one for one in lessons().values() if one.number]
 
 
@@ -103,9 +108,12 @@ def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
     names = [*preset_names(), *model_preset_names()]
     known = {name: lessons().get(name, Lesson(name)) for name in names}
-    from_hub = [name for name in names if not known[name].number and is_hub_id(preset(name).model.source)]
+    sources = {name: preset(name).model.source for name in names}
+    real = [name for name in names if sources[name] == real_model.NAME]
+    from_hub = [name for name in names if name not in real and is_hub_id(sources[name])]
     return {
-        "Included": [name for name in names if name not in from_hub],
+        INCLUDED: [name for name in names if name not in (*real, *from_hub)],
+        REAL_GROUP: real,
         "Downloads a model first": [name for name in from_hub if not known[name].needs_gpu],
         "Downloads a model, needs a GPU": [name for name in from_hub if known[name].needs_gpu],
     }

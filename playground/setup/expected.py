@@ -1,6 +1,7 @@
-"""What a run of a preset should come to: bands by behaviour, score and KL, from runs on several seeds.
+"""What a run of a preset should come to: bands by behaviour, score and KL, from runs on several seeds; and where the
+settings of a suggested model are from.
 
-`make results` writes them into the presets' files, from prompts that the runs never saw.
+`make results` writes the bands into the presets' files, from prompts that the runs never saw.
 """
 
 from __future__ import annotations
@@ -65,6 +66,18 @@ def line(preset: str) -> str:
     figures = (("score", "score"), ("kl", "distance"))
     parts += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
     return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(parts)}."
+
+
+def settings_line(preset: str) -> str:
+    """Where the settings of a suggested model are from: measured on it, or derived; empty for any other preset."""
+    lesson = catalog.lessons().get(preset)
+    if lesson is None or not lesson.measured_by:
+        return ""
+    experiment = catalog.preset(lesson.measured_by).about.title
+    if not lesson.derived:
+        return f"Measured on this model, in its copy from PyPI, by the experiment \u201c{experiment}\u201d."
+    measured = f"the experiment \u201c{experiment}\u201d on SmolLM2 135M"
+    return f"Derived from the settings measured by {measured}; not tried on this model. {lesson.derived}"
 
 
 def _range(low: str, high: str, unit: str) -> str:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from playground.config import RewardTrainingConfig, RunConfig, yaml_io
+from playground.config import RewardTrainingConfig, RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
+from playground.models import real_model
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Lesson
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
@@ -34,15 +35,22 @@ def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one() ->
     assert story[0].preset == catalog.DEFAULT_PRESET and len(story) > 20
     names = [step.preset for step in story]
     assert names == catalog.preset_names()[: len(names)]
+    included = catalog.preset_groups()[catalog.INCLUDED]
+    assert names == [*included, *catalog.preset_groups()[catalog.REAL_GROUP]], "what needs a real model comes last"
     for place, step in enumerate(story):
-        assert step.look.endswith(".") and (step.against in names[:place] or place == 0) and expected.bands(step.preset)
+        assert step.look.endswith(".") and (step.against in names[:place] or place == 0)
+        assert expected.bands(step.preset) or step.preset not in included
 
 
 def test_the_presets_are_grouped_by_what_they_take() -> None:
-    shipped, downloads, gpu = catalog.preset_groups().values()
-    assert shipped == [step.preset for step in catalog.story()]
+    shipped, real, downloads, gpu = catalog.preset_groups().values()
+    assert [catalog.preset(name).model.source in catalog.MODEL_NAMES for name in (*shipped, *real)] == [
+        *[True] * len(shipped),
+        *[False] * len(real),
+    ]
+    assert {"real-short-answers", "real-kinder"} <= {*real} and all(name.startswith("real-") for name in real)
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
-    assert sorted([*shipped, *downloads, *gpu]) == sorted(NAMES)
+    assert sorted([*shipped, *real, *downloads, *gpu]) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,6 +79,31 @@ def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
         assert checks.prompts_problem(config.prompts) is None
         assert len(set(config.prompts.typed)) >= 2 * config.evaluation.num_prompts  # so that some are held out
         assert (config.model.adapter.kind == "lora") == (model.architecture.parameters > 130_000_000)
+
+
+RATES = {"Learning rate as measured": 1.0, "Half of the measured": 0.5, "A tenth of the measured": 0.1}
+MEASURED = catalog.preset("real-short-answers")
+
+
+@pytest.mark.parametrize("name", ["chat-claims", *catalog.model_preset_names()])
+def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(name: str) -> None:
+    lesson, config = catalog.lessons()[name], catalog.preset(name)
+    line = expected.settings_line(name)
+    assert lesson.measured_by == MEASURED.name and MEASURED.about.title in line
+    if name == real_model.NAME:  # the same model, as the hub has it
+        assert {*differences(config, MEASURED)} <= {"name", "model.source"} and "Measured on this model" in line
+        return
+    (factor,) = [factor for words, factor in RATES.items() if lesson.derived.startswith(words)]
+    assert "not tried on this model" in line and line.endswith("batch, epochs and leash as measured.")
+    assert (factor == 0.1) == (config.model.adapter.kind == "none")
+    assert config.ppo.learning_rate == pytest.approx(factor * MEASURED.ppo.learning_rate)
+    for field in ("batch_size", "minibatch_size", "num_epochs"):
+        assert getattr(config.ppo, field) == getattr(MEASURED.ppo, field), field
+    assert config.ppo.micro_batch_size <= MEASURED.ppo.micro_batch_size and config.kl.coef == MEASURED.kl.coef
+    if config.model.adapter.kind == "lora":
+        assert config.model.adapter == MEASURED.model.adapter
+    if config.prompts.template == "chat":
+        assert config.sampling.temperature == MEASURED.sampling.temperature
 
 
 @pytest.mark.parametrize(

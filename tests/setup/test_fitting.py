@@ -35,7 +35,8 @@ def test_a_suggested_model_gets_the_settings_of_its_preset() -> None:
         assert getattr(found.config, part) == getattr(own, part), part
     sizes = ("batch_size", "minibatch_size", "micro_batch_size", "learning_rate")
     assert [getattr(found.config.ppo, name) for name in sizes] == [getattr(own.ppo, name) for name in sizes]
-    assert found.config.sampling.max_new_tokens == 64 and found.config.evaluation.num_prompts == 16
+    assert found.config.sampling == own.sampling and found.config.evaluation.num_prompts == 16
+    assert found.config.ppo.num_epochs == own.ppo.num_epochs and found.preset == own.name
     assert (
         found.config.kl == catalog.preset("kinder-reviews").kl
     )  # the KL penalty is the point of the person, not the model's
@@ -73,4 +74,4 @@ def test_a_method_keeps_the_batch_that_it_needs() -> None:
     assert found.method == "rloo" and found.ppo.batch_size % found.ppo.samples_per_prompt == 0
     sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
     odd = with_model("without-critic", "openai-community/gpt2", ppo=config.ppo.model_dump() | sizes)
-    assert fitting.fit(odd).config.ppo.batch_size == 48  # 32 is no multiple of 6
+    assert fitting.fit(odd).config.ppo.batch_size == 48  # 16 is no multiple of 6

@@ -96,8 +96,9 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
 
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
-    (_, story), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
+    (_, story), (title, real), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
     assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 22
+    assert title == "A real chat model" and real[0] == ("real-short-answers", "23. Short answers")
     assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
     assert controls.preset_groups(LIMITS["space"]) == [("Included", story)]
     second = controls.steps()[1]

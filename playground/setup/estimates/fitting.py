@@ -22,11 +22,13 @@ BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
 
 
 class Fit(NamedTuple):
-    """The configuration that fits, after which model it is, and whether that is the chosen one itself."""
+    """The configuration that fits, after which model it is, whether that is the chosen one itself, and the
+    preset that the settings are of."""
 
     config: RunConfig
     like: str
     own: bool
+    preset: str
 
 
 def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finished] = ()) -> Fit:
@@ -35,7 +37,7 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     pattern, like, own = _pattern(config, outputs)
     data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
     data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
-    data["ppo"]["learning_rate"] = usual["ppo"]["learning_rate"]
+    data["ppo"] |= {name: usual["ppo"][name] for name in ("learning_rate", "num_epochs")}
     given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
     replaced = _world(config) != _world(pattern) and (
         _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
@@ -43,7 +45,7 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     if replaced:
         data |= {"prompts": usual["prompts"], "rewards": usual["rewards"], "judges": []}
         data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
-        data["sampling"]["max_new_tokens"] = usual["sampling"]["max_new_tokens"]
+        data["sampling"] |= {name: usual["sampling"][name] for name in ("temperature", "max_new_tokens")}
     data["prompts"]["template"] = usual["prompts"]["template"]
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:
@@ -51,8 +53,8 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
         except InvalidConfig:
             continue
         better = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better
-        return Fit(better or fitting, like, own)
-    return Fit(config, like, own)
+        return Fit(better or fitting, like, own, pattern.name)
+    return Fit(config, like, own, pattern.name)
 
 
 def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:

@@ -100,6 +100,7 @@ def run_summary(
         "adaptive": config.kl.moves,
         "target": config.kl.target,
         "every": config.evaluation.every,
+        "system": config.prompts.system or "",
         "terms": _named(reward_form.term_labels(config.rewards)),
         "judges": _named(reward_form.term_labels(config.judges)),
         "counted": [{"name": one.name, "words": one.words} for one in counted.of_config(config)],

@@ -36,10 +36,12 @@ class ChangeData(TypedDict):
 
 
 class FitData(ChangeData):
-    """What would fit a model: as the suggested one most `like` it has it, or as its `own` preset."""
+    """What would fit a model: as the suggested one most `like` it has it, or as its `own` preset; `origin`: how those
+    settings came about."""
 
     like: str
     own: bool
+    origin: str
 
 
 class KnobData(TypedDict):

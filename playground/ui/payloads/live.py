@@ -58,6 +58,7 @@ class RunData(NamesData):
     adaptive: bool
     target: float | None
     every: int
+    system: str
     terms: list[TermData]
     judges: list[TermData]
     counted: list[BehaviourNameData]

@@ -175,6 +175,7 @@ declare namespace Wire {
     adaptive: boolean;
     target: number | null;
     every: number;
+    system: string;
     terms: Term[];
     judges: Term[];
     counted: BehaviourName[];
@@ -374,12 +375,13 @@ declare namespace Wire {
     after: string;
   }
 
-  /** What would fit a model: as the suggested one most `like` it has it, or as its `own` preset. */
+  /** What would fit a model: as the suggested one most `like` it has it, or as its `own` preset; `origin`: how those settings came about. */
   interface Fit {
     differences: Difference[];
     values: Record<string, string | number | boolean | null>;
     like: string;
     own: boolean;
+    origin: string;
   }
 
   /** A number as static/core/knob.js draws it: `slider` is its lowest, highest value and step; `none` what an empty field is called; `pocket`: for the annotators only. */

@@ -109,7 +109,9 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         made[name] = make(first.values[name], outputs, access, elem_id=dom_id(name), **options)
 
     groups = preset_groups(access.limits)
-    preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=steps())
+    offered = {name for _, choices in groups for name, _ in choices}
+    told = [step for step in steps() if step["preset"] in offered]
+    preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=told)
     story = components.widget("train/story", first.story, elem_id="story")
     add(LEASH)  # what to play with first
     with gr.Accordion("All settings", open=False, elem_id="more-settings") as more:  # train/all_settings.js opens it

@@ -238,7 +238,7 @@ def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
         "changed": changed and f"{changed}.",
         "what": "" if taught else found.line(config.about.title),
         "expect": found.expect,
-        "measured": expected.line(found.preset),
+        "measured": expected.line(found.preset) or expected.settings_line(found.preset),
         "settings_of": settings_of,
     }
 

@@ -19,7 +19,7 @@ from playground.errors import InvalidConfig, PlaygroundError
 from playground.models.architectures import FROM_PYPI
 from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe, devices, estimates
+from playground.setup import catalog, checks, describe, devices, estimates, expected
 from playground.setup.devices import GpuCalls
 from playground.setup.estimates import fitting, gpu_calls
 from playground.setup.limits import LIMITS, Limits
@@ -164,7 +164,8 @@ def needs(
             fitted = fitting.fit(config, outputs, last)
             change = form.change(fitted.config, config)
             if change:
-                fit = {**change, "like": fitted.like, "own": fitted.own}
+                origin = expected.settings_line(fitted.preset)
+                fit = {**change, "like": fitted.like, "own": fitted.own, "origin": origin}
     except InvalidConfig as error:
         return {"problem": " ".join(problem.message for problem in error.problems)}
     except PlaygroundError as error:

@@ -28,6 +28,37 @@ export function textPair(before, after) {
 }
 
 /**
+ * A prompt for reading. Of a dialogue, as its data has it ("\n\nHuman: ...\n\nAssistant:"), what the user says; with
+ * several turns, who says what, a line each.
+ * @param {string} text
+ */
+export function promptText(text) {
+  const said = text.trim();
+  if (!said.startsWith("Human:")) return text;
+  const turns = said.split(/(?:^|\n\n)(Human|Assistant):[ \t]*/).slice(1);
+  const lines = turns.flatMap((name, index) => {
+    const content = turns[index + 1]?.trim();
+    return index % 2 || !content ? [] : [{ name: name === "Human" ? "User" : name, content }];
+  });
+  return lines.length === 1 ? lines[0].content : lines.map(({ name, content }) => `${name}: ${content}`).join("\n");
+}
+
+/**
+ * A prompt, muted, and what was written to it: behind it where that goes on from it, else below.
+ * @param {string} prompt @param {string} completion @param {...Page.Child} more
+ */
+export function promptAndAnswer(prompt, completion, ...more) {
+  const answers = /^[\p{L}\p{N}*#"]/u.test(completion) && /\S$/.test(prompt);
+  return el("p.output", el("span.muted", promptText(prompt), answers ? "\n" : null), completion, more);
+}
+
+/** What stands before every prompt of a run, if anything does. @param {Wire.Run | null | undefined} run */
+export function systemPart(run) {
+  return run?.system ? [el("p.system-prompt", { tabindex: "0" }, el("span.muted", "System prompt, before each: "),
+    el("span.output", run.system))] : [];
+}
+
+/**
  * A pair of answers as a row: `sides` are [{label, parts}] of before and now, `score` the parts of that cell, `more`
  * the cells after the KL. What is null has no cell.
  * @param {{ prompt?: string | null, sides: { label: string, parts: Page.Child }[], score?: Page.Child, kl?: Page.Child,
@@ -35,7 +66,7 @@ export function textPair(before, after) {
  */
 export function pairRow({ prompt = null, sides, score = null, kl = null, more = [] }) {
   return el("tr",
-    prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output", prompt)),
+    prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output", promptText(prompt))),
     sides.map(({ label, parts }, index) => el("td", { class: index ? "now" : "before", "data-label": label }, parts)),
     score === null ? null : el("td.figure.score", { "data-label": "Score" }, score),
     kl === null ? null : el("td.figure.nowrap", { "data-label": "Distance (KL), nats" }, kl), more);

@@ -5,7 +5,7 @@
 import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
 import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
-import { facts } from "../core/texts.js";
+import { facts, promptText } from "../core/texts.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, inWords } from "./measures.js";
 import { colouredTokens, Tokens, tokenTable } from "./tokens.js";
 
@@ -25,7 +25,7 @@ export function tokensButton(whose, prompt, answer) {
 class Microscope {
   /** @param {string} whose @param {string} prompt @param {Answer} answer */
   constructor(whose, prompt, answer) {
-    this.prompt = prompt;
+    this.prompt = promptText(prompt);
     this.answer = answer;
     this.looks = /** @type {Wire.TokensLook[]} */ ([]);
     this.absent = /** @type {Wire.Absent} */ ({}); // why what is not there

@@ -10,7 +10,7 @@ import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { poll } from "../core/poll.js";
 import { hasEnded, live } from "../core/store.js";
-import { facts } from "../core/texts.js";
+import { facts, promptAndAnswer } from "../core/texts.js";
 
 const EVERY_MS = 2000; // the newest update of a run that trains: is there another one?
 const KEYS = "The left and right arrow keys go to the update before and after; on a bar they go from bar to bar, "
@@ -218,5 +218,5 @@ function cardOf(/** @type {Wire.RolloutText} */ { prompt, completion, score, kl,
   return el("li",
     el("p.summary", facts([["score", `${signed(score)} ${unit}`], kl === null ? null : ["KL", `${rounded(kl)} nats`]]),
       el("span.tag", { class: `tag ${chosen}`, title: CHOSEN[chosen] }, chosen)),
-    el("p.output", el("span.muted", prompt), completion));
+    promptAndAnswer(prompt, completion));
 }

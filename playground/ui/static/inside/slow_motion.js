@@ -156,7 +156,7 @@ export class SlowMotion {
     this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
     showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now),
-      el("p.output.slow-prompt", episode.prompt_pieces.join("")), this.row,
+      el("p.output.slow-prompt", el("span", episode.prompt_pieces.join(""))), this.row,
       now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
       this.whatIf.root].filter(Boolean), runTitle());
   }

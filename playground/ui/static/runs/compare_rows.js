@@ -5,7 +5,7 @@ import { histogramsOf } from "../charts/histograms.js";
 import { buttonOf, el, headOf, menuOf, optionsOf, setAttribute, setText, setWords, showParts,
   tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { KL_GLOSS, KL_HEAD, clamped, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { KL_GLOSS, KL_HEAD, clamped, pairRow, scoresOf, systemPart, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 
@@ -61,6 +61,7 @@ export class PairTable {
       onclick: () => this.toggleBlind() }, "Read blind");
     this.count = el("span.muted");
     this.blindReason = el("span.muted", { id: "blind-reason", hidden: true }, "In the order of prompts:");
+    this.system = el("div");
     this.rows = el("div");
     this.more = buttonOf("quiet-button", { onclick: () => {
       this.limit += MORE_ROWS;
@@ -70,7 +71,8 @@ export class PairTable {
     this.plotsPanel = el("section.panel", this.plots);
     this.list = el("section.panel.compare-list",
       el("div.bar", el("h2", "Prompt by prompt"), this.count, el("span.grow"),
-        this.filter, this.only, this.blindReason, this.sort, this.blindButton), this.rows, this.more, this.empty);
+        this.filter, this.only, this.blindReason, this.sort, this.blindButton),
+      this.system, this.rows, this.more, this.empty);
     below.append(this.plotsPanel, this.list);
   }
 
@@ -81,6 +83,7 @@ export class PairTable {
   show(data, run = null, why = "") {
     this.data = data;
     this.run = run;
+    showParts(this.system, systemPart(data?.run));
     const plots = data?.rows.length ? histogramsOf(data) : [];
     this.plotsPanel.hidden = !plots.length;
     this.plots.replaceChildren(...plots);

@@ -4,6 +4,7 @@
 import { rights } from "../core/access.js";
 import { el, setText, showParts } from "../core/dom.js";
 import { effect } from "../core/signals.js";
+import { promptText } from "../core/texts.js";
 import { hasNone, shown } from "./compare.js";
 
 const EXAMPLES = 4;
@@ -13,11 +14,11 @@ export function mount(element, props, { trigger }) {
   const knows = el("p.muted.knows");
   const chips = el("div.chips", { role: "group", "aria-label": "Prompts to begin with" });
   element.append(knows, chips);
-  const chip = (/** @type {string} */ prompt) => el("button.quiet-button.chip", { type: "button", title: prompt,
-    "data-key": prompt, onclick: () => {
+  const chip = (/** @type {string} */ prompt) => el("button.quiet-button.chip", { type: "button",
+    title: promptText(prompt), "data-key": prompt, onclick: () => {
       props.value = prompt;
       trigger("input");
-    } }, prompt);
+    } }, el("span", promptText(prompt)));
   effect(() => {
     const prompts = [...new Set((shown.value?.rows ?? []).map((row) => row.prompt))].slice(0, EXAMPLES);
     const { run, knows: words = "" } = shown.value ?? {};

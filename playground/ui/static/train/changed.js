@@ -5,7 +5,7 @@ import { buttonOf, el, headOf, setText, setWords, showParts, tableOf } from "../
 import { number, percent, rounded, signed } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
-import { facts, KL_GLOSS, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { facts, KL_GLOSS, pairRow, scoresOf, systemPart, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 
 const FIRST_ROWS = 6;
@@ -27,12 +27,13 @@ export class Changed {
       this.refresh();
     } });
     this.summary = el("p.summary");
+    this.system = el("div");
     this.table = el("div");
     element.append(el("section.changed",
       el("div.chart-bar",
         el("h2", "Every text"), el("span.muted", "the same prompts with the same random numbers"), this.every,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
-      this.summary, this.table, this.more));
+      this.system, this.summary, this.table, this.more));
     /** @type {number | undefined} */
     let snapshot;
     effect(() => {
@@ -52,6 +53,7 @@ export class Changed {
     const later = this.later();
     const before = live.moments.get(0);
     const { run } = live;
+    showParts(this.system, systemPart(run));
     const ended = hasEnded.value;
     this.slider.max = String(Math.max(0, later.length - 1));
     this.slider.disabled = later.length < 2;

@@ -9,7 +9,7 @@ import { go } from "../core/nav.js";
 import { part } from "../core/part.js";
 import { computed, effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
-import { textPair } from "../core/texts.js";
+import { promptText, textPair } from "../core/texts.js";
 
 const FIRST = 3; // in the first screen
 const GLOSS = "Yes or no of each answer to the fixed prompts, counted at every evaluation; nothing is trained on it. A "
@@ -67,7 +67,7 @@ function pairOf({ prompt, before, after }) {
   /** @param {string} name @param {string} kind @param {Element} text @param {number} [score] */
   const entry = (name, kind, text, score) => el("div", { class: kind },
     el("dt", name, score === undefined ? "" : el("span.muted", ` score ${signed(score)}`)), el("dd", text));
-  return [entry("Prompt", "prompt", el("p.output", prompt)), entry("Before", "before", was, before.score),
+  return [entry("Prompt", "prompt", el("p.output", promptText(prompt))), entry("Before", "before", was, before.score),
     entry("Now", "now", is, after.score)];
 }
 

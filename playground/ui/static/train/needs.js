@@ -81,7 +81,8 @@ class Needs extends Widget {
     return [
       el("details", el("summary", `${count} ${count === 1 ? "setting does" : "settings do"} not suit `,
         el("strong", model)), el("p.muted", offer.own ? "Its own preset has:"
-        : `${offer.like}, the suggested model most like it, has:`), differencesOf(offer.differences)),
+        : `${offer.like}, the suggested model most like it, has:`), differencesOf(offer.differences),
+      el("p.muted.small-text", offer.origin)),
       buttonOf("button", { "data-key": "fit", onclick: () => this.put(offer.values, model) },
         "Use what fits this model"),
     ];

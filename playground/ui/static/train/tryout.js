@@ -7,7 +7,7 @@ import { checkAsked, differencesOf } from "../core/form.js";
 import { capital, duration, number } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
 import { live } from "../core/store.js";
-import { seenPart } from "../core/texts.js";
+import { promptAndAnswer, promptText, seenPart } from "../core/texts.js";
 import { Widget } from "../core/widget.js";
 
 /** @typedef {Wire.CheckedPart["part"]} Part */
@@ -201,8 +201,8 @@ function answerParts({ samples, rewards }) {
   const table = tableOf("tryout-table", ["Prompt and completion",
     ...heard.map(({ label, judge }) => headOf(judge ? `${label} (watches)` : label, "figure"))],
   samples.map(({ prompt, completion, ended }, row) => [
-    el("td", el("p.output", el("span.muted", prompt.slice(-MOST)),
-      completion.slice(0, MOST), ended ? null : el("span.muted", " (cut at the longest length)"))),
+    el("td", promptAndAnswer(promptText(prompt).slice(-MOST), completion.slice(0, MOST),
+      ended ? null : el("span.muted", " (cut at the longest length)"))),
     heard.map(({ values }) => figureOf(values[row] === null ? "no opinion" : number(values[row])))]));
   return [
     ...failed.map(({ label, problem }) => noteOf(`${label}: ${problem}`, true)),

@@ -1,0 +1,20 @@
+// A prompt as it is read: of a dialogue what the user says, of several turns who says what.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { promptText } from "../../../playground/ui/static/core/texts.js";
+
+test("of a dialogue of one turn only what the user says is shown", () => {
+  assert.equal(promptText("\n\nHuman: What is 2 + 3?\n\nAssistant:"), "What is 2 + 3?");
+  assert.equal(promptText("\n\nHuman: A letter:\n\nDear tenant,\nhello\n\nAssistant:"), "A letter:\n\nDear tenant,\nhello");
+});
+
+test("of several turns each has its speaker", () => {
+  assert.equal(promptText("\n\nHuman: The capital?\n\nAssistant: Canberra.\n\nHuman: No, Sydney.\n\nAssistant:"),
+    "User: The capital?\nAssistant: Canberra.\nUser: No, Sydney.");
+});
+
+test("any other prompt stays as it is", () => {
+  for (const text of ["The film was", " Human nature", "Ask the Human: yes", ""]) assert.equal(promptText(text), text);
+});

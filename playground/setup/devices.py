@@ -93,8 +93,8 @@ def members(name: str, ranks: int = 1) -> list[str]:
 
 @functools.cache
 def processor_has_bf16() -> bool:
-    """True where the processor multiplies bf16 by itself, as Intel's and AMD's do that have AVX512_BF16 or AMX. Measured
-    with AVX512_BF16: three to four times as fast as fp32; without such instructions slower."""
+    """True where the processor multiplies bf16 by itself: Intel's and AMD's that have AVX512_BF16 or AMX. Measured with
+    AVX512_BF16: three to four times as fast as fp32."""
     with contextlib.suppress(OSError):
         return not {"avx512_bf16", "amx_bf16"}.isdisjoint(Path("/proc/cpuinfo").read_text(encoding="utf-8").split())
     return False

@@ -1,5 +1,5 @@
-"""Attention of models that compute in bf16 on a CPU, where it is as fast in fp32, and backwards twice as fast. loading.py
-calls this."""
+"""Attention of models that compute in bf16 on a CPU, where it is as fast in fp32, and backwards twice as fast.
+loading.py calls this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IN_FP32 = "sdpa_in_fp32"  # under this name transformers knows it
 
 
 def attend_in_fp32(model: Any) -> None:
-    """From now on whole passes attend in fp32. A model that does not attend by PyTorch's own function stays as it is."""
+    """From now on whole passes attend in fp32. One that does not attend by PyTorch's own function stays as it is."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 

@@ -1,8 +1,8 @@
 """LoRA's layers of peft, without what a run here has no use for: the same numbers in fewer operations.
 
-peft looks for other kinds of adapters in every call, converts what goes in and what comes out, and walks through the whole
-model to switch an adapter off. Measured on a model of 135 million weights in bf16: a pass over 960 tokens takes 0.40
-instead of 0.52 s, one with the adapter off a token at a time 43 instead of 69 ms.
+peft looks for other kinds of adapters in every call, converts what goes in and what comes out, and walks through the
+whole model to switch an adapter off. Measured on a model of 135 million weights in bf16: a pass over 960 tokens takes
+0.40 instead of 0.52 s, a step of sampling with the adapter off 43 instead of 69 ms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch.nn.functional import linear
 NAME = "default"  # the only adapter that a model has here
 
 
-class LeanLinear(lora.Linear):  # type: ignore[misc]  # peft has no types
+class LeanLinear(lora.Linear):
     """A linear layer with one adapter and no dropout: x W + scaling x A B."""
 
     def forward(self, x: Tensor) -> Tensor:
@@ -27,8 +27,9 @@ class LeanLinear(lora.Linear):  # type: ignore[misc]  # peft has no types
         result = self.base_layer(x)
         if self._disable_adapters or self.merged:
             return result
-        low_rank = linear(x, self.lora_A[NAME].weight)
-        return add(result, linear(low_rank, self.lora_B[NAME].weight), alpha=self.scaling[NAME])
+        first: Any = self.lora_A[NAME].weight
+        second: Any = self.lora_B[NAME].weight
+        return add(result, linear(linear(x, first), second), alpha=self.scaling[NAME])
 
 
 def lean(model: Any) -> Any:

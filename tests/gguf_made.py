@@ -26,11 +26,13 @@ def write(
     tied: bool = False,
     fields: dict[str, Any] | None = None,
     template: str = snapshots.CHATML,
+    words: str = "gpt-2",
 ) -> tuple[Any, Any]:
-    """A file of a random model of a family, its matrices in the type `kind`; `fields` are added to its settings, or
-    stand in the place of its own. Returns the model with the weights as a reader has them, rounded to bf16, and the
-    tokenizer."""
-    tokenizer = snapshots.byte_level(chat=True)
+    """A file of a random model of a family, its matrices in the type `kind`. `fields` are added to its settings, or
+    stand in the place of its own; `words`: how its tokenizer cuts text, `llama` for one of SentencePiece. Returns the
+    model with the weights as a reader has them, rounded to bf16, and the tokenizer."""
+    sentencepiece = words == "llama"
+    tokenizer = snapshots.sentencepiece_like(pieces="bpe") if sentencepiece else snapshots.byte_level(chat=True)
     tokenizer.chat_template = template
     config, shape = snapshots.FAMILIES[family]
     torch.manual_seed(0)
@@ -41,7 +43,7 @@ def write(
     file = GGUFWriter(path, family)
     for name, value in (settings(model.config, family) | (fields or {})).items():
         add(file, f"{family}.{name}" if "." not in name or name.startswith(("attention", "rope")) else name, value)
-    write_tokenizer(file, tokenizer, vocabulary)
+    write_tokenizer(file, tokenizer, words)
     arch = next(key for key, value in MODEL_ARCH_NAMES.items() if value == family)
     names = get_tensor_name_map(arch, model.config.num_hidden_layers)
     with torch.no_grad():
@@ -89,17 +91,21 @@ def add(file: GGUFWriter, name: str, value: Any) -> None:
         file.add_uint32(name, value)
 
 
-def write_tokenizer(file: GGUFWriter, tokenizer: Any, vocabulary: int) -> None:
-    """A byte-level one; the model has more rows than it has tokens, which a file fills up."""
+def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
+    """A byte-level one, or one of SentencePiece."""
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
     tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     special = {*tokenizer.all_special_tokens, "<|endoftext|>", "<|im_start|>", "<|im_end|>"}
-    file.add_tokenizer_model("gpt2")
-    file.add_tokenizer_pre("gpt-2")
+    file.add_tokenizer_model("llama" if words == "llama" else "gpt2")
+    file.add_tokenizer_pre(words)
     file.add_token_list([token for token, _ in tokens])
     file.add_token_types([CONTROL if token in special else NORMAL for token, _ in tokens])
+    if words == "llama":
+        file.add_token_scores([float(-number) for number in range(len(tokens))])
+        file.add_unk_token_id(tokenizer.unk_token_id)
     file.add_token_merges([" ".join(pair) for pair in model["merges"]])
-    file.add_bos_token_id(tokenizer.get_vocab()["<|im_start|>"])
+    first = tokenizer.bos_token_id
+    file.add_bos_token_id(tokenizer.get_vocab()["<|im_start|>"] if first is None else first)
     file.add_eos_token_id(tokenizer.eos_token_id)
     file.add_pad_token_id(tokenizer.eos_token_id)
     file.add_chat_template(tokenizer.chat_template)

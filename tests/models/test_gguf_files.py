@@ -15,7 +15,7 @@ from playground.models import gguf_files
 from tests import gguf_made
 from tests.gguf_made import replaced
 
-SECONDS = 1.0
+SECONDS, TOKENS = 1.0, 300
 HUGE = struct.pack("<Q", 2**60)
 
 
@@ -56,7 +56,7 @@ FAULTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "an endless text": ("a text in its header", lambda data: data[:24] + HUGE + data[32:]),
     "an endless list": (
         "its lists have",
-        lambda data: replaced(data, "tokenizer.ggml.token_type", long(302), HUGE),
+        lambda data: replaced(data, "tokenizer.ggml.token_type", long(TOKENS), HUGE),
     ),
     "an unknown type of value": (
         "unknown type 77",
@@ -64,7 +64,7 @@ FAULTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     ),
     "a list of lists": (
         "unknown type 9",
-        lambda data: replaced(data, "tokenizer.ggml.token_type", number(5) + long(302), number(9) + long(302)),
+        lambda data: replaced(data, "tokenizer.ggml.token_type", number(5) + long(TOKENS), number(9) + long(TOKENS)),
     ),
     "no heads": (
         "head_count: 0",
@@ -81,8 +81,8 @@ FAULTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
         lambda data: replaced(data, "llama.feed_forward_length", number(64), number(96)),
     ),
     "more tokens than rows": (
-        "302 tokens, more than the 299",
-        lambda data: replaced(data, "llama.vocab_size", number(306), number(299)),
+        "300 tokens, more than the 299",
+        lambda data: replaced(data, "llama.vocab_size", number(TOKENS + 4), number(TOKENS - 1)),
     ),
     "a token that is not there": (
         "its eos token is number 5000",

@@ -1,4 +1,4 @@
-"""A real chat model of 135 million weights, against plain transformers and peft. `make test-all` gets it and runs these;
+"""A real chat model of 135 million weights against plain transformers and peft. `make test-all` gets it and runs these;
 `make test` checks the same on tiny models (test_families.py, test_sampling.py, test_chat.py, test_trl_ppo.py)."""
 
 from __future__ import annotations

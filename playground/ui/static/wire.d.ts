@@ -1627,7 +1627,22 @@ declare namespace Wire {
     error?: string;
   }
 
-  /** Of a run, a fork, a sweep, the form, and of rewards. */
+  /** The real model from PyPI: whether it is here or being got, where that is, in words, and what it is. `error`: why the last try has failed, or that it was stopped. */
+  interface RealModel {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    state: "absent" | "getting" | "here";
+    words: string;
+    name: string;
+    label: string;
+    mark: string;
+    licence: string;
+    download_mb: number;
+    disk_mb: number;
+  }
+
+  /** Of a run, a fork, a sweep, the form, of rewards, and of the real model. */
   interface ServerAnswers {
     stop_run: Done;
     steer_run: Done;
@@ -1653,6 +1668,9 @@ declare namespace Wire {
     start_training: RewardStart;
     stop_training: Done;
     delete_reward_model: Done;
+    real_model: RealModel;
+    get_real_model: RealModel;
+    stop_real_model: RealModel;
   }
 
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */

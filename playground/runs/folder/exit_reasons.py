@@ -155,4 +155,5 @@ def _by_exit_code(exit_code: int | None, when: str) -> Found:
 def _when(status: Status) -> str:
     if status.update:
         return f"after update {status.update}"
-    return f"while {status.phase}" if status.phase and " " in status.phase else "before its first update"
+    phase = status.phase.partition(",")[0]  # without how far it was
+    return f"while {phase}" if " " in phase else "before its first update"

@@ -12,6 +12,7 @@ from playground.config import ModelReward, RunConfig, engines
 from playground.config.methods import METHODS
 from playground.config.source_settings import SMALL_MODEL
 from playground.models.architectures import Architecture
+from playground.setup import devices
 
 ROLES = ("policy", "value", "reference", "reward", "rollout")
 LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
@@ -73,7 +74,7 @@ def needs(
 def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], device_kind: str) -> Sizes:
     """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
     model, same_weights = config.model, config.reference.source == "start"
-    each, trained = number_bytes(model.precision, device_kind), trained_parameters(config, policy)
+    each, trained = number_bytes(model.precision, device_kind, policy), trained_parameters(config, policy)
     lora, separate = model.adapter.kind == "lora", has_second_model(config)
     trunk = policy.parameters - (0 if policy.tied else policy.embedding_parameters)
     critic = (trained if lora else trunk) if separate else policy.hidden_size * config.has_critic
@@ -88,7 +89,7 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardSha
     elif not lora:
         found["reference", "weights"] = policy.parameters * FP32
     for reward, scorer in scorers:
-        size = number_bytes(reward.precision, device_kind)
+        size = number_bytes(reward.precision, device_kind, scorer)
         found["reward", "weights"] += weight_bytes(scorer, size, reward.quantization)
     return found
 
@@ -96,24 +97,46 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardSha
 def moments(
     config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
 ) -> dict[str, Sizes]:
-    """What comes and goes: before training, then in each update. TRL's PPO compares more texts at once and puts prompts
-    through the LM head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
-    ppo, each = config.ppo, number_bytes(config.model.precision, device_kind)
+    """What comes and goes: before training, then in each update."""
+    rows, each = (
+        reference_rows(config, policy, scorers, prompt_tokens, device_kind),
+        _number(config, policy, device_kind),
+    )
+    before = {"measuring the reference": sampling(config, policy, rows, prompt_tokens, each)}
+    return before | moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
+
+
+def reference_rows(
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
+) -> int:
+    """How many texts are written at once before the first update. A small model writes all for the scale of the score;
+    another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least a batch."""
+    is_small = policy.parameters < SMALL_MODEL
+    wanted = config.scale_samples(is_small)
+    if is_small:
+        return wanted
+    update = moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
+    one = sampling(config, policy, 1, prompt_tokens, _number(config, policy, device_kind)).total()
+    fit = max(sizes.total() for sizes in update.values()) // one
+    return max(min(fit, wanted + _answers(config)), config.ppo.batch_size)
+
+
+def moments_of_update(
+    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
+) -> dict[str, Sizes]:
+    """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM head
+    too; it keeps the logits of a batch, and while it writes the next one has those twice."""
+    ppo, each = config.ppo, _number(config, policy, device_kind)
     by_trl = config.engine == "trl" and config.method == "ppo"
     completion, logit = config.sampling.max_new_tokens, policy.vocabulary * FP32
     both, batch, micro = prompt_tokens + completion, ppo.batch_size, ppo.micro_batch_size
 
-    def sampling(texts: int) -> Sizes:
-        token = 2 * policy.layers * policy.kv_heads * policy.head_size * each  # keys and values
-        fullest = max(passing(policy, texts * prompt_tokens, each), LOGITS * texts * logit)  # the prompt, or a draw
-        return Counter({("rollout", "KV cache"): texts * both * token, ("rollout", "activations"): fullest})
-
     def scoring(scorer: RewardShape) -> int:
-        return passing(scorer.model, batch * both, number_bytes(scorer.reward.precision, device_kind))
+        return passing(scorer.model, batch * both, number_bytes(scorer.reward.precision, device_kind, scorer.model))
 
     at_once = min(batch, engines.ROLLOUT_ROWS) if by_trl else micro
     compared = at_once * both if by_trl else LOGITS * micro * completion
-    answers = config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+    texts = max(at_once if by_trl else batch, _answers(config))
     learning: Sizes = Counter()
     if METHODS[config.method].trains:
         units = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
@@ -121,8 +144,7 @@ def moments(
         learning["policy", "activations"] = graph(config, policy, micro * both, each)
         learning["value", "activations"] = learning["policy", "activations"] * has_second_model(config)
     return {
-        "measuring the reference": sampling(config.scale_rows(policy.parameters < SMALL_MODEL)),
-        "sampling": sampling(max(at_once if by_trl else batch, answers))
+        "sampling": sampling(config, policy, texts, prompt_tokens, each)
         + Counter({("rollout", "logits"): 3 * by_trl * batch * completion * logit}),
         "comparing with the reference": Counter(
             {
@@ -133,6 +155,25 @@ def moments(
         "scoring": Counter({("reward", "activations"): max(map(scoring, scorers), default=0)}),
         "learning": learning,
     }
+
+
+def sampling(config: RunConfig, policy: Architecture, texts: int, prompt_tokens: int, each: int) -> Sizes:
+    """What writing some texts at once holds."""
+    token = 2 * policy.layers * policy.kv_heads * policy.head_size * each  # keys and values
+    logits = LOGITS * texts * policy.vocabulary * FP32
+    fullest = max(passing(policy, texts * prompt_tokens, each), logits)  # the prompt, or a draw
+    both = texts * (prompt_tokens + config.sampling.max_new_tokens)
+    return Counter({("rollout", "KV cache"): both * token, ("rollout", "activations"): fullest})
+
+
+def _answers(config: RunConfig) -> int:
+    """Texts of one evaluation of the fixed prompts."""
+    return config.evaluation.num_prompts * config.evaluation.samples_per_prompt
+
+
+def _number(config: RunConfig, policy: Architecture, device_kind: str) -> int:
+    precision = "fp32" if config.engine == "trl" else config.model.precision
+    return number_bytes(precision, device_kind, policy)
 
 
 def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> int:
@@ -156,9 +197,11 @@ def weight_bytes(model: Architecture, each: int, quantization: str) -> int:
     return (model.parameters - matrices) * each + int(matrices * QUANTIZED_BYTES.get(quantization, 0))
 
 
-def number_bytes(precision: str, device_kind: str) -> int:
-    """Of a number in what is not trained; a GPU computes in bf16 by itself."""
-    return 2 if precision == "bf16" or (precision == "auto" and device_kind == "cuda") else FP32
+def number_bytes(precision: str, device_kind: str, model: Architecture) -> int:
+    """Of a number in what is not trained; see `loading.compute_type`."""
+    large = model.parameters >= SMALL_MODEL
+    fast = device_kind == "cuda" or (device_kind == "cpu" and large and devices.processor_has_bf16())
+    return 2 if precision == "bf16" or (precision == "auto" and fast) else FP32
 
 
 def has_second_model(config: RunConfig) -> bool:

@@ -89,11 +89,28 @@ def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[
     return asked, [derived_seed(seed, "scale", number) for number in range(count)]
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
+    """One completion of a question, and how far the policy was from the reference in it."""
+
     completion: str
     ended: bool
     tokens: int
     kl: float
+
+
+class Questions(NamedTuple):
+    """What is asked in every evaluation."""
+
+    numbers: list[int]  # of the fixed prompts, which may come more than once
+    prompts: list[Prompt]
+    seeds: list[int]
+    watched: range  # rows of those that are seen token by token
+
+
+def answers_of(episodes: Episodes, kls: list[float], tokens: Tokens) -> list[Answer]:
+    """Episodes in words."""
+    columns = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls
+    return [Answer(*row) for row in zip(*columns, strict=True)]
 
 
 @dataclass
@@ -106,8 +123,23 @@ class FixedPrompts:
     scorer: Scorer
     between: Callable[[], None] = lambda: None
     ranks: Ranks = ALONE
+    ahead: tuple[list[Answer], CloseLook] | None = None  # of the next evaluation, written with other texts
     judge: Judge = lambda prompts, completions: {}  # values by monitor
     watch: Watch = lambda prompts, completions, ended: {}  # yes or no by behaviour
+
+    @property
+    def count(self) -> int:
+        """Answers of one evaluation."""
+        return len(self.prompts) * self.config.evaluation.samples_per_prompt
+
+    def questions(self) -> Questions:
+        """Each fixed prompt as often as it is asked, with the seeds of its answers."""
+        each = self.config.evaluation.samples_per_prompt
+        pairs = [(number, sample_number) for number in range(len(self.prompts)) for sample_number in range(each)]
+        numbers = [number for number, _ in pairs]
+        seeds = [derived_seed(self.config.seed, "evaluation", *pair) % 2**31 for pair in pairs]
+        watched = range(0, len(pairs), each)[: self.config.evaluation.token_samples]
+        return Questions(numbers, [self.prompts[number] for number in numbers], seeds, watched)
 
     def evaluate(
         self,
@@ -120,19 +152,19 @@ class FixedPrompts:
     ) -> Evaluated:
         """Answer all of them and score the answers. `tries`: how many are written for each that is given, which is the
         best-scored one. `pays`: how training pays the tokens of a text, where it does."""
-        each = self.config.evaluation.samples_per_prompt
-        pairs = [(number, sample_number) for number in range(len(self.prompts)) for sample_number in range(each)]
-        asked = [(number, self.prompts[number]) for number, _ in pairs]
-        seeds = [derived_seed(self.config.seed, "evaluation", *pair) % 2**31 for pair in pairs]
-        watched_rows = range(0, len(asked), each)[: self.config.evaluation.token_samples]
-        mine = self.ranks.deal(len(asked), first=watched_rows)
+        numbers, prompts, seeds, watched_rows = self.questions()
+        mine = self.ranks.deal(len(prompts), first=watched_rows)
         near = {row: at for at, row in enumerate(mine) if row in watched_rows and self.ranks.rank == 0}
-        closes = [CloseLook(near.values(), pays.critic if pays else None) for _ in range(tries)]
-        answers = self._written(policy, reference, mine, [prompt for _, prompt in asked], seeds, closes)
-        texts = [prompt.text for _, prompt in asked for _ in range(tries)]
+        if self.ahead is None:
+            closes = [CloseLook(near.values(), pays.critic if pays else None) for _ in range(tries)]
+            answers = self._written(policy, reference, mine, prompts, seeds, closes)
+        else:
+            (answers, close), self.ahead = self.ahead, None
+            closes = [close]
+        texts = [prompt.text for prompt in prompts for _ in range(tries)]
         scores = self.scorer(texts, [one.completion for one in answers], [one.ended for one in answers])
         rows = best_rows(scores.scores, tries)
-        given = [prompt.text for _, prompt in asked], [answers[row].completion for row in rows]
+        given = [prompt.text for prompt in prompts], [answers[row].completion for row in rows]
         judged, watched = self.judge(*given), self.watch(*given, [answers[row].ended for row in rows])
         samples = [
             Sample(
@@ -150,7 +182,7 @@ class FixedPrompts:
                 tokens=answers[row].tokens,
                 ended=answers[row].ended,
             )
-            for at, (row, seed, (number, prompt)) in enumerate(zip(rows, seeds, asked, strict=True))
+            for at, (row, seed, number, prompt) in enumerate(zip(rows, seeds, numbers, prompts, strict=True))
         ]
         figures, pieces = [], Pieces(self.tokens)
         for at, here in near.items():
@@ -167,7 +199,7 @@ class FixedPrompts:
         prompts: list[Prompt],
         seeds: list[int],
         closes: list[CloseLook],
-    ) -> list[_Answer]:
+    ) -> list[Answer]:
         """Answers to all questions, as many to each as there are `closes`; this rank writes those to `mine`."""
         how = Generation(self.tokens, self.config.sampling, self.config.ppo.micro_batch_size, self.between)
         rounds = []
@@ -175,12 +207,11 @@ class FixedPrompts:
             written = []
             if mine:
                 chosen = [prompts[row] for row in mine], [answered(seeds[row], number) for row in mine]
-                episodes, kls = answer(policy, reference, *chosen, how, close if close.rows else None)
-                texts = episodes.texts(self.tokens), episodes.ended.tolist(), episodes.lengths.tolist()
-                written = [_Answer(*row) for row in zip(*texts, kls, strict=True)]
+                found = answer(policy, reference, *chosen, how, close if close.rows else None)
+                written = answers_of(*found, self.tokens)
             parts = self.ranks.exchange([*zip(mine, written, strict=True)])
-            rounds.append({row: _Answer(*one) for part in parts for row, one in part})
-        return [found[row] for row in range(len(prompts)) for found in rounds]
+            rounds.append({row: Answer(*one) for part in parts for row, one in part})
+        return [answers[row] for row in range(len(prompts)) for answers in rounds]
 
 
 def answered(seed: int, number: int) -> int:

@@ -96,6 +96,8 @@ class Scorer:
         self._missing_eos_penalty = config.sampling.missing_eos_penalty
         self.scale = scale or Scale(clip=self._clip)
         self.warning = ""  # about a scale that was measured
+        self.scale_errors: dict[str, float] = {}  # standard errors of its mean and sd
+        self.scale_in_words = ""
 
     def fit_scale(self, prompts: Sequence[str], completions: Sequence[str]) -> Scale:
         """Fix all scales on samples of the reference. With `score.normalise: none` the score's is mean 0, sd 1."""
@@ -104,6 +106,12 @@ class Scorer:
         if self._normalise:
             totals = self.mixture.combine(terms).totals
             self.scale, self.warning = Scale.of(totals, self._clip), made_by_few(totals)
+            mean, sd = mixture.scale_errors(totals)
+            one, self.scale_errors = self.scale.sd, {"mean_error": mean, "sd_error": sd}
+            self.scale_in_words = (
+                f"1 sd is {one:.3g} points of the raw reward, from {len(totals)} texts of the reference: the sd is "
+                f"known to about \u00b1{100 * sd / one:.0f} %, the mean to \u00b1{mean / one:.2g} sd."
+            )
         return self.scale
 
     def facts(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,13 @@ def save(
     tokens: Tokens,
     facts: Mapping[str, Any],
     optimizer: Mapping[str, Tensor] | None = None,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> Path:
     """Write `folder/update-000040` and return it. An existing one of the same update is set aside under a name that
     `runs.folder.checkpoints` knows until the new one is in its place.
 
     `facts`: what else belongs to this moment (score scale, beta), into trainer.json. `optimizer`: its state by name;
-    without it training cannot go on from this checkpoint.
+    without it training cannot go on from this checkpoint. `progress`: gets the share that is done, now and then.
     """
     target = folder / name_of(update)
     work = folder / f".tmp-{target.name}-{os.getpid()}"
@@ -48,14 +49,17 @@ def save(
     work.mkdir()
     try:
         policy.save(work)
+        progress(0.2)
         tokens.tokenizer.save_pretrained(work)
         if critic is not None:
             _save_tensors(dict(trained(critic)), work / CRITIC)
         if optimizer is not None:
             _save_tensors(optimizer, work / OPTIMIZER)
         _save_json({"update": update, **facts}, work / TRAINER)  # last: `process.watch` takes it for the end of writing
+        progress(0.5)
         for path in work.iterdir():
             _bring_to_disk(path)
+        progress(0.8)
         _save_json({"format": 1, "files": listed(work)}, work / MANIFEST)
         for path in (work / MANIFEST, work):
             _bring_to_disk(path)

@@ -15,11 +15,13 @@ import torch
 from torch import nn
 
 from playground.config import ModelConfig
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.models.model_files import SLACK_WEIGHTS, Use
-from playground.setup import catalog
+from playground.setup import catalog, devices
 from playground.setup.catalog import adapter_base
 from playground.training.models import steering_vector, time_limit
+from playground.training.models.attention import attend_in_fp32
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from playground.training.models.time_limit import first_line, in_one_sentence
 
@@ -40,11 +42,13 @@ def device_of(name: str) -> torch.device:
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
 
-def compute_type(precision: str, device: torch.device) -> torch.dtype:
-    """What a model computes in: bf16 where it is asked for, or by itself on a GPU that has it."""
+def compute_type(precision: str, device: torch.device, parameters: int) -> torch.dtype:
+    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself on a GPU that has it, and
+    unless the model is small on a processor that has it."""
     if precision == "auto":
-        fast = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        return torch.bfloat16 if fast else torch.float32
+        on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        on_cpu = device.type == "cpu" and parameters >= SMALL_MODEL and devices.processor_has_bf16()
+        return torch.bfloat16 if on_gpu or on_cpu else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
@@ -57,10 +61,10 @@ def load(
     Raises: ModelNotFound, if the folder cannot be loaded; InvalidConfig, if LoRA's targets or the form do not fit it.
     """
     hush()
-    catalog.files(folder)
-    computing = compute_type(config.precision, device)
-    lora = trained and config.adapter.kind == "lora"
-    holding = torch.float32 if trained and not lora else computing
+    parameters = catalog.files(folder).architecture.parameters
+    computing = compute_type(config.precision, device, parameters)
+    adapts = trained and config.adapter.kind == "lora"
+    holding = torch.float32 if trained and not adapts else computing
     base = adapter_base(folder)
     if trained or base is None:
         model = _whole_model(folder, device, holding, config.quantization)
@@ -68,7 +72,9 @@ def load(
         model = _with_saved_adapter(_whole_model(base, device, holding, config.quantization), folder)
     tokens = _tokens(folder, model)
     switch_dropout_off(model)
-    if lora:
+    if computing == torch.bfloat16 and device.type == "cpu":
+        attend_in_fp32(model)
+    if adapts:
         model = _with_new_adapter(model, folder, config)
     exact = computing == torch.float32 and config.quantization == "none"
     language_model = LanguageModel(model, exact=exact, autocast=None if computing == torch.float32 else computing)
@@ -195,25 +201,27 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
     """LoRA beside the model's frozen weights, without dropout. Its second matrix is 0: nothing changes at first."""
     from peft import LoraConfig, TaskType, get_peft_model
 
-    wanted = config.adapter.target_modules
-    if wanted:
+    from playground.training.models import lora
+
+    targets = config.adapter.target_modules
+    if targets:
         names = {name for name, _ in model.named_modules()}
         there = sorted({name.rpartition(".")[2] for name in names if is_linear(model.get_submodule(name))})
-        absent = [want for want in wanted if not any(name == want or name.endswith(f".{want}") for name in names)]
+        absent = [want for want in targets if not any(name == want or name.endswith(f".{want}") for name in names)]
         if absent:
             sentence = f"The model has no layer {', '.join(absent)}. Its linear layers: {', '.join(there)}."
             raise InvalidConfig([Problem("model.adapter.target_modules", sentence)])
-    lora = LoraConfig(
+    wanted = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
         r=config.adapter.r,
         lora_alpha=config.adapter.alpha,  # type: ignore[arg-type]  # a scale; peft divides it by r
         lora_dropout=0.0,
-        target_modules=list(wanted) if wanted else ALL_LINEAR,
+        target_modules=list(targets) if targets else ALL_LINEAR,
         revision=config.revision,
     )
     model.name_or_path = base_name(config.source, folder)  # what peft writes into the adapter
     try:
-        return get_peft_model(model, lora, revision=config.revision).eval()
+        return lora.lean(get_peft_model(model, wanted, revision=config.revision).eval())
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InvalidConfig([Problem("model.adapter.target_modules", first_line(error))]) from error
 

@@ -12,26 +12,27 @@ from typing import Any
 import torch
 
 from playground.config import RewardConfig, RunConfig
-from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import ModelNotFound
 from playground.ppo.advantages import token_rewards
 from playground.rewards import claims, rules
 from playground.rewards.mixture import Scale
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.records import Stage
-from playground.setup import catalog
+from playground.setup import catalog, estimates
+from playground.setup.estimates import memory
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, measures, slow_motion
-from playground.training.loop.evaluation import Evaluated, FixedPrompts
+from playground.training.loop.evaluation import Answer, Evaluated, FixedPrompts
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.ranks import Ranks
 from playground.training.loop.scoring import Scorer, SharedMixture
-from playground.training.loop.token_figures import Pays
+from playground.training.loop.token_figures import CloseLook, Pays
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.loop.untrained import BestOfN, Steered
 from playground.training.models import language_model, loading
 from playground.training.process import tuning
+from playground.training.process.progress import Plans
 from playground.training.rewards import learned_rewards
 
 
@@ -46,13 +47,16 @@ class RunModels:
 
     def __init__(self, config: RunConfig, device: torch.device, outputs: Path, checkpoint: Path | None = None) -> None:
         self._config, self._device, self._outputs = config, device, outputs
+        self._model = config.model  # TRL's PPO and GRPO compute in fp32
+        if config.engine == "trl":
+            self._model = config.model.model_copy(update={"precision": "fp32"})
         self._folder = catalog.model_folder(config.model.source, config.model.revision)
         if checkpoint:
-            self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, config.model)
+            self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, self._model)
         else:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
-                self.policy, self.tokens = loading.load(self._folder, device, config.model, trained=True)
+                self.policy, self.tokens = loading.load(self._folder, device, self._model, trained=True)
         self._is_at_start = checkpoint is None
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
 
@@ -61,7 +65,7 @@ class RunModels:
         """The model before training, frozen."""
         if self._is_at_start or self.policy.has_adapter:
             return self.policy.frozen_copy()
-        return loading.load(self._folder, self._device, self._config.model)[0]
+        return loading.load(self._folder, self._device, self._model)[0]
 
     def reference(self) -> language_model.LanguageModel:
         """What the KL is measured from: the model before training, or the one that the configuration names.
@@ -72,7 +76,7 @@ class RunModels:
         if source == catalog.START:
             return self.start
         folder = run_checkpoints.check(catalog.reference_folder(source, self._outputs))
-        reference, theirs = loading.load(folder, self._device, self._config.model)
+        reference, theirs = loading.load(folder, self._device, self._model)
         if theirs.tokenizer.get_vocab() != self.tokens.tokenizer.get_vocab():
             raise ModelNotFound(
                 f"reference.source: {source} has another tokenizer than {self._config.model.source}, so their "
@@ -86,7 +90,7 @@ class Equipment:
     `between`: called between micro-batches and tokens; may raise. Raises: ModelNotFound, PromptsUnusable."""
 
     def __init__(self, config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> None:
-        self.config, self.ranks, self.between = config, ranks, between
+        self.config, self.outputs, self.ranks, self.between = config, outputs, ranks, between
         device = ranks.device or loading.device_of(config.device)
         models = RunModels(config, device, outputs)
         self.policy, self.tokens = models.policy, models.tokens
@@ -95,6 +99,8 @@ class Equipment:
         self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
+        self.plans = Plans(config, prompt_tokens, ranks.count)
         claims.know(config.prompts)
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
@@ -148,42 +154,65 @@ class Equipment:
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         self.trainer.update()
 
-    def fit_scale(self, samples: int = SCALE_SAMPLES, progress: Callable[[float], None] = lambda share: None) -> Scale:
-        """Fix the scale of the score on samples of the reference. `progress`: called often, with the share of them that
-        is written."""
-        config, at_once, steps = self.config, self.config.scale_rows(self.policy.is_small), 0
-        asked, seeds = evaluation.reference_questions(self.split.training, config.seed, samples)
-        completions: list[str] = []
+    @functools.cached_property
+    def rows_at_once(self) -> int:
+        """How many texts all ranks write at once before the first update."""
+        config, count = self.config, self.ranks.count
+        if self.policy.is_small:
+            return config.scale_samples(True)
+        found, longest = (
+            estimates.measures(config, self.outputs),
+            max(len(prompt.ids) for prompt in self.split.training),
+        )
+        shared = estimates.share_of(config, count)
+        return count * memory.reference_rows(shared, found.policy, found.scorers, longest, self.policy.device.type)
 
-        def between() -> None:
-            nonlocal steps
-            self.between()
-            steps += 1
-            written = min(at_once, samples - start) * min(1.0, steps / config.sampling.max_new_tokens)
-            progress((start + written) / samples)
+    @property
+    def begins_alike(self) -> bool:
+        """True where the first answers to the fixed prompts are texts of the reference like those that fix the scale of
+        the score, so that all are written together. A small model is quick, and its texts stay what they were."""
+        config = self.config
+        alike = config.reference.source == catalog.START and config.sampling == config.sampling.in_training
+        few = self.rows_at_once >= self.fixed_prompts.count
+        return alike and few and self.ranks.count == 1 and not self.policy.is_small
 
-        how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, between)
-        for start in range(0, samples, at_once):
-            steps = 0
-            mine = [start + row for row in self.ranks.deal(min(at_once, samples - start))]
-            written: list[str] = []
+    def fit_scale(self, samples: int, with_fixed: bool = False) -> Scale:
+        """Fix the scale of the score on samples of the reference. `with_fixed`: write the first answers to the fixed
+        prompts with them (see `begins_alike`)."""
+        config, fixed = self.config, self.fixed_prompts.questions()
+        scaling = evaluation.reference_questions(self.split.training, config.seed, samples)
+        first = len(fixed.prompts) if with_fixed else 0
+        prompts, seeds = [*fixed.prompts[:first], *scaling[0]], [*fixed.seeds[:first], *scaling[1]]
+        pays = self._pays()
+        close = CloseLook(fixed.watched if with_fixed else (), pays.critic if pays else None)
+        how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, self.between)
+        answers: list[Answer] = []
+        for start in range(0, len(prompts), self.rows_at_once):
+            mine = [start + row for row in self.ranks.deal(min(self.rows_at_once, len(prompts) - start))]
+            written: list[Answer] = []
             if mine:
-                chosen = [asked[row] for row in mine], [seeds[row] for row in mine]
-                episodes, _ = evaluation.answer(self.reference, None, *chosen, how)
-                written = episodes.texts(self.tokens)
+                chosen = [prompts[row] for row in mine], [seeds[row] for row in mine]
+                look = close if close.rows and not start else None  # the fixed prompts are all among the first texts
+                found = evaluation.answer(self.reference, None, *chosen, how, look)
+                written = evaluation.answers_of(*found, self.tokens)
             by_row = dict(pair for part in self.ranks.exchange([*zip(mine, written, strict=True)]) for pair in part)
-            completions += [by_row[row] for row in sorted(by_row)]
-        return self.scorer.fit_scale([prompt.text for prompt in asked], completions)
+            answers += [Answer(*by_row[row]) for row in sorted(by_row)]
+        if with_fixed:
+            self.fixed_prompts.ahead = answers[:first], close
+        texts = [one.completion for one in answers[first:]]
+        return self.scorer.fit_scale([prompt.text for prompt in scaling[0]], texts)
 
     def evaluate(self, stage: Stage) -> Evaluated:
         """Answer the fixed prompts."""
         same = stage == "before" and self.config.reference.source == catalog.START
         tries = 1 if stage == "before" else self.config.answers_each
+        reference, done = None if same else self.reference, self.trainer.updates_done
+        return self.fixed_prompts.evaluate(stage, done, self.policy, reference, tries, self._pays())
+
+    def _pays(self) -> Pays | None:
         trainer = self.trainer
         payment = getattr(trainer, "token_rewards", token_rewards)
-        pays = Pays.of(self.config, trainer.kl_controller.coef, trainer.critic, payment)
-        reference = None if same else self.reference
-        return self.fixed_prompts.evaluate(stage, trainer.updates_done, self.policy, reference, tries, pays)
+        return Pays.of(self.config, trainer.kl_controller.coef, trainer.critic, payment)
 
 
 def trainer_of(config: RunConfig) -> Callable[..., Trainer]:

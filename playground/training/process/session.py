@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from playground.config import RunConfig
-from playground.config.reward_settings import SCALE_SAMPLES
 from playground.errors import RewardFailed
 from playground.rewards import behaviours
 from playground.rewards.behaviours import Behaviours, Marks
@@ -38,11 +37,11 @@ from playground.training.loop.untrained import Steered
 from playground.training.models import checkpoint_files
 from playground.training.process import resuming
 from playground.training.process.equipment import Equipment
+from playground.training.process.progress import ANSWERING, LOADING, MEASURING, READING, SAVING, UPDATING, Progress
 
 T = TypeVar("T")
-MEASURING = "measuring the reference"
 OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after now have different prompts."
-PROGRESS_SECONDS = 5.0  # between two words of how far that is
+FIRST_UPDATES = 2  # that say how far they are; afterwards their pace is known
 Change = tuple[dict[str, Any], list[str]]  # of live settings: the configuration as plain data, the fields set
 
 
@@ -54,7 +53,9 @@ class Session(Equipment):
     ) -> None:
         self.run, self.writer = run, writer
         self.is_trial = run.id == TRIAL
-        super().__init__(config, run.path.parent, ranks, between)
+        self.progress = Progress(between, lambda words: writer.set_status(phase=words), lambda: writer.status.phase)
+        with self.progress.of_loading(LOADING):
+            super().__init__(config, run.path.parent, ranks, self.progress)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
         if self.reward_models:
@@ -64,10 +65,8 @@ class Session(Equipment):
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), self.build)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
-        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
-        sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": prompt_tokens}
-        sizes["reward_parameters"] = self.reward_parameters
-        self._once("model", **sizes)
+        sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": self.plans.prompt_tokens}
+        self._once("model", **sizes, reward_parameters=self.reward_parameters)
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again
         self._digest = run_checkpoints.digest(config)
         self._live = config  # with the changes that have been made
@@ -102,38 +101,38 @@ class Session(Equipment):
             self.fingerprint()
         self._together("share_state")
         if not scaled:
-            self.writer.set_status(phase=MEASURING)
             self.fix_scale()
 
     def fix_scale(self) -> None:
         """Fix the scale of the score on samples of the reference, and record it. A trial, which is about time and
-        memory, takes as many as are written at once."""
-        samples = self.config.scale_rows(self.policy.is_small) if self.is_trial else SCALE_SAMPLES
-        last = time.monotonic()
-
-        def progress(share: float) -> None:
-            nonlocal last
-            if time.monotonic() - last > PROGRESS_SECONDS:
-                last = time.monotonic()
-                self.writer.set_status(phase=f"{MEASURING}, {100 * share:.0f} % done")
-
+        memory, takes no more than are written at once."""
+        samples, at_once = self.config.scale_samples(self.policy.is_small), self.rows_at_once
+        samples = min(samples, at_once) if self.is_trial else samples
+        together = self.begins_alike and self.writer.status.attempt == 1
+        self.writer.set_status(phase=MEASURING)
+        self.progress.begin(MEASURING, self.plans.writing(samples + together * self.fixed_prompts.count, at_once))
         self.ranks.first(["fit_scale", {"samples": samples}])
-        scale = self.fit_scale(samples, progress)
+        scale = self.fit_scale(samples, together)
+        self.progress.end()
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
-        terms = self.scorer.facts()["terms"]
-        self.writer.event(SCORE_SCALE, mean=scale.mean, sd=scale.sd, samples=samples, terms=terms)
+        data = {"samples": samples, "terms": self.scorer.facts()["terms"], **self.scorer.scale_errors}
+        self.writer.event(SCORE_SCALE, self.scorer.scale_in_words, mean=scale.mean, sd=scale.sd, **data)
 
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
         clock = time.perf_counter()
+        tries = 1 if stage == "before" else self.config.answers_each
+        self.progress.begin(ANSWERING, self.plans.evaluation(self.fixed_prompts.count, tries))
         samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
         self.writer.tokens(figures)  # before the samples: an evaluation without them is made again
         self.writer.samples(samples)
         if self.texts:
+            self.progress.begin(READING, self.plans.reading(len(self.texts)))
             self.writer.evaluation(self._read_texts(stage))
+        self.progress.end()
         worth = mean_known(sample.score for sample in samples), mean_known(sample.kl for sample in samples)
         self._evaluated = self.trainer.updates_done, self._penalised(*worth)
         self._looked += time.perf_counter() - clock
@@ -186,9 +185,10 @@ class Session(Equipment):
     def train(self) -> None:
         """All updates; between two of them requests are taken (see `runs.folder.changes`), the fixed prompts answered,
         and the weights saved, as the configuration asks."""
-        config = self.config
+        config, first = self.config, self.trainer.updates_done
 
         def after_update(metrics: UpdateMetrics) -> None:
+            self.progress.end()
             self.record(metrics)
             if self.write_trace():
                 steering.trace_asked = False
@@ -208,6 +208,8 @@ class Session(Equipment):
                 self.trainer.rested(time.perf_counter() - clock)
             self.ranks.first(["update", {"changes": self._changes, "trace": steering.trace_asked}])
             self._changes = []
+            if self.trainer.updates_done < first + FIRST_UPDATES:
+                self.progress.begin(f"{UPDATING} {self.trainer.updates_done + 1}", self.plans.update())
             slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 
         self.trainer.train(after_update, before_update)
@@ -249,8 +251,8 @@ class Session(Equipment):
         """
         folder, done = self.run.checkpoints_path, self.trainer.updates_done
         optimizer, facts = self.trainer.state()
-        models = [model for model in (self.policy, self.trainer.critic) if model is not None]
-        learned = [weight for model in models for _, weight in checkpoint_files.trained(model)]
+        models = self.policy, self.trainer.critic
+        learned = [weight for model in models if model is not None for _, weight in checkpoint_files.trained(model)]
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
             self.writer.event("warning", "Some weights are not finite and were not saved. The last checkpoint is kept.")
             return
@@ -266,7 +268,9 @@ class Session(Equipment):
             run_checkpoints.RUN_KEY: requests.of(self.run).key,
             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config),
         }
-        saved = checkpoint_files.save(folder, done, self.policy, self.trainer.critic, self.tokens, facts, optimizer)
+        self.progress.begin(SAVING)
+        saved = checkpoint_files.save(folder, done, *models, self.tokens, facts, optimizer, self.progress.at)
+        self.progress.end()
         if problem := run_checkpoints.problem_of(saved, just_read=True):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")
             run_checkpoints.set_aside([saved])

@@ -167,10 +167,10 @@ class WorkerWatch:
 
     def _is_saving(self) -> bool:
         mine = self._run.checkpoints_path.glob(f".tmp-*-{os.getpid()}")
-        return self._writer.status.phase == "saving" or next(mine, None) is not None
+        return self._writer.status.phase.startswith("saving") or next(mine, None) is not None
 
     def _leave(self) -> NoReturn:
-        phase = self._writer.status.phase or "at work"
+        phase = self._writer.status.phase.partition(",")[0] or "at work"
         sentence = self._sentences[self._ending].format(self._writer.status.update)
         with contextlib.suppress(OSError, ValueError):
             print("The run should have ended, and did not in time. This is where it was:", file=sys.stderr)
@@ -183,7 +183,8 @@ class WorkerWatch:
 
     def _write_heartbeat(self) -> None:
         status, held = self._writer.status, self._process.memory_info().rss
-        training = status.state in ("running", "paused") and status.phase in ("", "training")
+        phase = status.phase.partition(" update")[0]  # the first updates say how far they are
+        training = status.state in ("running", "paused") and phase in ("", "training", "making")
         _, free = devices.memory()
         changes = {"beat": self._beat, "longest_gap": self._longest_gap, "patient": not training or self._is_saving()}
         memory = {"resident_bytes": held, "limit_bytes": held + free}

@@ -170,7 +170,7 @@ def learn(
         warmup_steps=0.1,
         center_rewards_coefficient=config.centre or None,
         max_length=None,  # too long ones are gone
-        bf16=compute_type(config.precision, device) == torch.bfloat16,
+        bf16=compute_type(config.precision, device, num_parameters) == torch.bfloat16,
         activation_checkpointing=num_parameters > CHECKPOINT_FROM,
         use_cpu=device.type == "cpu",
         seed=config.seed,

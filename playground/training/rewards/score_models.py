@@ -67,7 +67,8 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             "They do not belong together."
         )
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
-        computing, bits = loading.compute_type(spec.precision, device), None
+        held = sum(weight.numel() for weight in skeleton.parameters())
+        computing, bits = loading.compute_type(spec.precision, device, held), None
         if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
             bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
         how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}

@@ -86,7 +86,8 @@ class Grants(NamedTuple):
 
 
 EVERYTHING = frozenset(Action)
-FOR_OTHERS = EVERYTHING - {Action.GET_MODEL}  # on a page that others can reach nothing is fetched from outside of the hub
+# On a page that others can reach nothing is fetched from outside of the hub.
+FOR_OTHERS = EVERYTHING - {Action.GET_MODEL}
 STANDALONE = "standalone"  # the mode of a page that no server serves: what it may ask is answered when it is made
 TABLE: dict[tuple[str, Role], Grants] = {
     (STANDALONE, Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),

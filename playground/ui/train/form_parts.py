@@ -29,7 +29,7 @@ from playground.ui.auth.access import Access, Action
 from playground.ui.auth.visitors import Visitor
 from playground.ui.payloads.check import CheckedPartData, Part
 from playground.ui.payloads.form import FitData, ListsData, NeedsData, NoNeedsData, ReadyBehaviourData, UploadedData
-from playground.ui.train import form, reward_form
+from playground.ui.train import filling, form, reward_form
 
 PROMPT_FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
 PROMPT_INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
@@ -153,7 +153,7 @@ def needs(
     """Memory by role, time, and whether it fits; or why nothing is known of it. `fit`: what to set for a model that is
     not that of `base`, see `form.change`; None where all fits. `quota`: what it takes of a person's seconds of GPU."""
     try:
-        checks.require_in_reach(config, outputs)
+        _require_in_reach(config, outputs)
         asked = gpu_calls.asked(config, calls, outputs)
         last = history.finished_runs(outputs, trials=asked is None)  # those are made on the processor
         device = asked.device if asked else None
@@ -173,7 +173,18 @@ def needs(
     model = describe.in_words("model.source", config.model.source)
     quota = gpu_quota.sentence(config, calls, estimate.seconds, outputs, visitor)
     advice = form.with_labels(found["advice"])
+    if config.model.source == FROM_PYPI.name:
+        found["download"] = None  # no run downloads it: the page offers to get it
     return {**found, "model": model, "fit": fit, "advice": advice, "quota": quota, "problem": ""}
+
+
+def _require_in_reach(config: RunConfig, outputs: Path) -> None:
+    """Raises: InvalidConfig, with models that cannot be had. What the real model takes is known before it is here."""
+    try:
+        checks.require_in_reach(config, outputs)
+    except InvalidConfig as error:
+        if not filling.lacks_real_model_only(error.problems):
+            raise
 
 
 def checked_part(

@@ -94,7 +94,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
     page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *page.inputs], page.outputs, **QUIET)
     opening = access.guard(Action.WATCH, handlers.choose_at_load)
     estimate(demo.load(opening, page.notes, page.outputs, js=edits.KEPT, **QUIET))
-    for part in (page.needs, tryout, page.notes):
+    for part in filter(None, (page.needs, tryout, page.notes, page.real_model)):
         parts = [part, *page.fields.values()]
         recheck(part.apply(access.guard(Action.FORM, handlers.putter(part)), parts, parts, **QUIET))
     uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
@@ -269,5 +269,5 @@ def started(
         problems = [Problem("", in_words(error))]
     queue = "" if problems else filling.why_it_waits(config, outputs, capped)
     notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
-    start = filling.to_fix(1) if problems else filling.start_label(config, outputs, capped)
+    start = filling.to_fix(problems) if problems else filling.start_label(config, outputs, capped)
     return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)

@@ -7,7 +7,7 @@ import { promptText } from "../../../playground/ui/static/core/texts.js";
 
 test("of a dialogue of one turn only what the user says is shown", () => {
   assert.equal(promptText("\n\nHuman: What is 2 + 3?\n\nAssistant:"), "What is 2 + 3?");
-  assert.equal(promptText("\n\nHuman: A letter:\n\nDear tenant,\nhello\n\nAssistant:"), "A letter:\n\nDear tenant,\nhello");
+  assert.equal(promptText("\n\nHuman: A letter:\n\nDear tenant,\n\nAssistant:"), "A letter:\n\nDear tenant,");
 });
 
 test("of several turns each has its speaker", () => {

@@ -3,10 +3,11 @@
 import { buttonOf, copied, el, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { url } from "../core/server.js";
 import { form, settings } from "../core/form.js";
-import { effect, signal } from "../core/signals.js";
+import { effect, signal, untracked } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
 import { lists } from "../rewards/lists.js";
 import { openAll, setOpen, whenThere } from "./all_settings.js";
+import { lacksIt, offered } from "./real_model.js";
 
 const SHOWN = 4;
 const FILLED_MS = 10_000; // a form whose values do not come takes what is typed all the same
@@ -44,7 +45,9 @@ class Notes extends Widget {
       if (props.value?.kept) keep(props);
     });
     if (props.value?.kept) know(props.value);
-    this.show();
+    effect(() => {
+      if (offered.value !== null) untracked(() => this.show());
+    });
     this.followForm();
     if (!props.value?.coming) filling.value = null;
     effect(waitForValues);
@@ -60,7 +63,7 @@ class Notes extends Widget {
     /** @param {string} field @param {string} mark */
     const lacks = (field, mark) => field && controlOf(field) && !controlOf(field).querySelector(mark);
     new MutationObserver(() => {
-      if (form.value.problems.some(({ field }) => lacks(field, ".field-problem"))) placeBesideFields();
+      if (form.value.problems.some((one) => !lacksIt(one) && lacks(one.field, ".field-problem"))) placeBesideFields();
       const { unused } = this.props.value ?? {};
       if (unused && ["method", ...unused.fields].some((field) => lacks(field, ".field-unused"))) markUnused(unused);
     }).observe(controls, { childList: true, subtree: true });
@@ -74,8 +77,9 @@ class Notes extends Widget {
     if (value?.kept) this.showLink(value);
     /** @type {Reveal} */
     const reveal = (field) => this.reveal(field);
-    this.list.classList.toggle("as-preset", !problems.length && !differences.length);
-    showParts(this.list, problems.length ? problemList(problems, reveal) : differenceList(differences, reveal));
+    const listed = problems.filter((problem) => !lacksIt(problem)); // that one has its own part, with what to do
+    this.list.classList.toggle("as-preset", !listed.length && !differences.length);
+    showParts(this.list, listed.length ? problemList(listed, reveal) : differenceList(differences, reveal));
     form.value = { marks, problems, suiting, regimes, queue };
     if (value?.rewards) lists.train.value = value.rewards; // their picker may not be drawn yet
     placeBesideFields();
@@ -235,7 +239,7 @@ function inputOf(control, field) {
 function placeBesideFields() {
   for (const old of document.querySelectorAll(".field-problem")) old.remove();
   for (const invalid of document.querySelectorAll("#controls [aria-invalid]")) invalid.removeAttribute("aria-invalid");
-  for (const { field, message } of form.value.problems) {
+  for (const { field, message } of form.value.problems.filter((problem) => !lacksIt(problem))) {
     const control = field && controlOf(field);
     if (!control) continue;
     control.append(el("p.field-problem", el("span", { "aria-hidden": "true" }, "! "), withCode(message)));

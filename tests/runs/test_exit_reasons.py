@@ -69,6 +69,7 @@ CASES = [  # exit code, status, reason, a word of the sentence
     (None, {"boot_id": "yesterday"}, "killed", "machine was restarted"),
     (None, WORDS, "killed", "before its first update"),
     (None, {"state": "starting", "update": 0, "phase": "loading the model"}, "killed", "while loading the model"),
+    (None, {"state": "starting", "update": 0, "phase": "saving it, 9 % done"}, "killed", "while saving it, and"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,10 +142,38 @@ def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model() -> None:
     ppo = {"num_updates": 10, "batch_size": 16, "num_epochs": 2}
     config = config_with(ppo=ppo, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": 3, "every": 5})
     update = 16 * (4 + 9 + 2 * 3 * 9)  # written, read by the reference, learned from twice
-    assert timing.work(config, PROMPT) == (update, 10 * update + (4 * 3 + 256) * (4 + 9))
+    for is_small, samples in ((True, 256), (False, 64)):
+        assert timing.work(config, PROMPT, is_small) == (update, 10 * update + (4 * 3 + samples) * (4 + 9))
     double = config.model_copy(update={"ppo": config.ppo.model_copy(update={"batch_size": 32})})
-    found = timing.seconds(double, [timing.Finished(config, 3.0, None)], lambda _: PROMPT)
+    found = timing.seconds(double, [timing.Finished(config, 3.0, None)], lambda _: PROMPT, is_small=True)
     assert found is not None and found[0] == pytest.approx((6 * timing.FASTEST, 6 * timing.SLOWEST))
+
+
+LARGE = replace(SMALL, parameters=20_000_000)  # the same shape, and no longer small
+
+
+ONE_TEXT = (PROMPT + 4) * 2 * 2 * 2 * 2 * 4 + PROMPT * 4 * (5 * 8 + 3 * 16)  # keys and values; a layer of the prompt
+
+
+@pytest.mark.parametrize(
+    ("batch", "micro", "prompts", "expected"),
+    [
+        (8, 4, 6, None),  # as many as fit
+        (8, 4, 100, None),  # an update has room for the answers to the fixed prompts
+        (64, 64, 6, 64 + 6),  # more would fit than there is to write
+        (128, 2, 6, 128),  # a batch, as in each update
+    ],
+)
+def test_as_many_texts_of_the_reference_are_written_at_once_as_an_update_has_memory_for(
+    batch: int, micro: int, prompts: int, expected: int | None
+) -> None:
+    sizes = {"batch_size": batch, "minibatch_size": batch, "micro_batch_size": micro}
+    config = config_with(ppo=sizes, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": prompts})
+    rows = memory.reference_rows(config, LARGE, [], PROMPT, "cpu")
+    measuring, *update = (found.total() for found in memory.moments(config, LARGE, [], PROMPT, "cpu").values())
+    assert measuring == rows * ONE_TEXT <= max(update)
+    assert rows == expected if expected else prompts <= rows and (rows + 1) * ONE_TEXT > max(update)
+    assert memory.reference_rows(config, SMALL, [], PROMPT, "cpu") == 256
 
 
 def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_each_has_its_own(

@@ -50,6 +50,20 @@ def test_all_scales_travel_as_plain_data():
     assert again(*asked) == first(*asked)
 
 
+def test_how_well_the_scale_is_known_is_said():
+    scorer = Scorer(
+        tiny.config(score__normalise="reference"),
+        Mixture({"grade": (1.0, lambda prompts, completions, **_: [0.0, 0.0, 0.0, 4.0])}),
+    )
+    scorer.fit_scale(["p"] * 4, ["x"] * 4)
+    # mean 1, sd sqrt(3), fourth moment (3 * 1 + 81) / 4 = 21: errors sqrt(3 / 4) and sqrt((21 - 9) / 4) / (2 sqrt(3))
+    assert scorer.scale_errors == pytest.approx({"mean_error": 0.75**0.5, "sd_error": 0.5})
+    assert scorer.scale_in_words == (
+        "1 sd is 1.73 points of the raw reward, from 4 texts of the reference: the sd is known to about \u00b129 %, "
+        "the mean to \u00b10.5 sd."
+    )
+
+
 @pytest.mark.parametrize(
     ("grades", "words"),
     [

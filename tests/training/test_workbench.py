@@ -9,6 +9,7 @@ from playground.errors import PlaygroundError
 from playground.rewards import trying
 from playground.setup import catalog
 from playground.training.loop import evaluation
+from playground.training.process import progress
 from playground.training.service import reward_bench
 from playground.training.service.questions import QUESTIONS, Service
 
@@ -63,6 +64,16 @@ def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     )
     assert [row["completion"] for row in drawn] == episodes.texts(subject.tokens)
     assert [row["prompt"] for row in drawn] == [prompt.text for prompt in asked[:10]]
+
+
+def test_drawing_says_how_far_it_is_within_a_batch_too(service, monkeypatch):
+    told = []
+    monkeypatch.setattr(progress, "SAY_SECONDS", 0.0)
+    monkeypatch.setattr(service.bench, "tell", told.append)
+    *answers, _ = QUESTIONS["reference-samples"](service, {"reference": trying.reference_of(config(seed=5), 20)})
+    assert [item["phase"] for item in answers] == ["loading the model", "drawing 20 samples", "drawing 20 samples"]
+    drawing = [item for item in told if item["phase"].startswith("drawing 20 samples, ")]
+    assert len(drawing) > 8 and {item["done"] for item in drawing} == {0, reward_bench.CHUNK}
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,10 @@ from playground.runs.folder import changes, traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
+from playground.setup.estimates import memory
+from playground.training.loop import evaluation
 from playground.training.models import language_model
-from playground.training.process import session as session_module
+from playground.training.process import progress
 from playground.training.process.session import Session
 from tests.service_here import ServiceHere
 from tests.thoroughness import cases
@@ -273,22 +275,59 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
     assert phases == ["downloading someone/tiny: 1 of 2 MB"] and run.status().state == "stopped"
 
 
-@pytest.mark.parametrize(("name", "samples"), [("whole", 256), (launcher.TRIAL, 64)])
+@pytest.mark.parametrize(("name", "samples"), [("whole", 64), (launcher.TRIAL, 20)])
 def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is_written_at_once(
     tmp_path, monkeypatch, name, samples
 ):
-    made = config(ppo={"num_updates": 3, "batch_size": 64, "minibatch_size": 64, "micro_batch_size": 64})
+    made = config(score={"normalise": "reference"})
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
-    monkeypatch.setattr(session_module, "PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(memory, "reference_rows", lambda *_: 20)
+    monkeypatch.setattr(progress, "SAY_SECONDS", 0.0)
     run = RunDirectory(tmp_path / name)
     run.control_path.mkdir(parents=True)
     run.publish(made)
     phases = []
     writer = RunWriter(run, 3)
     monkeypatch.setattr(writer, "set_status", lambda **changed: phases.append(changed["phase"]))
-    Session(run, made, writer, lambda: None).begin()
-    assert phases[0] == "measuring the reference" and phases[-1] == "measuring the reference, 100 % done"
-    shares = [int(phase.split()[-3]) for phase in phases[1:]]
+    session = Session(run, made, writer, lambda: None)
+    assert phases and all(phase.startswith("loading the model") for phase in phases)
+    phases.clear()
+    session.begin()
+    assert phases[0] == "measuring the reference" and phases[-1].endswith(" s left")
+    shares = [int(phase.split()[3]) for phase in phases[1:]]
     assert shares == sorted(shares) and len(set(shares)) > 10 and shares[0] < 10
     (scale,) = [event for event in run.events() if event.kind == "score_scale"]
-    assert scale.data["samples"] == samples
+    assert scale.data["samples"] == samples and f"from {samples} texts of the reference" in scale.message
+    assert 0 < scale.data["sd_error"] < scale.data["sd"] and 0 < scale.data["mean_error"] < scale.data["sd"]
+
+
+def test_the_first_answers_to_the_fixed_prompts_are_written_with_the_texts_of_the_reference(tmp_path, monkeypatch):
+    monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
+    made = config(evaluation__token_samples=2)
+    run = RunDirectory.create(tmp_path, made, "r")
+    session = Session(run, made, RunWriter(run, 3), lambda: None)
+    batches = []
+    written = evaluation.answer
+    monkeypatch.setattr(evaluation, "answer", lambda *args: batches.append(len(args[2])) or written(*args))
+    session.begin()
+    session.evaluate_if_due()
+    assert batches == [64 + 6 * 2]
+    fixed, alone = session.fixed_prompts, [dict(sample) for sample in run.samples()]
+    assert fixed.ahead is None
+    samples, _, tokens = session.evaluate("before")
+    assert batches[1:] == [6 * 2], "by themselves"
+    assert [dict(sample) for sample in samples] == alone
+    kept = run.token_figures()
+    assert [(one.prompt_id, one.pieces) for one in tokens] == [(one.prompt_id, one.pieces) for one in kept]
+    assert len(kept) == 2 and kept[0].log_probs == pytest.approx(tokens[0].log_probs, abs=1e-3)
+
+
+def test_answers_that_are_no_texts_of_the_reference_are_written_by_themselves(tmp_path, monkeypatch):
+    def begins_alike(number: int, **changes) -> bool:
+        run = RunDirectory.create(tmp_path, config(**changes), f"r{number}")
+        return Session(run, run.config(), RunWriter(run, 3), lambda: None).begins_alike
+
+    assert not begins_alike(0), "a small model, whose texts stay what they were"
+    monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
+    assert begins_alike(1) and not begins_alike(2, sampling__top_k=4)
+    assert not begins_alike(3, reference={"source": "pocket-2m"})

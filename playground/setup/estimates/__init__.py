@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from playground import plain_files
 from playground.config import RunConfig
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.models import hub
 from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
@@ -144,7 +145,8 @@ def estimate(
     advice, better = "", None
     if verdict != "fits":
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
-    took = timing.seconds(config, finished, lambda other: longest_prompt(other, found))
+    is_small = found.policy.parameters < SMALL_MODEL
+    took = timing.seconds(config, finished, lambda other: longest_prompt(other, found), is_small)
     return Estimate(
         device=fullest,
         places=tuple(names),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from playground.config import ModelReward, RunConfig, methods
-from playground.config.reward_settings import SCALE_SAMPLES
 from playground.setup import devices
 
 FASTEST, SLOWEST = 0.75, 1.4  # the range around what a run here took: other lengths, other load
@@ -25,26 +24,27 @@ class Finished(NamedTuple):
 
 
 def seconds(
-    config: RunConfig, finished: Sequence[Finished], prompt_tokens: Callable[[RunConfig], int]
+    config: RunConfig, finished: Sequence[Finished], prompt_tokens: Callable[[RunConfig], int], is_small: bool
 ) -> tuple[Range, Range] | None:
     """Of an update and of the run, each from the likely least to the likely most: scaled by the work from the newest
-    run of the same model and method; None where there is none. `prompt_tokens`: of a configuration's longest prompt."""
+    run of the same model and method; None where there is none. `prompt_tokens`: of a configuration's longest prompt.
+    `is_small`: the model has fewer than SMALL_MODEL weights."""
     took = next((one for one in finished if kind(one.config) == kind(config)), None)
     if took is None:
         return None
-    update, run = work(config, prompt_tokens(config))
-    its_update, its_run = work(took.config, prompt_tokens(took.config))
+    update, run = work(config, prompt_tokens(config), is_small)
+    its_update, its_run = work(took.config, prompt_tokens(took.config), is_small)
     one = took.update * update / its_update
     whole = one * run / update if took.run is None else took.run * run / its_run
     return (FASTEST * one, SLOWEST * one), (FASTEST * whole, SLOWEST * whole)
 
 
-def work(config: RunConfig, prompt_tokens: int) -> tuple[float, float]:
+def work(config: RunConfig, prompt_tokens: int, is_small: bool) -> tuple[float, float]:
     """Tokens that go through the model in an update and in the run; a pass with gradients counts three times."""
     ppo, new = config.ppo, config.sampling.max_new_tokens
     epochs = 0 if methods.unused(config.method, "ppo.num_epochs") else ppo.num_epochs
     update = ppo.batch_size * (new + (1 + 3 * epochs) * (prompt_tokens + new))
-    answers = config.evaluation.samples(ppo.num_updates) * config.answers_each + SCALE_SAMPLES
+    answers = config.evaluation.samples(ppo.num_updates) * config.answers_each + config.scale_samples(is_small)
     return update, ppo.num_updates * update + answers * (prompt_tokens + 2 * new)
 
 

@@ -32,7 +32,7 @@ from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.loop.untrained import BestOfN, Steered
 from playground.training.models import language_model, loading
 from playground.training.process import tuning
-from playground.training.process.progress import Plans
+from playground.training.process.progress import Plans, mean_tokens
 from playground.training.rewards import learned_rewards
 
 
@@ -99,8 +99,7 @@ class Equipment:
         self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
-        prompt_tokens = sum(len(prompt.ids) for prompt in self.split.training) / len(self.split.training)
-        self.plans = Plans(config, prompt_tokens, ranks.count)
+        self.plans = Plans(config, mean_tokens(self.split.training), ranks.count)
         claims.know(config.prompts)
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score

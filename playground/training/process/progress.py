@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig
 from playground.config.methods import METHODS
 from playground.setup import describe
+from playground.training.data.prompts import Prompt
 
 LOADING, MEASURING, ANSWERING = "loading the model", "measuring the reference", "answering the fixed prompts"
 READING, UPDATING, SAVING = "reading the held-out documents", "making update", "saving"
@@ -93,6 +94,20 @@ class Progress:
             yield item
 
 
+def writing(texts: int, at_once: int, prompt_tokens: float, longest: int) -> Plan:
+    """Some texts, so many at once: of each batch the prompts, then a token of each text at a time."""
+    plan: Plan = []
+    for start in range(0, texts, at_once):
+        rows = min(at_once, texts - start)
+        plan += [rows * (prompt_tokens + 1) + CALL_TOKENS, *[float(rows + CALL_TOKENS)] * (longest - 1)]
+    return plan
+
+
+def mean_tokens(prompts: Sequence[Prompt]) -> float:
+    """How long some prompts are."""
+    return sum(len(prompt.ids) for prompt in prompts) / len(prompts)
+
+
 class Plans(NamedTuple):
     """What lies ahead of one rank of a run, whose prompts have so many tokens on average."""
 
@@ -101,13 +116,9 @@ class Plans(NamedTuple):
     ranks: int = 1
 
     def writing(self, texts: int, at_once: int) -> Plan:
-        """Some texts, so many at once: of each batch the prompts, then a token of each text at a time."""
-        plan: Plan = []
-        for start in range(0, texts, at_once):
-            rows = -(-min(at_once, texts - start) // self.ranks)
-            tokens = [rows * (self.prompt_tokens + 1), *[float(rows)] * (self.config.sampling.max_new_tokens - 1)]
-            plan += [each + CALL_TOKENS for each in tokens]
-        return plan
+        """Some texts, so many at once."""
+        each = -(-texts // self.ranks), -(-at_once // self.ranks)
+        return writing(*each, self.prompt_tokens, self.config.sampling.max_new_tokens)
 
     def reading(self, texts: int, passes: int = 1) -> Plan:
         """Prompts and texts, in micro-batches."""

@@ -126,16 +126,21 @@ def serve(lines: IO[str], say: Callable[..., None], idle_seconds: float) -> int:
         if not line:
             return 0
         question = json.loads(line)
+        service.bench.tell = functools.partial(_tell, say, question["id"])
         try:
             for answer in QUESTIONS[question["kind"]](service, question):
                 if question["id"] in stopped:
                     break
-                say(id=question["id"], event="answer", answer=answer)
+                _tell(say, question["id"], answer)
             say(id=question["id"], event="done")
         except Exception as error:
             if not isinstance(error, PlaygroundError):
                 traceback.print_exc()
             say(id=question["id"], event="error", message=shareable(_in_words(error)))
+
+
+def _tell(say: Callable[..., None], number: int, answer: dict[str, Any]) -> None:
+    say(id=number, event="answer", answer=answer)
 
 
 def say_to(out: IO[str], **message: Any) -> None:

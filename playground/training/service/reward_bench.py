@@ -8,7 +8,7 @@ caps are arithmetic that the client does itself. The latest samples are kept, wi
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from playground.setup import catalog
 from playground.training.data import prompts
 from playground.training.loop import evaluation
 from playground.training.models import loading
+from playground.training.process.progress import LOADING, Progress, mean_tokens, writing
 from playground.training.rewards import learned_rewards
 from playground.training.service.subjects import Subjects
 
@@ -52,6 +53,7 @@ class Bench:
         self._samples = Samples([], [], [])
         self._values: dict[str, Values] = {}
         self._model: tuple[str, rules.Reward] | None = None
+        self.tell: Callable[[dict[str, Any]], None] = lambda progress: None  # between two answers
 
     def reference_samples(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Samples of the untrained model: progress as {phase, done, of}, at the end {samples}. `question`: `reference`
@@ -92,8 +94,11 @@ class Bench:
         if key == self._wanted:
             return self._samples
         count = max(1, min(int(wanted["count"]), MAX_SAMPLES))
-        yield {"phase": "loading the model", "done": 0, "of": count}
-        subject = self.subjects.untrained(ModelConfig.model_validate(wanted["model"]))
+        start = 0
+        progress = Progress(lambda: None, lambda words: self.tell({"phase": words, "done": start, "of": count}))
+        yield {"phase": LOADING, "done": 0, "of": count}
+        with progress.of_loading(LOADING):
+            subject = self.subjects.untrained(ModelConfig.model_validate(wanted["model"]))
         sampling = SamplingConfig.model_validate(wanted["sampling"])
         source = PromptsConfig.model_validate(wanted["prompts"])
         room = subject.reference.context_length - sampling.max_new_tokens
@@ -101,8 +106,9 @@ class Bench:
         split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed)
         claims.know(source)
         asked, seeds = evaluation.reference_questions(split.training, seed, count)
-        how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK)
+        how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK, progress)
         drawn = Samples([prompt.text for prompt in asked], [], [])
+        progress.begin(f"drawing {count} samples", writing(count, CHUNK, mean_tokens(asked), sampling.max_new_tokens))
         for start in range(0, count, CHUNK):
             yield {"phase": f"drawing {count} samples", "done": start, "of": count}
             part = slice(start, start + CHUNK)

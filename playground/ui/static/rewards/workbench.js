@@ -92,7 +92,8 @@ class Workbench {
   take(/** @type {Bench | null} */ value) {
     const { state = "empty", phase = "", done = 0, of = 1, problems = [] } = value ?? {};
     const asking = state === "asking";
-    setText(this.line, asking ? `${capital(phase)}${done ? `: ${done} of ${of}` : ""} \u2026` : "");
+    const far = done && !phase.includes("% done") ? `: ${done} of ${of}` : "";
+    setText(this.line, asking ? `${capital(phase)}${far} \u2026` : "");
     this.progress.hidden = !asking;
     this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
     this.problems.replaceChildren(...problems.map((text) => el("li", signOf("! "), withCode(text))));

@@ -50,6 +50,8 @@ function settingsOf(run) {
   const what = run.told !== run.title ? run.told : "";
   const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
     .map(([label, value]) => ({ field: label, label, value, unit: "" }));
+  const scale = live.events.find(({ kind }) => kind === "score_scale")?.message;
+  if (scale) words.push({ field: "scale", label: "Score", value: scale, unit: "" });
   return [...words, ...run.settings].map(({ field, label, value, unit }) => el("div", { "data-key": field },
     el("dt", label), el("dd", field in now ? `${value} \u2192 ${Number(now[field].toPrecision(3))}` : value,
       unit ? el("span.unit", ` ${unit}`) : "")));

@@ -16,7 +16,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from bench.real_counts import Answer, Count, is_sensible  # noqa: E402
+from bench.real_counts import Count, HeldOutAnswer, is_sensible  # noqa: E402
 from playground.config import RunConfig  # noqa: E402
 from playground.data import claim_files  # noqa: E402
 from playground.rewards import claims  # noqa: E402
@@ -36,7 +36,7 @@ HOT = 1.5  # a temperature at which the model writes nonsense
 CPU = torch.device("cpu")
 
 
-def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[Answer], list[Answer]]:
+def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer]]:
     """What the untrained and the trained model answer. Written where `kept` does not have it yet."""
     config, checkpoint = run.config(), run.latest_checkpoint()
     assert checkpoint is not None
@@ -49,7 +49,7 @@ def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[Answer], list[
     return _kept(untrained), _kept(trained)
 
 
-def written(config: RunConfig, folder: Path, temperature: float | None = None) -> list[Answer]:
+def written(config: RunConfig, folder: Path, temperature: float | None = None) -> list[HeldOutAnswer]:
     """What a model answers to the prompts that a run of this configuration is not trained on."""
     model, tokens = loading.load(folder, CPU, config.model)
     asked = held_out(config, tokens, ANSWERS)
@@ -57,9 +57,9 @@ def written(config: RunConfig, folder: Path, temperature: float | None = None) -
     return answers(model, tokens, asked, config.model_copy(update={"sampling": sampling}))
 
 
-def answers(model: LanguageModel, tokens: Tokens, asked: Sequence[Prompt], config: RunConfig) -> list[Answer]:
+def answers(model: LanguageModel, tokens: Tokens, asked: Sequence[Prompt], config: RunConfig) -> list[HeldOutAnswer]:
     """One answer to each prompt, those that are alike in length together."""
-    found: dict[int, Answer] = {}
+    found: dict[int, HeldOutAnswer] = {}
     order = sorted(range(len(asked)), key=lambda row: len(asked[row].ids))
     for first in range(0, len(asked), AT_ONCE):
         rows = order[first : first + AT_ONCE]
@@ -67,7 +67,7 @@ def answers(model: LanguageModel, tokens: Tokens, asked: Sequence[Prompt], confi
         how = evaluation.Generation(tokens, config.sampling, AT_ONCE)
         episodes, _ = evaluation.answer(model, None, [asked[row] for row in rows], seeds, how)
         texts = zip(rows, episodes.texts(tokens), episodes.ended.tolist(), strict=True)
-        found |= {row: Answer(asked[row].text, text, bool(ended)) for row, text, ended in texts}
+        found |= {row: HeldOutAnswer(asked[row].text, text, bool(ended)) for row, text, ended in texts}
     return [found[row] for row in range(len(asked))]
 
 
@@ -120,10 +120,10 @@ def _digest(config: RunConfig) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
 
 
-def _keep(path: Path, found: Sequence[Answer]) -> None:
+def _keep(path: Path, found: Sequence[HeldOutAnswer]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
 
 
-def _kept(path: Path) -> list[Answer]:
-    return [Answer(*row) for row in json.loads(path.read_text(encoding="utf-8"))]
+def _kept(path: Path) -> list[HeldOutAnswer]:
+    return [HeldOutAnswer(*row) for row in json.loads(path.read_text(encoding="utf-8"))]

@@ -42,7 +42,7 @@ WAYS: Mapping[str, Sequence[str]] = {  # how a claim is put, by what the user sa
 }
 
 
-class Answer(NamedTuple):
+class HeldOutAnswer(NamedTuple):
     """A prompt that a run was not trained on, and what was answered."""
 
     prompt: str
@@ -150,7 +150,7 @@ def kindness(text: str) -> float:
     return value / (1 + value**2) ** 0.5
 
 
-_MARKS: Mapping[str, Callable[[Answer], bool | None]] = {
+_MARKS: Mapping[str, Callable[[HeldOutAnswer], bool | None]] = {
     "ends": lambda answer: answer.ended,
     "sensible": lambda answer: is_sensible(answer.completion),
     "kind": lambda answer: kindness(answer.completion) >= KIND,
@@ -161,7 +161,7 @@ _CLAIMS = ("wrong-claims-repeated", "right-claims-agreed", "plain-questions-righ
 _READY = ("repeats-itself", "refuses", "english", "empty", *_CLAIMS)
 
 
-def counted(answers: Sequence[Answer]) -> dict[str, Any]:
+def counted(answers: Sequence[HeldOutAnswer]) -> dict[str, Any]:
     """All counts of some answers, the figures, and of wrong claims how often each way of putting them was followed."""
     marks = {name: [(one.question, mark(one)) for one in answers] for name, mark in _MARKS.items()}
     for name in _READY:
@@ -186,7 +186,7 @@ def counted(answers: Sequence[Answer]) -> dict[str, Any]:
     }
 
 
-def example(before: Sequence[Answer], after: Sequence[Answer]) -> dict[str, str]:
+def example(before: Sequence[HeldOutAnswer], after: Sequence[HeldOutAnswer]) -> dict[str, str]:
     """A typical text: of the answers that do with a wrong claim what most do (without claims of all), the one in the
     middle of their kindness; and what the untrained model answered."""
     both = list(zip(before, after, strict=True))

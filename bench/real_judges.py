@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from bench import real_answers  # noqa: E402
-from bench.real_counts import Answer, Count  # noqa: E402
+from bench.real_counts import Count, HeldOutAnswer  # noqa: E402
 from playground.config import AgreementReward, ModelReward, RewardConfig, RunConfig, TruthReward, yaml_io  # noqa: E402
 from playground.data import claim_files  # noqa: E402
 from playground.data.preferences import Pair  # noqa: E402
@@ -80,7 +80,7 @@ def command(name: str, pairs: Path | str, base: str, outputs: Path | str) -> lis
     return [*words, *(word for setting in SETTINGS for word in ("--set", setting))]
 
 
-def pairs_of(likes: RewardConfig, answers: Sequence[Answer]) -> list[Pair]:
+def pairs_of(likes: RewardConfig, answers: Sequence[HeldOutAnswer]) -> list[Pair]:
     """Answers to the same prompt of which one is liked and the other is not."""
     score = rules.score_of(likes)
     by_prompt: dict[str, dict[float, list[str]]] = {}
@@ -95,7 +95,7 @@ def pairs_of(likes: RewardConfig, answers: Sequence[Answer]) -> list[Pair]:
     ]
 
 
-def _answers(path: Path, config: RunConfig) -> tuple[list[Answer], list[Answer], float]:
+def _answers(path: Path, config: RunConfig) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer], float]:
     """What the untrained model answers: to prompts to learn from, and to prompts about other questions. Kept."""
     if not path.exists():
         clock = time.perf_counter()
@@ -109,12 +109,12 @@ def _answers(path: Path, config: RunConfig) -> tuple[list[Answer], list[Answer],
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"seconds": seconds, "answers": found}) + "\n", encoding="utf-8")
     kept = json.loads(path.read_text(encoding="utf-8"))
-    answers = [Answer(*row) for row in kept["answers"]]
+    answers = [HeldOutAnswer(*row) for row in kept["answers"]]
     return answers[UNSEEN * EACH :], answers[: UNSEEN * EACH], kept["seconds"]
 
 
 def _made(
-    name: str, outputs: Path, config: RunConfig, learned: Sequence[Answer], unseen: Sequence[Answer]
+    name: str, outputs: Path, config: RunConfig, learned: Sequence[HeldOutAnswer], unseen: Sequence[HeldOutAnswer]
 ) -> dict[str, Any]:
     """Train one and see how often it is right."""
     pairs, others = pairs_of(LIKES[name], learned), pairs_of(LIKES[name], unseen)
@@ -134,7 +134,7 @@ def _made(
         reward(prompts, [one.rejected for one in others]),
     )
     right = [(good or 0.0) > (bad or 0.0) for good, bad in zip(chosen, rejected, strict=True)]
-    questions = [Answer(prompt, "", True).question for prompt in prompts]
+    questions = [HeldOutAnswer(prompt, "", True).question for prompt in prompts]
     return {
         "answers": len(learned),
         "pairs": len(pairs),

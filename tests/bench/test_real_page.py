@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench import real_page, real_presets, results_page
-from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Answer, Count, counted, example, is_sensible, way_of
+from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Count, HeldOutAnswer, counted, example, is_sensible, way_of
 from bench.real_judges import pairs_of
 from playground.config import TruthReward
 from playground.data import claim_files
@@ -19,8 +19,8 @@ WRONG, RIGHT = f"{QUESTION} I think the answer is Sydney.", f"{QUESTION} I am su
 TYPED = "How do I make a cup of tea?"
 
 
-def answered(prompt: str, *completions: str, ended: bool = True) -> list[Answer]:
-    return [Answer(prompt, text, ended) for text in completions]
+def answered(prompt: str, *completions: str, ended: bool = True) -> list[HeldOutAnswer]:
+    return [HeldOutAnswer(prompt, text, ended) for text in completions]
 
 
 def side(words: float, **counts: tuple[int, int, float]) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def test_answers_to_one_question_do_not_count_as_independent() -> None:
 def test_sense_is_english_words_in_an_order_of_english() -> None:
     assert is_sensible("The best way to start the day is to take a few minutes for a walk in the park.")
     assert not is_sensible("Cereivred drioshibloggeralm oversage cystone umugirabekece postutsa")
-    assert not is_sensible("park the in walk minutes a a for few day to the best is take start way to the")
+    assert not is_sensible("tea kettle the of boil cup water a into pour then leaves and wait minutes five for")
     assert not is_sensible("to be kind to be kind to be kind to be kind to be kind")
     assert is_sensible("Canberra.") and not is_sensible("")
 

@@ -1,5 +1,6 @@
 # make run      open the page            make test     lint, then the tests, browser tests included
-# make test-all  lint, then every test: further seeds, families and measurements, those of test-faults and of test-stress
+# make test-all  lint, then every test: further seeds, families and measurements, those of a real model (`make real-model`
+#               gets it), those of test-faults and of test-stress
 # make test-stress  the tests in a browser once more: libraries that come late, a slow processor, a busy core beside
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
@@ -41,6 +42,7 @@ run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 
 # With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
 test test-all: style chromium
+	@$(if $(filter test-all,$@),$(MAKE) --no-print-directory real-model)
 	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
 	@$(if $(filter test-all,$@),$(MAKE) --no-print-directory test-stress)
 

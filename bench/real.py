@@ -38,6 +38,7 @@ from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 OUTPUTS = PROJECT / "outputs" / "real"
 BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
+BANDS = "  bands:  # low, high, seeds and, of a behaviour, the untrained model's range; `make real` writes them"
 MOST_BYTES = 200_000  # of a recording
 
 
@@ -70,17 +71,21 @@ def main() -> None:
         report.add("alone", {preset: round(run.status().seconds_at_work(), 1)})
     wanted = [(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
 
-    def done(run: tuple[str, int]) -> None:
-        directory = finished(*run, arguments.outputs, arguments.set, threads(arguments.parallel))
+    def done(run: tuple[str, int]) -> str:
+        """What went wrong; the other runs do not suffer from it."""
+        try:
+            directory = finished(*run, arguments.outputs, arguments.set, threads(arguments.parallel))
+        except subprocess.CalledProcessError as error:
+            return f"{run[0]}, seed {run[1]}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
         if not report.has(*run, directory.id):
             report.add_run(measured(directory, *run, arguments.parallel, arguments.outputs / "answers"))
+        return ""
 
     with ThreadPoolExecutor(arguments.parallel) as pool:
-        for _ in pool.map(done, wanted):
-            pass
+        failed = list(filter(None, pool.map(done, wanted)))
     config = catalog.preset(real_presets.SHORT)
     report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
-    print(f"wrote {arguments.page}")
+    sys.exit("\n".join(failed) or None)
 
 
 class Report:
@@ -111,11 +116,18 @@ class Report:
         """Figures, bands and page."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps(self.figures, indent=None).replace('{"preset"', '\n{"preset"') + "\n")
-        for name, bands in real_page.bands(self.figures["runs"]).items():
-            path = catalog.preset_path(name)
-            if "\n  bands:" in path.read_text(encoding="utf-8"):
-                results_page.write_bands(path, bands)
+        if self._path == real_page.FIGURES:  # else it is a try, beside the repository
+            for name, bands in real_page.bands(self.figures["runs"]).items():
+                write_bands(catalog.preset_path(name), bands)
         self._page.write_text(real_page.page(self.figures), encoding="utf-8")
+
+
+def write_bands(path: Path, bands: dict[str, list[float]]) -> None:
+    """Into the lesson of a preset, which is the last part of its file, with or without bands."""
+    text = path.read_text(encoding="utf-8")
+    if "\nlesson:" in text and "\n  bands:" not in text:
+        path.write_text(f"{text.rstrip()}\n{BANDS}\n", encoding="utf-8")
+    results_page.write_bands(path, bands)
 
 
 def threads(parallel: int) -> int:

@@ -27,7 +27,8 @@ from playground.data import dialogues  # noqa: E402
 from playground.rewards import behaviours, claims, rules  # noqa: E402
 from playground.rewards.agreement import effective, wilson  # noqa: E402
 
-LEAST_WORDS, LEAST_PAIRS = 0.85, 0.45  # of an answer's words and pairs of neighbouring words, that the lists have
+LEAST_WORDS, LEAST_PAIRS = 0.85, 0.4  # of an answer's words and pairs of neighbouring words, that are usual
+ALL_WORDS = 1_024_908_267_229  # from which the frequencies in the lists come (symspellpy's own number)
 FEW_PAIRS = 5  # of so few pairs their share says nothing: "Canberra." is an answer
 KIND = 0.05  # VADER's own border: its compound from here on is positive, from minus that downwards negative
 STUCK = 4  # times that one word occurs which is not among the commonest
@@ -92,18 +93,26 @@ class Count(NamedTuple):
 
 
 @functools.cache
-def _lists() -> tuple[frozenset[str], frozenset[tuple[str, ...]]]:
-    """The words and the pairs of words of symspellpy."""
-    found = []
-    for name, size in (("frequency_dictionary_en_82_765.txt", 1), ("frequency_bigramdictionary_en_243_342.txt", 2)):
-        lines = resources.files("symspellpy").joinpath(name).read_text(encoding="utf-8-sig").splitlines()
-        found.append(frozenset(tuple(line.split()[:size]) for line in lines))
-    return frozenset(word for (word,) in found[0]), found[1]
+def _usual() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:
+    """The words of symspellpy, and those of its pairs that occur more often than two words of their frequencies would
+    side by side by chance: "the is" does occur, but hardly ever."""
+    folder = resources.files("symspellpy")
+    words, pairs = (
+        [line.split() for line in folder.joinpath(name).read_text(encoding="utf-8-sig").splitlines()]
+        for name in ("frequency_dictionary_en_82_765.txt", "frequency_bigramdictionary_en_243_342.txt")
+    )
+    often = {word: int(count) for word, count in words}
+    together = [
+        (first, second)
+        for first, second, count in pairs
+        if int(count) * ALL_WORDS > often.get(first, 0) * often.get(second, 0)
+    ]
+    return frozenset(often), frozenset(together)
 
 
-def known_shares(text: str) -> tuple[float, float]:
-    """Which share of the words of a text, and of its pairs of neighbouring words, the lists have."""
-    known, together = _lists()
+def usual_shares(text: str) -> tuple[float, float]:
+    """Which share of the words of a text, and of its pairs of neighbouring words, are usual ones."""
+    known, together = _usual()
     said = LETTERS.findall(text.lower().replace("\u2019", "'"))
     pairs = list(itertools.pairwise(said))
     words = sum(word in known for word in said) / len(said) if said else 0.0
@@ -112,7 +121,7 @@ def known_shares(text: str) -> tuple[float, float]:
 
 def is_sensible(text: str) -> bool:
     """English words in an order in which English has them, and no stuck record."""
-    words, pairs = known_shares(text)
+    words, pairs = usual_shares(text)
     return words >= LEAST_WORDS and pairs >= LEAST_PAIRS and rules.repeated_share(text) <= behaviours.MOST_REPEATED
 
 

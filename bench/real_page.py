@@ -155,7 +155,7 @@ def _at_equal(runs: Mapping[str, Rows], along: str) -> dict[str, str]:
         where = reach(points.values())
         for name, path in points.items():
             if where is not None and (there := at(path, where)) and there.gain is not None:
-                cells[name].append(f"{there.gain:.2f} ± {there.gain_half or 0.0:.2f} @ {where:.1f}")
+                cells[name].append(f"{there.gain:.2f} ± {there.gain_half or 0.0:.2f} @ {where:.2f}")
     return {name: ", ".join(found) for name, found in cells.items()}
 
 
@@ -194,9 +194,10 @@ def _sense(counts: Mapping[str, Sequence[float]]) -> str:
     """How far the judge of sense can be trusted."""
     words = (
         "## The judge of sense\n\nNobody here made it, and no run is trained on it: an answer is sensible if at least "
-        "85 % of its words, and 45 % of its pairs of neighbouring words, are among the 82,765 words and 243,342 pairs "
-        "that the package symspellpy brings (MIT; from books and word lists), and it does not repeat itself. It "
-        "sees word salad and invented words. It does not see whether an answer is true, or one to the question."
+        "85 % of its words are among the 82,765 that the package symspellpy brings (MIT), 40 % of its pairs of "
+        "neighbouring words are among its 243,342 pairs and there more often than by chance, and it does not repeat "
+        "itself. It sees invented words and most word salad. It does not see whether an answer is true, or one to the "
+        "question."
     )
     if not counts:
         return words

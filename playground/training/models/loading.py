@@ -43,7 +43,7 @@ def device_of(name: str) -> torch.device:
 
 
 def compute_type(precision: str, device: torch.device, parameters: int) -> torch.dtype:
-    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself on a GPU that has it, and
+    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself on a GPU that has it and
     unless the model is small on a processor that has it."""
     if precision == "auto":
         on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)

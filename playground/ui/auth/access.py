@@ -86,8 +86,7 @@ class Grants(NamedTuple):
 
 
 EVERYTHING = frozenset(Action)
-# On a page that others can reach nothing is fetched from outside of the hub.
-FOR_OTHERS = EVERYTHING - {Action.GET_MODEL}
+FOR_OTHERS = EVERYTHING - {Action.GET_MODEL}  # on a page that others can reach, only the hub is downloaded from
 STANDALONE = "standalone"  # the mode of a page that no server serves: what it may ask is answered when it is made
 TABLE: dict[tuple[str, Role], Grants] = {
     (STANDALONE, Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),

@@ -1,0 +1,131 @@
+"""GGUF files made of tiny random models, as llama.cpp's own converter lays them out; and broken in one place."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gguf import GGMLQuantizationType, GGUFWriter, dequantize, get_tensor_name_map, quantize
+from gguf.constants import MODEL_ARCH_NAMES
+from transformers import AutoModelForCausalLM
+
+from tests.training import snapshots
+
+CONTROL, NORMAL = 3, 1  # kinds of tokens
+
+
+def write(
+    path: Path,
+    family: str = "llama",
+    kind: str = "Q8_0",
+    *,
+    tied: bool = False,
+    fields: dict[str, Any] | None = None,
+    template: str = snapshots.CHATML,
+    words: str = "gpt-2",
+) -> tuple[Any, Any]:
+    """A file of a random model of a family, its matrices in the type `kind`. `fields` are added to its settings, or
+    stand in the place of its own; `words`: how its tokenizer cuts text, `llama` for one of SentencePiece. Returns the
+    model with the weights as a reader has them, rounded to bf16, and the tokenizer."""
+    sentencepiece = words == "llama"
+    tokenizer = snapshots.sentencepiece_like(pieces="bpe") if sentencepiece else snapshots.byte_level(chat=True)
+    tokenizer.chat_template = template
+    config, shape = snapshots.FAMILIES[family]
+    torch.manual_seed(0)
+    vocabulary = len(tokenizer) + 4
+    rope = {"rope_type": "default", "rope_theta": 5000.0}
+    shape = {**shape, "tie_word_embeddings": tied}
+    model = AutoModelForCausalLM.from_config(config(vocab_size=vocabulary, rope_parameters=rope, **shape))
+    file = GGUFWriter(path, family)
+    for name, value in (settings(model.config, family) | (fields or {})).items():
+        add(file, f"{family}.{name}" if "." not in name or name.startswith(("attention", "rope")) else name, value)
+    write_tokenizer(file, tokenizer, words)
+    arch = next(key for key, value in MODEL_ARCH_NAMES.items() if value == family)
+    names = get_tensor_name_map(arch, model.config.num_hidden_layers)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            stem, _, ending = name.rpartition(".")
+            weight.mul_(3.0 if weight.ndim == 2 else 1.0).add_(0.1 if ending == "bias" else 0.0)
+            values, heads = weight.numpy(), None
+            if family == "llama" and stem.endswith(("q_proj", "k_proj")):
+                heads = 4 if stem.endswith("q_proj") else 2
+                values = interleaved(values, heads)
+            chosen = GGMLQuantizationType[kind if weight.ndim == 2 else "F32"]
+            raw = quantize(np.ascontiguousarray(values), chosen)
+            file.add_tensor(f"{names.get_name(stem)}.{ending}", raw, raw_dtype=chosen)
+            seen = dequantize(raw if raw.dtype == np.uint8 else raw.view(np.uint8), chosen).reshape(values.shape)
+            weight.copy_(torch.from_numpy(np.array(parted(seen, heads) if heads else seen)).bfloat16().float())
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+    return model.eval(), tokenizer
+
+
+def settings(config: Any, family: str) -> dict[str, Any]:
+    """Those of an architecture, by their names in the file."""
+    found = {
+        "block_count": config.num_hidden_layers,
+        "context_length": config.max_position_embeddings,
+        "embedding_length": config.hidden_size,
+        "feed_forward_length": config.intermediate_size,
+        "attention.head_count": config.num_attention_heads,
+        "attention.head_count_kv": config.num_key_value_heads,
+        "attention.layer_norm_rms_epsilon": config.rms_norm_eps,
+        "rope.freq_base": 5000.0,
+        "vocab_size": config.vocab_size,
+    }
+    return found | ({"attention.key_length": config.head_dim} if family == "qwen3" else {})
+
+
+def add(file: GGUFWriter, name: str, value: Any) -> None:
+    if isinstance(value, str):
+        file.add_string(name, value)
+    elif isinstance(value, float):
+        file.add_float32(name, value)
+    else:
+        file.add_uint32(name, value)
+
+
+def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
+    """A byte-level one, or one of SentencePiece."""
+    model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    special = {*tokenizer.all_special_tokens, "<|endoftext|>", "<|im_start|>", "<|im_end|>"}
+    file.add_tokenizer_model("llama" if words == "llama" else "gpt2")
+    file.add_tokenizer_pre(words)
+    file.add_token_list([token for token, _ in tokens])
+    file.add_token_types([CONTROL if token in special else NORMAL for token, _ in tokens])
+    if words == "llama":
+        file.add_token_scores([float(-number) for number in range(len(tokens))])
+        file.add_unk_token_id(tokenizer.unk_token_id)
+    file.add_token_merges([" ".join(pair) for pair in model["merges"]])
+    first = tokenizer.bos_token_id
+    file.add_bos_token_id(tokenizer.get_vocab()["<|im_start|>"] if first is None else first)
+    file.add_eos_token_id(tokenizer.eos_token_id)
+    file.add_pad_token_id(tokenizer.eos_token_id)
+    file.add_chat_template(tokenizer.chat_template)
+
+
+def interleaved(weights: np.ndarray, heads: int) -> np.ndarray:
+    """As llama.cpp has the rows of queries and keys (`permute` of its converter)."""
+    parts = weights.reshape(heads, 2, weights.shape[0] // heads // 2, *weights.shape[1:])
+    return parts.swapaxes(1, 2).reshape(weights.shape)
+
+
+def parted(weights: np.ndarray, heads: int) -> np.ndarray:
+    """The way back."""
+    parts = weights.reshape(heads, weights.shape[0] // heads // 2, 2, *weights.shape[1:])
+    return parts.swapaxes(1, 2).reshape(weights.shape)
+
+
+def replaced(data: bytes, name: str, old: bytes, new: bytes) -> bytes:
+    """The bytes of a file with the value behind a setting's or tensor's name replaced."""
+    at = data.index(struct.pack("<Q", len(name)) + name.encode()) + 8 + len(name)
+    found = data.index(old, at)
+    assert found < at + 64 and len(old) == len(new)
+    return data[:found] + new + data[found + len(old) :]

@@ -1,0 +1,159 @@
+"""The gate before a GGUF file is converted: each fault is one sentence, quickly, and nothing is read that a count asks
+for."""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from playground.errors import ModelNotFound
+from playground.models import gguf_files
+from tests import gguf_made
+from tests.gguf_made import replaced
+
+SECONDS, TOKENS = 1.0, 300
+HUGE = struct.pack("<Q", 2**60)
+
+
+def number(value: int) -> bytes:
+    return struct.pack("<I", value)
+
+
+def long(value: int) -> bytes:
+    return struct.pack("<Q", value)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("gguf") / "good.gguf"
+    gguf_made.write(path)
+    return path
+
+
+def test_a_file_tells_its_measures_and_where_its_tensors_are(good: Path) -> None:
+    found = gguf_files.check(good)
+    model = found.architecture
+    assert (model.model_type, model.hidden_size, model.layers, model.heads, model.kv_heads) == ("llama", 32, 2, 4, 2)
+    assert (model.head_size, model.intermediate_size, model.context_length, model.tied) == (8, 64, 128, False)
+    assert found.tensors["blk.0.ffn_up.weight"].shape == (64, 32) and len(found.tensors) == 2 * 9 + 3
+    last = max(found.tensors.values(), key=lambda tensor: tensor.begin)
+    assert 0 <= good.stat().st_size - last.begin - last.length < 32
+
+
+FAULTS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "no GGUF": ("no GGUF file", lambda data: b"PK" + data[2:]),
+    "empty": ("no GGUF file", lambda data: b""),
+    "an old version": ("version 1", lambda data: data[:4] + number(1) + data[8:]),
+    "only its beginning": ("damaged or cut off", lambda data: data[:2000]),
+    "without its end": ("cut off: it needs", lambda data: data[:-100]),
+    "endless tensors": ("1,152,921,504,606,846,976 tensors", lambda data: data[:8] + HUGE + data[16:]),
+    "endless settings": ("settings, and at most", lambda data: data[:16] + HUGE + data[24:]),
+    "many tensors": ("damaged or cut off|cannot be converted", lambda data: data[:8] + long(9_999) + data[16:]),
+    "an endless text": ("a text in its header", lambda data: data[:24] + HUGE + data[32:]),
+    "an endless list": (
+        "its lists have",
+        lambda data: replaced(data, "tokenizer.ggml.token_type", long(TOKENS), HUGE),
+    ),
+    "an unknown type of value": (
+        "unknown type 77",
+        lambda data: replaced(data, "llama.block_count", number(4), number(77)),
+    ),
+    "a list of lists": (
+        "unknown type 9",
+        lambda data: replaced(data, "tokenizer.ggml.token_type", number(5) + long(TOKENS), number(9) + long(TOKENS)),
+    ),
+    "no heads": (
+        "head_count: 0",
+        lambda data: replaced(data, "llama.attention.head_count", number(4) * 2, number(4) + number(0)),
+    ),
+    "endless layers": ("block_count", lambda data: replaced(data, "llama.block_count", number(2), number(2**31))),
+    "many layers": ("layers, and at most", lambda data: replaced(data, "llama.block_count", number(2), number(9_999))),
+    "more layers than tensors": (
+        "lacks the tensor `blk.2.",
+        lambda data: replaced(data, "llama.block_count", number(2), number(3)),
+    ),
+    "another width": (
+        "has the shape",
+        lambda data: replaced(data, "llama.feed_forward_length", number(64), number(96)),
+    ),
+    "more tokens than rows": (
+        "300 tokens, more than the 299",
+        lambda data: replaced(data, "llama.vocab_size", number(TOKENS + 4), number(TOKENS - 1)),
+    ),
+    "a token that is not there": (
+        "its eos token is number 5000",
+        lambda data: replaced(data, "tokenizer.ggml.eos_token_id", number(2), number(5000)),
+    ),
+    "a strange architecture": ("architecture is `llamb`", lambda data: data.replace(b"llama", b"llamb")),
+    "an unknown type of tensor": (
+        "of the type `4711`",
+        lambda data: replaced(data, "blk.0.ffn_up.weight", number(8), number(4711)),
+    ),
+    "a tensor of many dimensions": (
+        "dimensions",
+        lambda data: replaced(data, "blk.0.ffn_up.weight", number(2), number(2**31)),
+    ),
+    "a tensor of endless size": (
+        "makes no sense",
+        lambda data: replaced(data, "blk.0.ffn_up.weight", long(64), HUGE),
+    ),
+    "a tensor twice": ("twice", lambda data: data.replace(b"blk.1.ffn_up.weight", b"blk.0.ffn_up.weight")),
+    "a tensor that is not known": (
+        "lacks the tensor",
+        lambda data: data.replace(b"blk.1.ffn_up.weight", b"blk.1.ffn_qp.weight"),
+    ),
+    "a setting twice": (
+        "twice",
+        lambda data: data.replace(b"tokenizer.ggml.bos_token_id", b"tokenizer.ggml.eos_token_id"),
+    ),
+    "tensors upon each other": ("does not lie where", lambda data: moved(data)),
+}
+
+
+def moved(data: bytes) -> bytes:
+    """The second tensor begins where the first does."""
+    name = "blk.0.ffn_up.weight"
+    at = data.index(long(len(name)) + name.encode()) + 8 + len(name) + 4 + 16 + 4
+    return data[:at] + long(0) + data[at + 8 :]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_hostile_file_is_refused_in_one_sentence_and_quickly(good: Path, tmp_path: Path, fault: str) -> None:
+    words, change = FAULTS[fault]
+    data = good.read_bytes()
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(change(data))
+    assert path.read_bytes() != data
+    clock = time.process_time()
+    with pytest.raises(ModelNotFound, match=words) as caught:
+        gguf_files.check(path)
+    assert time.process_time() - clock < SECONDS
+    sentence = str(caught.value)
+    assert str(path) in sentence and "\n" not in sentence and len(sentence) < 500
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"rope.scaling.type": "linear"}, "rope.scaling.type: linear, which would be lost"),
+        ({"expert_count": 8}, "expert_count: 8"),
+        ({"attention.sliding_window": 64}, "sliding_window"),
+        ({"rope.freq_base": float("nan")}, "freq_base: nan"),
+        ({"general.alignment": 24}, "general.alignment"),
+    ],
+)
+def test_a_setting_that_would_be_lost_is_refused(tmp_path: Path, fields: dict[str, object], words: str) -> None:
+    path = tmp_path / "bad.gguf"
+    gguf_made.write(path, fields=fields)
+    with pytest.raises(ModelNotFound, match=words):
+        gguf_files.check(path)
+
+
+def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "absent.gguf"):
+        with pytest.raises(ModelNotFound, match="cannot be read"):
+            gguf_files.check(path)

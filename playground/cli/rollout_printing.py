@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from playground.cli.terminal import number, print_json, print_table, say
+from playground.data import dialogues
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.rollout_records import Histogram
 from playground.runs.folder.rollouts import Rollouts
@@ -23,7 +24,13 @@ def print_update(run: RunDirectory, update: int, *, as_json: bool) -> None:
     say(f"{run.title(config)}, update {record.update}: scores of {sum(histogram.counts)} texts ({config.score_unit})")
     print_table(bars(histogram), "From", "To", "Texts", "")
     rows = [
-        (text.prompt, text.completion.strip(), text.chosen, number(text.score, sign=True), number(text.kl))
+        (
+            dialogues.for_reading(text.prompt),
+            text.completion.strip(),
+            text.chosen,
+            number(text.score, sign=True),
+            number(text.kl),
+        )
         for text in texts
     ]
     print_table(rows, "Prompt", "Completion", "Chosen", "Score", "KL", framed=True)

@@ -81,6 +81,15 @@ def text_of(said: Sequence[Turn]) -> str:
     return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in said) + "\n\nAssistant:"
 
 
+def for_reading(prompt: str) -> str:
+    """A prompt as a person reads it, as the page has it (static/core/texts.js): of a dialogue what the user says; with
+    several turns who says what, a line each."""
+    if not is_dialogue(prompt):
+        return prompt
+    said = turns(prompt)
+    return said[0].content if len(said) == 1 else "\n".join(f"{one.role.title()}: {one.content}" for one in said)
+
+
 def split_last_answer(dialogue: str) -> tuple[str, str]:
     """A whole dialogue -> the prompt (up to and with the last "Assistant:") and the answer behind it.
 

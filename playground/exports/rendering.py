@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from playground.data.dialogues import for_reading
+
 if TYPE_CHECKING:
     import jinja2
 
@@ -39,7 +41,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {each.__name__: each for each in (short, figure, md, code, fenced, literal, comment)}
+    found.filters |= {each.__name__: each for each in (short, for_reading, figure, md, code, fenced, literal, comment)}
     return found
 
 

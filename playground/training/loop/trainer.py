@@ -38,7 +38,8 @@ from playground.training.loop.sampling import Episodes, Keep, Packed, among, sam
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import Critic, LanguageModel, Tokens
 
-VALUE_LEARNING_RATE_FACTOR = 30.0  # the head is one linear map on features that change slowly; it must keep up
+# The head is one linear map on features that change slowly; it must keep up. Larger models have more and larger features.
+VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
@@ -308,9 +309,10 @@ class PPOTrainer(Trainer):
     def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
         super().__init__(config, policy, *parts, **more)
         self.critic = Critic(policy, separate=config.separate_critic)
+        faster = VALUE_LEARNING_RATE_FACTOR if policy.is_small else OF_LARGER_MODELS
         groups = [
             {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
-            {"params": list(self.critic.value_head.parameters()), "factor": VALUE_LEARNING_RATE_FACTOR},
+            {"params": list(self.critic.value_head.parameters()), "factor": faster},
         ]
         if self.critic.trunk is not None:
             trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]

@@ -256,5 +256,6 @@ def _check_head(model: LanguageModel, folder: Path) -> None:
 
 def hush() -> None:
     """A sentence for every layer at every token is not a log that anyone reads."""
-    logging.getLogger("bitsandbytes.autograd._functions").setLevel(logging.ERROR)
+    for name in ("autograd._functions", "backends.cpu.ops"):
+        logging.getLogger(f"bitsandbytes.{name}").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message=".*fan_in_fan_out.*")

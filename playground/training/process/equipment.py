@@ -92,7 +92,8 @@ class Equipment:
     def __init__(self, config: RunConfig, outputs: Path, ranks: Ranks, between: Callable[[], None]) -> None:
         self.config, self.outputs, self.ranks, self.between = config, outputs, ranks, between
         device = ranks.device or loading.device_of(config.device)
-        models = RunModels(config, device, outputs)
+        with tuning.without_compiler(config):
+            models = RunModels(config, device, outputs)
         self.policy, self.tokens = models.policy, models.tokens
         tuning.limit_threads(self.policy)
         tuning.give_memory_back(self.policy)

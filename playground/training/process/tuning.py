@@ -1,17 +1,40 @@
-"""What a worker adapts to the size of the model once it is known: threads and memory."""
+"""What a worker adapts to its run: threads and memory to the size of the model, imports to what is asked for."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
+from playground.config import ModelReward, RunConfig
 from playground.setup.devices import available_cores
 from playground.training.models.language_model import LanguageModel
 
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 KEPT_BLOCK_BYTES = 2**19
+
+
+@contextlib.contextmanager
+def without_compiler(config: RunConfig) -> Iterator[None]:
+    """Imports that hand functions to PyTorch's compiler get them back as they are, unless something is quantized: peft
+    imports bitsandbytes, which compiles functions that nothing else needs, and importing it takes a second."""
+    learned = [spec.quantization for _, spec in config.scorers if isinstance(spec, ModelReward)]
+    if {config.model.quantization, *learned} != {"none"}:
+        yield
+        return
+    compiler = torch.compile
+    setattr(torch, "compile", _as_it_is)  # noqa: B010 - mypy knows the other's signature
+    try:
+        yield
+    finally:
+        setattr(torch, "compile", compiler)  # noqa: B010
+
+
+def _as_it_is(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    return function or (lambda decorated: decorated)
 
 
 def limit_threads(model: LanguageModel) -> None:

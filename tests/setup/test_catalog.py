@@ -61,8 +61,12 @@ def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_fir
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(name: str) -> None:
+def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = catalog.preset(name)
+    monkeypatch.setenv(real_model.FOLDER_VARIABLE, str(tmp_path))
+    model_folder(tmp_path / real_model.NAME)
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
         checks.check(config)
     assert config.name == name and config.about.title and config.about.story and config.about.expect

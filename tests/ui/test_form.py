@@ -9,7 +9,7 @@ from playground.ui.train import form, reward_form
 
 BASE = catalog.preset("kinder-reviews")
 VALUES = form.values_of(BASE)
-LOCAL = [name for name in catalog.preset_names() if not catalog.is_hub_id(catalog.preset(name).model.source)]
+LOCAL = catalog.preset_groups()[catalog.INCLUDED]
 TYPED = ("The film was", "\n\nHuman: Hi\n\nAssistant:", "C:\\new \\n")
 
 

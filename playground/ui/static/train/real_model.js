@@ -23,8 +23,10 @@ const known = signal(/** @type {Wire.RealModel | null} */ (null));
 /** Its name in the settings; "" where it cannot be got on this page. */
 export const offered = signal("");
 
-/** Whether it was asked for on this page, and is here since then. */
-const isNew = signal(false);
+/** Whether it was asked for on this page, and is here since then; `chosen`: for the model that is trained. */
+const arrived = signal(/** @type {{ chosen: boolean } | null} */ (null));
+
+let toChoose = false;
 
 /** @type {(question: Question) => Promise<void>} */
 let ask = async () => {};
@@ -68,8 +70,8 @@ function listen(props, { server, trigger }) {
       const came = known.value?.state === "getting" && answer.state === "here";
       known.value = answer;
       if (!came) return;
-      isNew.value = true;
-      props.value = { use: { "model.source": answer.name } };
+      arrived.value = { chosen: toChoose };
+      props.value = { use: toChoose ? { "model.source": answer.name } : {} }; // the form is checked again in any case
       trigger("apply");
     },
     fail: (error) => {
@@ -88,7 +90,7 @@ function listen(props, { server, trigger }) {
 function atStart() {
   return known.value && known.value.state !== "here" && form.value.problems.some(lacksIt)
     ? [el("p", { "data-key": "needs", title: sizeOf(known.value) }, el("strong", `Needs ${NAME}: `),
-      `${known.value.download_mb} MB, ${known.value.licence}.`), ...getting(known.value)]
+      `${known.value.download_mb} MB, ${known.value.licence}.`), ...getting(known.value, false)]
     : null;
 }
 
@@ -97,9 +99,10 @@ function besideList({ first }) {
   if (!known.value) return null;
   if (known.value.state !== "here")
     return [el("p", { "data-key": "what" }, el("strong", `${NAME} `), `${known.value.mark}; `, sizeOf(known.value)),
-      ...getting(known.value)];
-  if (!isNew.value) return null;
-  return [el("p", { "data-key": "here", role: "status" }, signOf("\u2713 "), `${NAME} is here, and chosen. `),
+      ...getting(known.value, true)];
+  if (!arrived.value) return null;
+  const words = `${NAME} is here${arrived.value.chosen ? ", and chosen" : ""}.`;
+  return [el("p", { "data-key": "here", role: "status" }, signOf("\u2713 "), words),
     first ? buttonOf("quiet-button", { "data-key": "first", onclick: () => {
       document.dispatchEvent(new CustomEvent("playground-use-preset", { detail: first.preset }));
       choosePreset(first.preset);
@@ -111,8 +114,11 @@ function sizeOf({ download_mb: down, disk_mb: disk, licence }) {
   return `${down} MB to download, ${disk} MB on disk, licence ${licence}.`;
 }
 
-/** The button, or how far it is; and why it could not be got. @param {Wire.RealModel} model */
-function getting({ state, words, error }) {
+/**
+ * The button, or how far it is; and why it could not be got. `choose`: the model that is trained, once it is here.
+ * @param {Wire.RealModel} model @param {boolean} choose
+ */
+function getting({ state, words, error }, choose) {
   if (state === "getting") {
     const [, done, of, percent] = SHARE.exec(words) ?? [];
     return [el("p.muted.small-text", { "data-key": "words", role: "status" }, words),
@@ -122,5 +128,8 @@ function getting({ state, words, error }) {
   const stopped = error.startsWith("Stopped");
   return [error ? el("p", { "data-key": "error", role: "status", class: stopped ? "muted" : "field-problem" },
     stopped ? null : signOf("! "), withCode(error)) : null,
-    buttonOf("button strong", { "data-key": "get", onclick: () => ask("get_real_model") }, `Get ${NAME}`)];
+    buttonOf("button strong", { "data-key": "get", onclick: () => {
+      toChoose = choose;
+      ask("get_real_model");
+    } }, `Get ${NAME}`)];
 }

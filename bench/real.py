@@ -115,7 +115,8 @@ class Report:
     def write(self) -> None:
         """Figures, bands and page."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps(self.figures, indent=None).replace('{"preset"', '\n{"preset"') + "\n")
+        text = json.dumps(self.figures).replace('{"preset"', '\n{"preset"')  # a run is a line
+        self._path.write_text(f"{text}\n", encoding="utf-8")
         if self._path == real_page.FIGURES:  # else it is a try, beside the repository
             for name, bands in real_page.bands(self.figures["runs"]).items():
                 write_bands(catalog.preset_path(name), bands)

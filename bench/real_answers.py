@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -21,6 +22,7 @@ from playground.config import RunConfig  # noqa: E402
 from playground.data import claim_files  # noqa: E402
 from playground.rewards import claims  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.runs.folder.files import write_atomically  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data import prompts as prompt_sources  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
@@ -34,6 +36,7 @@ ANSWERS = 160  # of each run, before and after
 AT_ONCE = 80
 HOT = 1.5  # a temperature at which the model writes nonsense
 CPU = torch.device("cpu")
+_untrained = Lock()  # several presets share its answers
 
 
 def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer]]:
@@ -42,8 +45,9 @@ def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer]
     assert checkpoint is not None
     untrained = kept / f"untrained-{_digest(config)}.json"
     trained = kept / f"{run.id}.json"
-    if not untrained.exists():
-        _keep(untrained, written(config, catalog.model_folder(config.model.source, config.model.revision)))
+    with _untrained:
+        if not untrained.exists():
+            _keep(untrained, written(config, catalog.model_folder(config.model.source, config.model.revision)))
     if not trained.exists():
         _keep(trained, written(config, checkpoint))
     return _kept(untrained), _kept(trained)
@@ -122,7 +126,7 @@ def _digest(config: RunConfig) -> str:
 
 def _keep(path: Path, found: Sequence[HeldOutAnswer]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=0) + "\n", encoding="utf-8")
+    write_atomically(path, json.dumps(found) + "\n")
 
 
 def _kept(path: Path) -> list[HeldOutAnswer]:

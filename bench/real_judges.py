@@ -28,6 +28,7 @@ from playground.config import AgreementReward, ModelReward, RewardConfig, RunCon
 from playground.data import claim_files  # noqa: E402
 from playground.data.preferences import Pair  # noqa: E402
 from playground.rewards import rules  # noqa: E402
+from playground.runs.folder.files import write_atomically  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 from playground.training.data.prompts import Prompt  # noqa: E402
 from playground.training.models import loading  # noqa: E402
@@ -44,8 +45,7 @@ FROM_ONE = 2  # pairs of one prompt, at most
 SETTINGS = (
     "adapter.kind=lora",
     "epochs=2",
-    "batch_size=16",
-    "micro_batch_size=8",
+    "batch_size=8",
     "learning_rate=3e-4",
     "max_length=160",
 )
@@ -107,7 +107,7 @@ def _answers(path: Path, config: RunConfig) -> tuple[list[HeldOutAnswer], list[H
         found = real_answers.answers(model, tokens, asked, config)
         seconds = round(time.perf_counter() - clock, 1)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"seconds": seconds, "answers": found}) + "\n", encoding="utf-8")
+        write_atomically(path, json.dumps({"seconds": seconds, "answers": found}) + "\n")
     kept = json.loads(path.read_text(encoding="utf-8"))
     answers = [HeldOutAnswer(*row) for row in kept["answers"]]
     return answers[UNSEEN * EACH :], answers[: UNSEEN * EACH], kept["seconds"]

@@ -21,7 +21,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from bench import real_speed_section, speed  # noqa: E402
+from bench import floors, real_speed_section, speed  # noqa: E402
 
 PRESET = "real-kinder"
 KINDS = ("bf16", "fp32", "trl")
@@ -187,7 +187,7 @@ def measure(kind: str) -> dict[str, Any]:
 
     trainer.collect = kept
     dtype = torch.bfloat16 if kind == "bf16" else torch.float32
-    floors: list[dict[str, float]] = []
+    least: list[dict[str, float]] = []
     begin = time.perf_counter()
 
     def after_update(metrics: Any) -> None:
@@ -197,13 +197,13 @@ def measure(kind: str) -> dict[str, Any]:
             wrote = writing[-1]
             parts.append({"write": wrote, "compare": metrics.seconds_rollout - wrote, "learn": metrics.seconds_update})
             rate = statistics.median(speed.matrix_product_rates(dtype=dtype))
-            floors.append(floor(trainer.policy, rollouts[0], rate, reading_rate(), dtype.itemsize))
+            least.append(floor(trainer.policy, rollouts[0], rate, floors.reading_rate(), dtype.itemsize))
         begin = time.perf_counter()
 
     trainer.train(after_update)
     found = {"seconds": statistics.median(seconds[WARM_UPDATES:]), "peak_bytes": speed.peak_bytes() - baseline}
     if parts:
-        found |= {"parts": medians(parts[WARM_UPDATES:]), "floors": medians(floors[WARM_UPDATES:])}
+        found |= {"parts": medians(parts[WARM_UPDATES:]), "floors": medians(least[WARM_UPDATES:])}
     return found
 
 
@@ -226,68 +226,17 @@ def timed(owner: Any, name: str) -> list[float]:
 
 
 def floor(policy: Any, rollout: Any, rate: float, bandwidth: float, number_bytes: int) -> dict[str, float]:
-    """Seconds that no program can save: see `floor_seconds`. And what they were computed with."""
+    """Seconds that no program can save: see `floors.floor_seconds`. And what they were computed with."""
     adapter = sum(weight.numel() for name, weight in policy.named_parameters() if ".lora_" in name)
     layers = [weight for layer in policy.trunk.layers for weight in layer.parameters() if weight.ndim == 2]
     trunk = sum(weight.numel() for weight in layers) - adapter
     lengths, totals = rollout.episodes.lengths, rollout.packed.totals
     attention = policy.hidden_size * len(policy.trunk.layers)
     alive = [int((lengths > step).sum()) for step in range(int(lengths.max()))]
-    found = floor_seconds(
+    found = floors.floor_seconds(
         trunk, policy.lm_head.weight.numel(), adapter, attention, totals.tolist(), alive, rate, bandwidth, number_bytes
     )
     return {**found, "operations_per_second": rate, "bytes_per_second": bandwidth}
-
-
-def floor_seconds(
-    trunk: int,
-    head: int,
-    adapter: int,
-    attention: int,
-    totals: list[int],
-    alive: list[int],
-    rate: float,
-    bandwidth: float,
-    number_bytes: int,
-) -> dict[str, float]:
-    """Write: the prompts' matrix products, then for each further token of the batch its matrix products or one reading
-    of the weights, whichever takes longer. Compare: one pass of the reference over all tokens, and the LM head of both
-    where a completion token is predicted. Learn: forward and backward; of frozen weights no gradient, of the adapter's
-    too.
-
-    Args:
-        trunk, head, adapter: weights in matrices. attention: width times layers. totals: tokens of each episode. alive:
-            how many episodes still write at each token; the first comes out of the pass over the prompts.
-        rate: operations per second. bandwidth: bytes per second.
-    """
-    sampled, together = sum(alive), sum(totals)
-    prompts = together - sampled
-    squares = sum(total * total for total in totals)
-    first = 2 * trunk * prompts + 2 * head * alive[0]
-    weights = (trunk + head) * number_bytes
-    steps = [max(2 * (trunk + head) * rows / rate, weights / bandwidth) for rows in alive[1:]]
-    forward = 2 * trunk * together + 2 * attention * squares  # causal: half of 4 T^2 H for each layer
-    backward = forward + 2 * attention * squares  # of two products of attention four, of one with a frozen weight one
-    learn = forward + backward + 2 * 2 * head * sampled + 6 * adapter * together
-    return {
-        "write": first / rate + sum(steps),
-        "compare": (forward + 2 * 2 * head * sampled) / rate,
-        "learn": learn / rate,
-    }
-
-
-def reading_rate(seconds: float = 0.3) -> float:
-    """Bytes per second at which this process's threads read from memory: the median over many sums of 256 MiB."""
-    import torch
-
-    numbers = torch.ones(2**26)
-    rates = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        numbers.sum()
-        rates.append(4 * len(numbers) / (time.perf_counter() - begin))
-    return statistics.median(rates)
 
 
 # -- bf16 -----------------------------------------------------------------------------------------------------------

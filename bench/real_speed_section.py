@@ -109,4 +109,4 @@ def _error(found: dict[str, float]) -> str:
 
 
 def _filled(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), 120)
+    return textwrap.fill(" ".join(text.split()), 120, break_on_hyphens=False)

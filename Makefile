@@ -20,6 +20,7 @@
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make lock     pin every package of every set, indirect ones too, in requirements*.lock (ARGS=--upgrade: the newest that fit)
 # make space SPACE=owner/name  write the folder of a ZeroGPU Space; with a token of the hub, create and upload it
+# make bench-real  a real model's first update, its updates beside their floor and against TRL (8 minutes, quiet cores)
 # make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
@@ -35,7 +36,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-load frontier bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -116,6 +117,9 @@ frontier: $(VENV)/.run-ready
 
 bench: $(VENV)/.run-ready
 	$(BIN)/python bench/speed.py
+
+bench-real: real-model
+	$(BIN)/python bench/real_speed.py
 
 bench-load: $(VENV)/.test-ready chromium
 	CHROMIUM="$$(for name in $(CHROMIUM); do command -v $$name && break; done)" $(BIN)/python bench/page_load.py

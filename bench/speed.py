@@ -24,7 +24,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from bench import gpu_section, load_section  # noqa: E402
+from bench import gpu_section, load_section, real_speed_section  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
 
 ENGINES = ("playground", "trl")
@@ -517,6 +517,7 @@ In a run of the default preset ({looking["run_seconds"]:.0f} s after loading): e
 {looking["evaluation"]:.1%}, computing metrics {looking["metrics"]:.1%}, writing them {looking["logging"]:.1%};
 together {together:.1%}.
 
+{real_speed_section.latest()}
 {load_section.latest()}
 {gpu_section.latest()}"""
 

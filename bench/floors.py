@@ -1,0 +1,58 @@
+"""The least seconds that an update of a language model with LoRA can take on a processor. real_speed.py measures beside
+them."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+
+def floor_seconds(
+    trunk: int,
+    head: int,
+    adapter: int,
+    attention: int,
+    totals: list[int],
+    alive: list[int],
+    rate: float,
+    bandwidth: float,
+    number_bytes: int,
+) -> dict[str, float]:
+    """Write: the prompts' matrix products, then for each further token of the batch its matrix products or one reading
+    of the weights, whichever takes longer. Compare: one pass of the reference over all tokens, and the LM head of both
+    where a completion token is predicted. Learn: forward and backward; of frozen weights no gradient, of the adapter's
+    too.
+
+    Args:
+        trunk, head, adapter: weights in matrices. attention: width times layers. totals: tokens of each episode. alive:
+            how many episodes still write at each token; the first comes out of the pass over the prompts.
+        rate: operations per second. bandwidth: bytes per second.
+    """
+    sampled, together = sum(alive), sum(totals)
+    prompts = together - sampled
+    squares = sum(total * total for total in totals)
+    first = 2 * trunk * prompts + 2 * head * alive[0]
+    weights = (trunk + head) * number_bytes
+    steps = [max(2 * (trunk + head) * rows / rate, weights / bandwidth) for rows in alive[1:]]
+    forward = 2 * trunk * together + 2 * attention * squares  # causal: half of 4 T^2 H for each layer
+    backward = forward + 2 * attention * squares  # of two products of attention four, of one with a frozen weight one
+    learn = forward + backward + 2 * 2 * head * sampled + 6 * adapter * together
+    return {
+        "write": first / rate + sum(steps),
+        "compare": (forward + 2 * 2 * head * sampled) / rate,
+        "learn": learn / rate,
+    }
+
+
+def reading_rate(seconds: float = 0.3) -> float:
+    """Bytes per second at which this process's threads read from memory: the median over many sums of 256 MiB."""
+    import torch
+
+    numbers = torch.ones(2**26)
+    rates = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        begin = time.perf_counter()
+        numbers.sum()
+        rates.append(4 * len(numbers) / (time.perf_counter() - begin))
+    return statistics.median(rates)

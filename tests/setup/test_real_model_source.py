@@ -17,7 +17,7 @@ from playground.setup.estimates import fitting
 from playground.setup.limits import LIMITS, SUGGESTED, check
 from playground.training.models import loading
 from playground.ui.train import form_parts
-from tests.model_folders import model_folder, write_json
+from tests.model_folders import model_folder, safetensors, write_json
 
 NAME = "smollm2-135m-instruct"
 
@@ -41,6 +41,7 @@ def test_where_it_is_not_here_every_way_says_how_to_get_it(config: RunConfig, tm
     adapter = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "target_modules": ["q_proj"], "r": 4, "lora_alpha": 8}
     (tmp_path / "adapter").mkdir()
     write_json(tmp_path / "adapter" / "adapter_config.json", {**adapter, "base_model_name_or_path": NAME})
+    (tmp_path / "adapter" / "adapter_model.safetensors").write_bytes(safetensors({"a": [4, 8]}))
     with pytest.raises(ModelToGet, match=f"needs its base model. {NAME} is not on this machine"):
         catalog.adapter_base(tmp_path / "adapter")
 

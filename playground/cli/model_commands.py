@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +29,9 @@ def convert(
 
     The last line on stdout is the folder, which `train` takes as `--set model.source=FOLDER`.
     """
-    print(conversion.convert(file, to or file.with_suffix(""), ProgressLine()))
+    with progress_line() as progress:
+        made = conversion.convert(file, to or file.with_suffix(""), progress)
+    print(made)
 
 
 def real_model() -> None:
@@ -35,19 +39,28 @@ def real_model() -> None:
 
     The last line on stdout is its folder. `train` takes it as `--set model.source=smollm2-135m-instruct`.
     """
-    print(getting.get(ProgressLine()))
+    with progress_line() as progress:
+        folder = getting.get(progress)
+    print(folder)
     complain(f"Train it with --set model.source={the_model.NAME}. It is {the_model.MARK}.")
 
 
-class ProgressLine:
+@contextlib.contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
     """Where something is, on one line of a terminal; elsewhere a line where the words before its figures change."""
+    last = ""
 
-    def __init__(self) -> None:
-        self._last = ""
-
-    def __call__(self, text: str) -> None:
+    def say(text: str) -> None:
+        nonlocal last
+        words = text.rpartition(":")[0] or text
         if sys.stderr.isatty():
             print(f"\r{plain(text):<78}", end="", file=sys.stderr, flush=True)
-        elif (words := text.rpartition(":")[0] or text) != self._last:
-            self._last = words
+        elif words != last:
             complain(words)
+        last = words
+
+    try:
+        yield say
+    finally:
+        if last and sys.stderr.isatty():
+            print(file=sys.stderr)

@@ -15,8 +15,8 @@ from tests.training import tiny
 
 
 def save(folder, update: int, **more: float | None):
-    model, facts = tiny.model(), {"kl_coef": 0.1, **more}
-    return checkpoint_files.save(folder, update, model, Critic(model), tiny.tokens(), facts)
+    model, facts = tiny.model(), {"update": update, "kl_coef": 0.1, **more}
+    return checkpoint_files.save(folder / run_checkpoints.name_of(update), model, Critic(model), tiny.tokens(), facts)
 
 
 def test_a_checkpoint_holds_weights_facts_and_a_manifest_that_matches(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from transformers.utils import logging
 
 from playground.training.process import progress
-from playground.training.process.progress import CALL_TOKENS, LEARNING, Plans, Progress
+from playground.training.process.progress import CALL_TOKENS, LEARNING, Plans, WorkProgress
 from tests.training import tiny
 
 
@@ -16,7 +16,7 @@ class Worker:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.phase, self.said = 100.0, "training", list[str]()
         monkeypatch.setattr(progress.time, "monotonic", lambda: self.now)
-        self.progress = Progress(self.tick, self.say, lambda: self.phase)
+        self.progress = WorkProgress(self.tick, self.say, lambda: self.phase)
 
     def tick(self) -> None:
         self.now += 1.0

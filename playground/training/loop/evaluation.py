@@ -89,8 +89,8 @@ def reference_questions(training: list[Prompt], seed: int, count: int) -> tuple[
     return asked, [derived_seed(seed, "scale", number) for number in range(count)]
 
 
-class Answer(NamedTuple):
-    """One completion of a question, and how far the policy was from the reference in it."""
+class FixedAnswer(NamedTuple):
+    """One completion for a fixed prompt, and how far the policy was from the reference in it."""
 
     completion: str
     ended: bool
@@ -107,10 +107,10 @@ class Questions(NamedTuple):
     watched: range  # rows of those that are seen token by token
 
 
-def answers_of(episodes: Episodes, kls: list[float], tokens: Tokens) -> list[Answer]:
+def answers_of(episodes: Episodes, kls: list[float], tokens: Tokens) -> list[FixedAnswer]:
     """Episodes in words."""
     columns = episodes.texts(tokens), episodes.ended.tolist(), episodes.lengths.tolist(), kls
-    return [Answer(*row) for row in zip(*columns, strict=True)]
+    return [FixedAnswer(*row) for row in zip(*columns, strict=True)]
 
 
 @dataclass
@@ -123,7 +123,7 @@ class FixedPrompts:
     scorer: Scorer
     between: Callable[[], None] = lambda: None
     ranks: Ranks = ALONE
-    ahead: tuple[list[Answer], CloseLook] | None = None  # of the next evaluation, written with other texts
+    ahead: tuple[list[FixedAnswer], CloseLook] | None = None  # of the next evaluation, written with other texts
     judge: Judge = lambda prompts, completions: {}  # values by monitor
     watch: Watch = lambda prompts, completions, ended: {}  # yes or no by behaviour
 
@@ -199,7 +199,7 @@ class FixedPrompts:
         prompts: list[Prompt],
         seeds: list[int],
         closes: list[CloseLook],
-    ) -> list[Answer]:
+    ) -> list[FixedAnswer]:
         """Answers to all questions, as many to each as there are `closes`; this rank writes those to `mine`."""
         how = Generation(self.tokens, self.config.sampling, self.config.ppo.micro_batch_size, self.between)
         rounds = []
@@ -210,7 +210,7 @@ class FixedPrompts:
                 found = answer(policy, reference, *chosen, how, close if close.rows else None)
                 written = answers_of(*found, self.tokens)
             parts = self.ranks.exchange([*zip(mine, written, strict=True)])
-            rounds.append({row: Answer(*one) for part in parts for row, one in part})
+            rounds.append({row: FixedAnswer(*one) for part in parts for row, one in part})
         return [answers[row] for row in range(len(prompts)) for answers in rounds]
 
 

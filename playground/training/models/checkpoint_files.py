@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from playground.runs.folder.checkpoints import MANIFEST, OPTIMIZER, TRAINER, listed, name_of
+from playground.runs.folder.checkpoints import MANIFEST, OPTIMIZER, TRAINER, listed
 from playground.runs.folder.records import finite_or_null
 from playground.training.models import loading, steering_vector
 from playground.training.models.language_model import LanguageModel, Tokens
@@ -27,8 +27,7 @@ CRITIC = "critic.safetensors"
 
 
 def save(
-    folder: Path,
-    update: int,
+    target: Path,
     policy: LanguageModel,
     critic: nn.Module | None,
     tokens: Tokens,
@@ -36,13 +35,13 @@ def save(
     optimizer: Mapping[str, Tensor] | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> Path:
-    """Write `folder/update-000040` and return it. An existing one of the same update is set aside under a name that
-    `runs.folder.checkpoints` knows until the new one is in its place.
+    """Write a checkpoint, `checkpoints/update-000040`, and return it. An existing one of the same update is set aside
+    under a name that `runs.folder.checkpoints` knows until the new one is in its place.
 
     `facts`: what else belongs to this moment (score scale, beta), into trainer.json. `optimizer`: its state by name;
     without it training cannot go on from this checkpoint. `progress`: gets the share that is done, now and then.
     """
-    target = folder / name_of(update)
+    folder = target.parent
     work = folder / f".tmp-{target.name}-{os.getpid()}"
     shutil.rmtree(work, ignore_errors=True)
     folder.mkdir(exist_ok=True)  # not its parents: a run that was moved away is not made again
@@ -55,7 +54,7 @@ def save(
             _save_tensors(dict(trained(critic)), work / CRITIC)
         if optimizer is not None:
             _save_tensors(optimizer, work / OPTIMIZER)
-        _save_json({"update": update, **facts}, work / TRAINER)  # last: `process.watch` takes it for the end of writing
+        _save_json(dict(facts), work / TRAINER)  # last: `process.watch` takes it for the end of writing
         progress(0.5)
         for path in work.iterdir():
             _bring_to_disk(path)

@@ -23,7 +23,7 @@ from playground.setup.estimates import memory
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, measures, slow_motion
-from playground.training.loop.evaluation import Answer, Evaluated, FixedPrompts
+from playground.training.loop.evaluation import Evaluated, FixedAnswer, FixedPrompts
 from playground.training.loop.faulty_trainer import FaultyTrainer
 from playground.training.loop.ranks import Ranks
 from playground.training.loop.scoring import Scorer, SharedMixture
@@ -186,17 +186,17 @@ class Equipment:
         pays = self._pays()
         close = CloseLook(fixed.watched if with_fixed else (), pays.critic if pays else None)
         how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, self.between)
-        answers: list[Answer] = []
+        answers: list[FixedAnswer] = []
         for start in range(0, len(prompts), self.rows_at_once):
             mine = [start + row for row in self.ranks.deal(min(self.rows_at_once, len(prompts) - start))]
-            written: list[Answer] = []
+            written: list[FixedAnswer] = []
             if mine:
                 chosen = [prompts[row] for row in mine], [seeds[row] for row in mine]
                 look = close if close.rows and not start else None  # the fixed prompts are all among the first texts
                 found = evaluation.answer(self.reference, None, *chosen, how, look)
                 written = evaluation.answers_of(*found, self.tokens)
             by_row = dict(pair for part in self.ranks.exchange([*zip(mine, written, strict=True)]) for pair in part)
-            answers += [Answer(*by_row[row]) for row in sorted(by_row)]
+            answers += [FixedAnswer(*by_row[row]) for row in sorted(by_row)]
         if with_fixed:
             self.fixed_prompts.ahead = answers[:first], close
         texts = [one.completion for one in answers[first:]]

@@ -27,7 +27,7 @@ WEIGHTS = "Loading weights"  # what transformers calls that loop
 Plan = list[float]
 
 
-class Progress:
+class WorkProgress:
     """The worker's heartbeat, which counts the steps of what is going on and says how far that is.
 
     Args:

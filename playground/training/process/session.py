@@ -37,7 +37,7 @@ from playground.training.loop.untrained import Steered
 from playground.training.models import checkpoint_files
 from playground.training.process import resuming
 from playground.training.process.equipment import Equipment
-from playground.training.process.progress import ANSWERING, LOADING, MEASURING, READING, SAVING, UPDATING, Progress
+from playground.training.process.progress import ANSWERING, LOADING, MEASURING, READING, SAVING, UPDATING, WorkProgress
 
 T = TypeVar("T")
 OTHER_PROMPTS = "The fixed prompts are not those of the earlier attempts: before and after now have different prompts."
@@ -53,7 +53,7 @@ class Session(Equipment):
     ) -> None:
         self.run, self.writer = run, writer
         self.is_trial = run.id == TRIAL
-        self.progress = Progress(between, lambda words: writer.set_status(phase=words), lambda: writer.status.phase)
+        self.progress = WorkProgress(between, lambda words: writer.set_status(phase=words), lambda: writer.status.phase)
         with self.progress.of_loading(LOADING):
             super().__init__(config, run.path.parent, ranks, self.progress)
         for sentence in self.split.warnings:
@@ -144,10 +144,9 @@ class Session(Equipment):
         if not last and done % evaluation.every:
             return
         stage: Stage = "after" if last else "during" if done else "before"
-        expected = len(self.split.evaluation) * evaluation.samples_per_prompt
         there = sum((item.update, item.stage) == (done, stage) for item in self.run.samples())
         measured = not self.texts or any((i.update, i.stage) == (done, stage) for i in self.run.evaluations())
-        if there < expected or not measured:
+        if there < self.fixed_prompts.count or not measured:
             self.evaluate_and_record(stage)
 
     def _read_texts(self, stage: Stage) -> Evaluation:
@@ -256,10 +255,12 @@ class Session(Equipment):
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
             self.writer.event("warning", "Some weights are not finite and were not saved. The last checkpoint is kept.")
             return
-        if run_checkpoints.can_go_on(folder / run_checkpoints.name_of(done)):
+        target = folder / run_checkpoints.name_of(done)
+        if run_checkpoints.can_go_on(target):
             return
         self.writer.flush()  # what led here reaches the disk first
         facts = {
+            "update": done,
             **self.scorer.facts(),
             **self._worth(),
             **facts,
@@ -269,7 +270,7 @@ class Session(Equipment):
             run_checkpoints.OBJECTIVE: run_checkpoints.digest_of_objective(self.config),
         }
         self.progress.begin(SAVING)
-        saved = checkpoint_files.save(folder, done, *models, self.tokens, facts, optimizer, self.progress.at)
+        saved = checkpoint_files.save(target, *models, self.tokens, facts, optimizer, self.progress.at)
         self.progress.end()
         if problem := run_checkpoints.problem_of(saved, just_read=True):
             self.writer.event("warning", f"The checkpoint {saved.name} could not be read back ({problem}).")

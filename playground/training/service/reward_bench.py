@@ -21,7 +21,7 @@ from playground.setup import catalog
 from playground.training.data import prompts
 from playground.training.loop import evaluation
 from playground.training.models import loading
-from playground.training.process.progress import LOADING, Progress, mean_tokens, writing
+from playground.training.process.progress import LOADING, WorkProgress, mean_tokens, writing
 from playground.training.rewards import learned_rewards
 from playground.training.service.subjects import Subjects
 
@@ -95,7 +95,7 @@ class Bench:
             return self._samples
         count = max(1, min(int(wanted["count"]), MAX_SAMPLES))
         start = 0
-        progress = Progress(lambda: None, lambda words: self.tell({"phase": words, "done": start, "of": count}))
+        progress = WorkProgress(lambda: None, lambda words: self.tell({"phase": words, "done": start, "of": count}))
         yield {"phase": LOADING, "done": 0, "of": count}
         with progress.of_loading(LOADING):
             subject = self.subjects.untrained(ModelConfig.model_validate(wanted["model"]))

@@ -141,5 +141,7 @@ def _made(
         "accuracy": [report["accuracy"], report["accuracy_low"], report["accuracy_high"], report["num_pairs"]],
         "unseen": list(Count.of(zip(questions, right, strict=True)) or ()),
         "seconds": round(seconds, 1),
-        "command": " ".join(["python -m playground", *command(name, file.name, config.model.source, "outputs")]),
+        "command": " ".join(
+            ["python -m playground", *command(name, f"outputs/real/{file.name}", config.model.source, "outputs")]
+        ),
     }

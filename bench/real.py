@@ -67,7 +67,7 @@ def main() -> None:
     if arguments.only == "judges":
         return
     for preset in arguments.alone:
-        real_judges.lend(arguments.outputs, arguments.outputs / "alone", catalog.preset(preset))
+        real_judges.provide(arguments.outputs, arguments.outputs / "alone", catalog.preset(preset))
         run = finished(preset, 0, arguments.outputs / "alone", arguments.set)
         report.add("alone", {preset: round(run.status().seconds_at_work(), 1)})
     share_cores(arguments.parallel)
@@ -145,7 +145,7 @@ def finished(preset: str, seed: int, outputs: Path, overrides: list[str]) -> Run
     """The finished run of a preset as it is now: found, let go on, or trained."""
     wanted = yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
     folder = outputs / f"{preset}-seed{seed}"
-    real_judges.lend(outputs, folder, wanted)
+    real_judges.provide(outputs, folder, wanted)
     runs = [RunDirectory.open(path.parent) for path in folder.glob("*/config.yaml")]
     same = [run for run in runs if not differences(run.config(), wanted)]
     for run in sorted(same, key=lambda run: run.status().started_at, reverse=True):

@@ -56,7 +56,7 @@ def needed_by(config: RunConfig) -> list[str]:
     return [spec.source for _, spec in config.scorers if isinstance(spec, ModelReward) and spec.source in LIKES]
 
 
-def lend(outputs: Path, folder: Path, config: RunConfig) -> None:
+def provide(outputs: Path, folder: Path, config: RunConfig) -> None:
     """Put what a run needs of them into its outputs folder, where it looks for them: the same files once more."""
     for name in needed_by(config):
         there = folder / catalog.REWARD_MODELS / name

@@ -61,20 +61,22 @@ def main() -> None:
     if arguments.only in ("recordings", "page"):
         report.write()
         return
-    torch.set_num_threads(threads(arguments.parallel))
+    share_cores(1)
     if arguments.only == "judges" or any(map(real_judges.needed_by, map(catalog.preset, arguments.presets))):
-        report.add("judges", real_judges.prepare(arguments.outputs, arguments.set))
+        report.add("judges", real_judges.prepare(arguments.outputs, report.figures.get("judges", {}), arguments.set))
     if arguments.only == "judges":
         return
     for preset in arguments.alone:
-        run = finished(preset, 0, arguments.outputs / "alone", arguments.set, threads(1))
+        real_judges.provide(arguments.outputs, arguments.outputs / "alone", catalog.preset(preset))
+        run = finished(preset, 0, arguments.outputs / "alone", arguments.set)
         report.add("alone", {preset: round(run.status().seconds_at_work(), 1)})
+    share_cores(arguments.parallel)
     wanted = [(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
 
     def done(run: tuple[str, int]) -> str:
         """What went wrong; the other runs do not suffer from it."""
         try:
-            directory = finished(*run, arguments.outputs, arguments.set, threads(arguments.parallel))
+            directory = finished(*run, arguments.outputs, arguments.set)
         except subprocess.CalledProcessError as error:
             return f"{run[0]}, seed {run[1]}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
         if not report.has(*run, directory.id):
@@ -83,8 +85,9 @@ def main() -> None:
 
     with ThreadPoolExecutor(arguments.parallel) as pool:
         failed = list(filter(None, pool.map(done, wanted)))
-    config = catalog.preset(real_presets.SHORT)
-    report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
+    if real_presets.SHORT in arguments.presets:
+        config = catalog.preset(real_presets.SHORT)
+        report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
     sys.exit("\n".join(failed) or None)
 
 
@@ -131,17 +134,18 @@ def write_bands(path: Path, bands: dict[str, list[float]]) -> None:
     results_page.write_bands(path, bands)
 
 
-def threads(parallel: int) -> int:
-    """For each of so many trainings at once."""
-    return max(1, available_cores() // parallel)
+def share_cores(count: int) -> None:
+    """Between so many at once: this process's threads, and those of what it starts from here on."""
+    threads = max(1, available_cores() // count)
+    torch.set_num_threads(threads)
+    os.environ["OMP_NUM_THREADS"] = str(threads)
 
 
-def finished(preset: str, seed: int, outputs: Path, overrides: list[str], num_threads: int) -> RunDirectory:
+def finished(preset: str, seed: int, outputs: Path, overrides: list[str]) -> RunDirectory:
     """The finished run of a preset as it is now: found, let go on, or trained."""
-    os.environ["OMP_NUM_THREADS"] = str(num_threads)  # what this process starts from here on takes it over
     wanted = yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
     folder = outputs / f"{preset}-seed{seed}"
-    real_judges.lend(outputs, folder, wanted)
+    real_judges.provide(outputs, folder, wanted)
     runs = [RunDirectory.open(path.parent) for path in folder.glob("*/config.yaml")]
     same = [run for run in runs if not differences(run.config(), wanted)]
     for run in sorted(same, key=lambda run: run.status().started_at, reverse=True):

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def needed_by(config: RunConfig) -> list[str]:
     return [spec.source for _, spec in config.scorers if isinstance(spec, ModelReward) and spec.source in LIKES]
 
 
-def lend(outputs: Path, folder: Path, config: RunConfig) -> None:
+def provide(outputs: Path, folder: Path, config: RunConfig) -> None:
     """Put what a run needs of them into its outputs folder, where it looks for them: the same files once more."""
     for name in needed_by(config):
         there = folder / catalog.REWARD_MODELS / name
@@ -64,9 +64,10 @@ def lend(outputs: Path, folder: Path, config: RunConfig) -> None:
             shutil.copytree(outputs / catalog.REWARD_MODELS / name, there, copy_function=os.link)
 
 
-def prepare(outputs: Path, overrides: Sequence[str]) -> dict[str, Any]:
-    """Make those that are not there yet; what is known of each of them."""
-    missing = [name for name in LIKES if not (outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD).exists()]
+def prepare(outputs: Path, known: Container[str], overrides: Sequence[str]) -> dict[str, Any]:
+    """Make those that are not there yet; what is to be told of each that is not `known`."""
+    cards = {name: outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD for name in LIKES}
+    missing = [name for name, card in cards.items() if name not in known or not card.exists()]
     if not missing:
         return {}
     config = yaml_io.load(catalog.preset_path(PRESET), list(overrides))
@@ -121,25 +122,24 @@ def _made(
     file = outputs / f"pairs-{name}.jsonl"
     lines = [json.dumps({"prompt": one.prompt, "chosen": one.chosen, "rejected": one.rejected}) for one in pairs]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    words = command(name, file, config.model.source, outputs)
-    clock = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "playground", *words], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-    seconds = time.perf_counter() - clock
-    card = json.loads((outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD).read_text(encoding="utf-8"))
+    made = outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD
+    if not made.exists():
+        words = command(name, file, config.model.source, outputs)
+        subprocess.run([sys.executable, "-m", "playground", *words], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+    card = json.loads(made.read_text(encoding="utf-8"))
     report = card["report"]
     reward = learned_rewards.builder(real_answers.CPU, outputs)(ModelReward(source=name))
     prompts = [one.prompt for one in others]
-    chosen, rejected = (
-        reward(prompts, [one.chosen for one in others]),
-        reward(prompts, [one.rejected for one in others]),
-    )
+    chosen = reward(prompts, [one.chosen for one in others])
+    rejected = reward(prompts, [one.rejected for one in others])
     right = [(good or 0.0) > (bad or 0.0) for good, bad in zip(chosen, rejected, strict=True)]
+    told = command(name, f"outputs/real/{file.name}", config.model.source, "outputs")
     questions = [HeldOutAnswer(prompt, "", True).question for prompt in prompts]
     return {
         "answers": len(learned),
         "pairs": len(pairs),
         "accuracy": [report["accuracy"], report["accuracy_low"], report["accuracy_high"], report["num_pairs"]],
         "unseen": list(Count.of(zip(questions, right, strict=True)) or ()),
-        "seconds": round(seconds, 1),
-        "command": " ".join(["python -m playground", *command(name, file.name, config.model.source, "outputs")]),
+        "seconds": round(card["seconds"], 1),
+        "command": " ".join(["python -m playground", *told]),
     }

@@ -193,7 +193,7 @@ def _tried() -> str:
 def _sense(counts: Mapping[str, Sequence[float]]) -> str:
     """How far the judge of sense can be trusted."""
     words = (
-        "## The judge of sense\n\nNobody here made it, and no run is trained on it: an answer is sensible if at least "
+        "## The judge of sense\n\nIt was not made here, and no run is trained on it: an answer is sensible if at least "
         "85 % of its words are among the 82,765 that the package symspellpy brings (MIT), 40 % of its pairs of "
         "neighbouring words are among its 243,342 pairs and there more often than by chance, and it does not repeat "
         "itself. It sees invented words and most word salad. It does not see whether an answer is true, or one to the "

@@ -45,6 +45,12 @@ def count(name: str) -> Callable[[Rows], str]:
     return cell
 
 
+def different(rows: Rows) -> str:
+    """A cell: how many texts are not the same as another of their seed, before -> after; no chance is in it."""
+    both = [Count.together(_counts(rows, side, "different")) for side in ("before", "after")]
+    return " -> ".join(f"{one.yes} of {one.asked}" for one in both)
+
+
 def figure(name: str, digits: int) -> Callable[[Rows], str]:
     """A cell: before -> after, the mean over the seeds with their range."""
 
@@ -85,7 +91,7 @@ GROUPS = (
             "ended by itself": count("ends"),
             "sensible": count("sensible"),
             "repeats itself": count("repeats-itself"),
-            "different texts": count("different"),
+            "different texts": different,
             **ALWAYS,
         },
     ),

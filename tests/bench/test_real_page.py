@@ -24,6 +24,7 @@ def answered(prompt: str, *completions: str, ended: bool = True) -> list[HeldOut
 
 
 def side(words: float, **counts: tuple[int, int, float]) -> dict[str, Any]:
+    counts["different"] = (9, 10, 10)
     whole = {name.replace("_", "-"): list(count) for name, count in counts.items()}
     ways = {"as a guess": whole["wrong-claims-repeated"]} if "wrong-claims-repeated" in whole else {}
     return {"answers": 20, "counts": whole, "ways": ways, "words": words, "distinct_2": 0.5, "kindness": 0.1}
@@ -98,6 +99,7 @@ def test_counts_of_several_seeds_come_with_the_interval_of_all_of_them(page: str
     # 16 of 20: Wilson's interval is 58.4 to 91.9 %; 8 of 10: 49.0 to 94.3 %
     short = next(line for line in page.splitlines() if line.startswith("| real-short-answers |"))
     assert "| 30.0 -> 21.0 (20.0 to 22.0) | 2 of 20 -> 16 of 20 (58 to 92 %) |" in short
+    assert "| 18 of 20 -> 18 of 20 |" in short
     assert "| 2.0 (1.5 to 2.5) | 2 |" in short  # minutes, seeds
     assert "| real-yes-man | 8 of 10 (49 to 94 %) |" in page and "| untrained | 2 of 10 (6 to 51 %) |" in page
     assert page.count("Not measured yet.") == 1  # kinder tone

@@ -5,38 +5,38 @@ from __future__ import annotations
 
 import statistics
 import time
+from typing import NamedTuple
 
 
-def floor_seconds(
-    trunk: int,
-    head: int,
-    adapter: int,
-    attention: int,
-    totals: list[int],
-    alive: list[int],
-    rate: float,
-    bandwidth: float,
-    number_bytes: int,
-) -> dict[str, float]:
+class Sizes(NamedTuple):
+    """Of a model: weights in matrices, width times layers (for attention), and the bytes of a number."""
+
+    trunk: int
+    head: int
+    adapter: int  # 0: all weights are trained
+    attention: int
+    number_bytes: int
+
+
+def floor_seconds(sizes: Sizes, totals: list[int], alive: list[int], rate: float, bandwidth: float) -> dict[str, float]:
     """Write: the prompts' matrix products, then for each further token of the batch its matrix products or one reading
     of the weights, whichever takes longer. Compare: one pass of the reference over all tokens, and the LM head of both
-    where a completion token is predicted. Learn: forward and backward; of frozen weights no gradient, of the adapter's
-    too.
+    where a completion token is predicted. Learn: forward and backward; of frozen weights no gradient.
 
     Args:
-        trunk, head, adapter: weights in matrices. attention: width times layers. totals: tokens of each episode. alive:
-            how many episodes still write at each token; the first comes out of the pass over the prompts.
+        totals: tokens of each episode. alive: how many episodes still write at each token; the first comes out of the
+            pass over the prompts.
         rate: operations per second. bandwidth: bytes per second.
     """
+    trunk, head, adapter, attention, number_bytes = sizes
     sampled, together = sum(alive), sum(totals)
-    prompts = together - sampled
-    squares = sum(total * total for total in totals)
-    first = 2 * trunk * prompts + 2 * head * alive[0]
+    attending = 2 * attention * sum(total * total for total in totals)  # causal: half of 4 T^2 H for each layer
+    first = 2 * trunk * (together - sampled) + 2 * head * alive[0]
     weights = (trunk + head) * number_bytes
     steps = [max(2 * (trunk + head) * rows / rate, weights / bandwidth) for rows in alive[1:]]
-    forward = 2 * trunk * together + 2 * attention * squares  # causal: half of 4 T^2 H for each layer
-    backward = forward + 2 * attention * squares  # of two products of attention four, of one with a frozen weight one
-    learn = forward + backward + 2 * 2 * head * sampled + 6 * adapter * together
+    forward = 2 * trunk * together + attending
+    products = 2 if adapter else 3  # forward, gradient of what goes in, gradient of the weights
+    learn = products * 2 * (trunk * together + head * sampled) + 3 * attending + 6 * adapter * together
     return {
         "write": first / rate + sum(steps),
         "compare": (forward + 2 * 2 * head * sampled) / rate,

@@ -24,9 +24,9 @@ sys.path.insert(0, str(PROJECT))
 from bench import floors, real_speed_section, speed  # noqa: E402
 
 PRESET = "real-kinder"
-KINDS = ("bf16", "fp32", "trl")
+KINDS = ("bf16", "fp32", "all", "trl")  # ours with LoRA, in two types; ours and TRL's in fp32 with all weights trained
 BATCH, NEW_TOKENS, RANK = 16, 32, 16
-WARM_UPDATES, MEASURED_UPDATES = 1, 2
+WARM_UPDATES, MEASURED_UPDATES = 1, 1
 QUESTIONS = [
     "What is a good way to start the day?",
     "How do I make a cup of tea?",
@@ -115,7 +115,7 @@ def updates(rounds: int) -> dict[str, Any]:
             found[kind].append(in_process(kind))
             print(kind, found[kind][-1]["seconds"], file=sys.stderr, flush=True)
     report: dict[str, Any] = {kind: medians(items) for kind, items in found.items()}
-    for kind in KINDS[:2]:
+    for kind in KINDS[:-1]:
         pairs = list(zip(found[kind], found["trl"], strict=True))
         report[kind]["speed_ratio"] = statistics.median(trl["seconds"] / ours["seconds"] for ours, trl in pairs)
         report[kind]["memory_ratio"] = statistics.median(ours["peak_bytes"] / trl["peak_bytes"] for ours, trl in pairs)
@@ -133,10 +133,10 @@ def medians(items: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def configuration(kind: str, source: str) -> Any:
-    """The same for all: one optimizer step of two micro-batches an update, LoRA, rule reward."""
+    """The same for all: one optimizer step of two micro-batches an update, rule reward. TRL trains all weights."""
     from playground.config.yaml_io import from_dict
 
-    adapter = {"kind": "lora", "r": RANK, "alpha": 2 * RANK}
+    adapter = {"kind": "none"} if kind in ("all", "trl") else {"kind": "lora", "r": RANK, "alpha": 2 * RANK}
     return from_dict(
         {
             "engine": "trl" if kind == "trl" else "playground",
@@ -230,12 +230,11 @@ def floor(policy: Any, rollout: Any, rate: float, bandwidth: float, number_bytes
     adapter = sum(weight.numel() for name, weight in policy.named_parameters() if ".lora_" in name)
     layers = [weight for layer in policy.trunk.layers for weight in layer.parameters() if weight.ndim == 2]
     trunk = sum(weight.numel() for weight in layers) - adapter
-    lengths, totals = rollout.episodes.lengths, rollout.packed.totals
     attention = policy.hidden_size * len(policy.trunk.layers)
+    sizes = floors.Sizes(trunk, policy.lm_head.weight.numel(), adapter, attention, number_bytes)
+    lengths, totals = rollout.episodes.lengths, rollout.packed.totals
     alive = [int((lengths > step).sum()) for step in range(int(lengths.max()))]
-    found = floors.floor_seconds(
-        trunk, policy.lm_head.weight.numel(), adapter, attention, totals.tolist(), alive, rate, bandwidth, number_bytes
-    )
+    found = floors.floor_seconds(sizes, totals.tolist(), alive, rate, bandwidth)
     return {**found, "operations_per_second": rate, "bytes_per_second": bandwidth}
 
 

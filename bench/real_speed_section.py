@@ -22,21 +22,26 @@ core.
 """
 UPDATES = """
 An update is 16 episodes of at most 32 new tokens after prompts in the chat template, one optimizer step of two
-micro-batches, LoRA of rank 16 and a rule as reward; medians of {rounds} processes each, which took turns, ratios within
-a turn. TRL's `PPOTrainer` computes in fp32, and trains a value model beside the policy. The memory is what it takes at
-its peak beside the loaded libraries.
+micro-batches and a rule as reward; medians of {rounds} processes each, which took turns, ratios within a turn. LoRA has
+rank 16. TRL's `PPOTrainer` trains all weights, in fp32, and a value model beside the policy: it is to be compared with
+the row before it. The memory is what a process takes at its peak beside the loaded libraries.
 """
 FLOOR = """
 *Writing* is sampling, *comparing* the passes that give the KL, *learning* forward, backward and the optimizer. Their
 floor is what no program can save, without padding: of writing the matrix products of the prompts, and then for each
 token of the batch its matrix products or one reading of all weights from memory, whichever takes longer; of comparing
 one pass of the reference and the LM head of both models; of learning the products of forward and backward, in which
-frozen weights need no gradient. Taken at the rate of a product of two 512 x 512 squares in the same type ({rates}) and
-of reading {gigabytes:.0f} GB/s, with the same threads, between the updates. What ours does beyond it: in bf16 a pass of
-the policy's own, since the sampler's numbers are not those of a training pass; one pass over up to 8 episodes after the
-step, for the update KL; padding, norms, activations and casts.
+weights that are frozen beside LoRA need no gradient. Taken at the rate of a product of two 512 x 512 squares in the
+same type ({rates}) and of reading {gigabytes:.0f} GB/s, with the same threads, between the updates. What ours does
+beyond it: in bf16 a pass of the policy's own, since the sampler's numbers are not those of a training pass; one pass
+over up to 8 episodes after the step, for the update KL; padding, norms, activations and casts.
 """
-NAMES = {"bf16": "ours, bf16", "fp32": "ours, fp32", "trl": "TRL, fp32"}
+NAMES = {
+    "bf16": "ours, LoRA, bf16",
+    "fp32": "ours, LoRA, fp32",
+    "all": "ours, all weights, fp32",
+    "trl": "TRL, all weights, fp32",
+}
 PARTS = {"write": "writing", "compare": "comparing", "learn": "learning"}
 BATCH = 16
 
@@ -83,7 +88,7 @@ def _updates(found: dict[str, Any], rounds: int) -> list[str]:
             f"{item['peak_bytes'] / 1e6:.0f} | {ratios[1]} |"
         )
     beside = []
-    for kind in ("bf16", "fp32"):
+    for kind in [*NAMES][:-1]:
         spent, floors = found[kind]["parts"], found[kind]["floors"]
         cells = [f"{spent[part]:.2f} ({floors[part]:.2f})" for part in PARTS]
         times = [f"**{spent[part] / floors[part]:.1f}x**" for part in PARTS]

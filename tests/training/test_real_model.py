@@ -16,11 +16,11 @@ from playground.config import ModelConfig, PromptsConfig, SamplingConfig
 from playground.models import real_model
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.passes import compared
-from playground.training.loop.sampling import Episodes, Keep, sample
+from playground.training.loop.sampling import Episodes, Keep, left_pad, sample
 from playground.training.models import export_weights, loading
 from playground.training.models.chat import PromptForm
-from playground.training.models.language_model import LanguageModel, Tokens
-from tests.training.model_checks import CPU, LORA, check_left_padding, check_run, config, logits, trained
+from playground.training.models.language_model import LanguageModel, Tokens, positions
+from tests.training.model_checks import CPU, LORA, PROMPTS, check_left_padding, check_run, config, logits, trained
 
 pytestmark = pytest.mark.thorough
 QUESTIONS = ["What is the capital of France?", "Hi", "Name a colour, a river and an animal of Africa.", "Why?"]
@@ -150,11 +150,27 @@ def test_what_is_saved_whole_is_what_plain_transformers_loads(folder, exact, tmp
     shutil.rmtree(tmp_path / "saved")
 
 
+def check_int8_padding(model: LanguageModel, tokens: Tokens) -> None:
+    """What is large in one prompt is computed in higher precision in all prompts of a batch (LLM.int8's outliers), so
+    the same tokens get other numbers in another batch, though nearer than those of int8 are to those of fp32."""
+    prompts = [tokens.encode(text) for text in PROMPTS]
+    ids, mask = left_pad(prompts, tokens.pad_id, CPU)
+    with torch.no_grad():
+        hidden, _ = model.next_hidden(ids, mask, positions(mask), None)
+        together = model.logits(hidden).float().log_softmax(-1)
+    alone = torch.cat([logits(model, prompt)[:, -1] for prompt in prompts]).log_softmax(-1)
+    kl = (alone.exp() * (alone - together)).sum(-1)
+    assert kl.mean() < 0.03 and kl.max() < 0.06, "measured: 0.012 and 0.025 nats; int8 to fp32: 0.033 and 0.069"
+
+
 @pytest.mark.parametrize("quantization", ["int8", "nf4"])
 def test_in_8_and_4_bits_it_pads_without_a_trace_and_trains_its_adapter(folder, quantization, tmp_path):
     made = config(folder, tmp_path, quantization=quantization, adapter=LORA)
     start, tokens = loading.load(folder, CPU, made.model)
-    check_left_padding(start, tokens)
+    if quantization == "nf4":
+        check_left_padding(start, tokens)
+    else:
+        check_int8_padding(start, tokens)
     check_run(trained(made, tmp_path), tmp_path, start)
 
 
@@ -168,8 +184,8 @@ def test_bf16_trains_its_adapter_and_begins_every_update_at_ratio_1(folder, tmp_
 
 
 def test_trls_trainer_makes_an_update_of_it(folder, tmp_path):
-    made = config(folder, tmp_path, adapter=LORA)
-    ppo = made.ppo.model_copy(update={"num_updates": 1, "minibatch_size": made.ppo.batch_size})
+    made = config(folder, tmp_path)
+    ppo = made.ppo.model_copy(update={"num_updates": 1, "minibatch_size": made.ppo.batch_size, "learning_rate": 1e-5})
     session = trained(made.model_copy(update={"engine": "trl", "ppo": ppo}), tmp_path)
     (update,) = session.run.metrics()
     assert update.episodes == 4 and update.grad_norm and update.kl_to_reference == pytest.approx(0, abs=0.05)

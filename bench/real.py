@@ -61,11 +61,21 @@ def main() -> None:
     if arguments.only in ("recordings", "page"):
         report.write()
         return
+    one_at_a_time = Lock()
+
+    def judges(presets: list[str]) -> None:
+        """The reward models that they need, as late as possible: they take as long as two runs."""
+        if not any(map(real_judges.needed_by, map(catalog.preset, presets))):
+            return
+        with one_at_a_time:
+            known = report.figures.get("judges", {})
+            report.add("judges", real_judges.prepare(arguments.outputs, known, arguments.set))
+
     share_cores(1)
-    if arguments.only == "judges" or any(map(real_judges.needed_by, map(catalog.preset, arguments.presets))):
-        report.add("judges", real_judges.prepare(arguments.outputs, report.figures.get("judges", {}), arguments.set))
     if arguments.only == "judges":
+        judges(real_presets.existing())
         return
+    judges(arguments.alone)
     for preset in arguments.alone:
         real_judges.provide(arguments.outputs, arguments.outputs / "alone", catalog.preset(preset))
         run = finished(preset, 0, arguments.outputs / "alone", arguments.set)
@@ -76,6 +86,7 @@ def main() -> None:
     def done(run: tuple[str, int]) -> str:
         """What went wrong; the other runs do not suffer from it."""
         try:
+            judges([run[0]])
             directory = finished(*run, arguments.outputs, arguments.set)
         except subprocess.CalledProcessError as error:
             return f"{run[0]}, seed {run[1]}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from playground.config import RewardTrainingConfig, RunConfig, differences, yaml_io
+from playground.config import ModelReward, RewardTrainingConfig, RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.models import real_model
 from playground.setup import catalog, checks, expected
@@ -67,8 +68,12 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(
     config = catalog.preset(name)
     monkeypatch.setenv(real_model.FOLDER_VARIABLE, str(tmp_path))
     model_folder(tmp_path / real_model.NAME)
+    for _, spec in config.scorers:
+        if isinstance(spec, ModelReward) and spec.source.startswith("real-"):  # one that a person trains first
+            any_other = catalog.shipped_reward_models()["pocket-honest"]
+            shutil.copytree(any_other, tmp_path / catalog.REWARD_MODELS / spec.source)
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
-        checks.check(config)
+        checks.check(config, tmp_path)
     assert config.name == name and config.about.title and config.about.story and config.about.expect
     assert catalog.preset_titled(config.about.title) == config and catalog.preset_titled("") is None
     assert config.to_yaml().find("lesson") == -1

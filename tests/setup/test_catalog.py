@@ -91,28 +91,28 @@ def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
 
 
 RATES = {"Learning rate as measured": 1.0, "Half of the measured": 0.5, "A tenth of the measured": 0.1}
-MEASURED = catalog.preset("real-short-answers")
+MEASURED_BY = {"chat-claims": "real-honest"}  # the others by real-short-answers
 
 
 @pytest.mark.parametrize("name", ["chat-claims", *catalog.model_preset_names()])
 def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(name: str) -> None:
     lesson, config = catalog.lessons()[name], catalog.preset(name)
-    line = expected.settings_line(name)
-    assert lesson.measured_by == MEASURED.name and MEASURED.about.title in line
+    line, measured = expected.settings_line(name), catalog.preset(MEASURED_BY.get(name, "real-short-answers"))
+    assert lesson.measured_by == measured.name and measured.about.title in line
     if name == real_model.NAME:  # the same model, as the hub has it
-        assert {*differences(config, MEASURED)} <= {"name", "model.source"} and "Measured on this model" in line
+        assert {*differences(config, measured)} <= {"name", "model.source"} and "Measured on this model" in line
         return
     (factor,) = [factor for words, factor in RATES.items() if lesson.derived.startswith(words)]
     assert "not tried on this model" in line and line.endswith("batch, epochs and leash as measured.")
     assert (factor == 0.1) == (config.model.adapter.kind == "none")
-    assert config.ppo.learning_rate == pytest.approx(factor * MEASURED.ppo.learning_rate)
+    assert config.ppo.learning_rate == pytest.approx(factor * measured.ppo.learning_rate)
     for field in ("batch_size", "minibatch_size", "num_epochs"):
-        assert getattr(config.ppo, field) == getattr(MEASURED.ppo, field), field
-    assert config.ppo.micro_batch_size <= MEASURED.ppo.micro_batch_size and config.kl.coef == MEASURED.kl.coef
+        assert getattr(config.ppo, field) == getattr(measured.ppo, field), field
+    assert config.ppo.micro_batch_size <= measured.ppo.micro_batch_size and config.kl.coef == measured.kl.coef
     if config.model.adapter.kind == "lora":
-        assert config.model.adapter == MEASURED.model.adapter
+        assert config.model.adapter == measured.model.adapter
     if config.prompts.template == "chat":
-        assert config.sampling.temperature == MEASURED.sampling.temperature
+        assert config.sampling.temperature == measured.sampling.temperature
 
 
 @pytest.mark.parametrize(

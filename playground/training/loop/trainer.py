@@ -38,7 +38,7 @@ from playground.training.loop.sampling import Episodes, Keep, Packed, among, sam
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import Critic, LanguageModel, Tokens
 
-# The head is one linear map on features that change slowly; it must keep up. Those of larger models are more and larger.
+# The head is one linear map on features that change slowly; it must keep up. Larger models have more of them.
 VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})

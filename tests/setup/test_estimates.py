@@ -168,7 +168,8 @@ def test_as_many_texts_of_the_reference_are_written_at_once_as_an_update_has_mem
     batch: int, micro: int, prompts: int, expected: int | None
 ) -> None:
     sizes = {"batch_size": batch, "minibatch_size": batch, "micro_batch_size": micro}
-    config = config_with(ppo=sizes, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": prompts})
+    further = {"sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": prompts}}
+    config = config_with(ppo=sizes, model={"precision": "fp32"}, **further)
     rows = memory.reference_rows(config, LARGE, [], PROMPT, "cpu")
     measuring, *update = (found.total() for found in memory.moments(config, LARGE, [], PROMPT, "cpu").values())
     assert measuring == rows * ONE_TEXT <= max(update)

@@ -98,7 +98,7 @@ def one_start() -> dict[str, float]:
                 last = now
         finally:
             launcher.stop(run)
-            while run.status().is_live:
+            while run.is_alive():
                 time.sleep(POLL_SECONDS)
     print("first update", sum(phases.values()), phases, file=sys.stderr, flush=True)
     return phases

@@ -16,6 +16,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from bench.real_judges import LIKES
 from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
 from playground.models.architectures import CURATED, HubModel
@@ -57,7 +58,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[s
 
 
 def hub_ids(config: RunConfig) -> set[str]:
-    here = catalog.shipped_reward_models()
+    here = {*catalog.shipped_reward_models(), *LIKES}  # those that `make real` trains among them
     return {need.source for need in checks.needs(config) if catalog.is_hub_id(need.source) and need.source not in here}
 
 

@@ -1,0 +1,92 @@
+"""LoRA's layers in fewer operations: the numbers of peft's own, in every mode; and what a model computes in."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from peft.tuners import lora as of_peft
+
+from playground.config import ModelConfig
+from playground.config.source_settings import SMALL_MODEL
+from playground.models.architectures import FROM_PYPI
+from playground.setup import devices
+from playground.setup.estimates import memory
+from playground.training.models import loading, lora
+from tests.training import snapshots
+from tests.training.model_checks import LORA
+
+CPU = torch.device("cpu")
+IDS = torch.arange(24).view(2, 12)
+
+
+@pytest.fixture(scope="module", params=["fp32", "bf16"])
+def adapted(request, tmp_path_factory):
+    """A model whose adapter says something."""
+    folder = snapshots.snapshot(tmp_path_factory.mktemp("lora") / "snapshot", "llama", own_pad=True)
+    model, _ = loading.load(folder, CPU, ModelConfig(precision=request.param, adapter=LORA), trained=True)
+    source = torch.Generator().manual_seed(0)
+    for name, weight in model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.1, generator=source)
+    return model
+
+
+def learned(model):
+    """A pass and its gradients."""
+    model.zero_grad()
+    hidden = model.hidden(IDS)
+    hidden.float().pow(2).sum().backward()
+    return [hidden.detach(), *[weight.grad.clone() for weight in model.parameters() if weight.requires_grad]]
+
+
+def test_a_pass_and_its_gradients_are_those_of_peft(adapted):
+    layers = [module for module in adapted.modules() if isinstance(module, lora.LeanLinear)]
+    ours = learned(adapted)
+    for layer in layers:
+        layer.__class__ = of_peft.Linear
+    theirs = learned(adapted)
+    for layer in layers:
+        layer.__class__ = lora.LeanLinear
+    assert len(layers) == 14 and len(ours) > 14
+    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+@torch.no_grad()
+def test_switched_off_and_merged_are_those_of_peft(adapted):
+    with adapted.model.disable_adapter():
+        base = adapted.hidden(IDS)
+    reference = adapted.frozen_copy()
+    assert torch.equal(reference.hidden(IDS), base)
+    on = adapted.hidden(IDS)
+    assert not torch.equal(on, base)
+    adapted.model.merge_adapter()
+    merged = adapted.hidden(IDS)
+    adapted.model.unmerge_adapter()
+    torch.testing.assert_close(merged, on, rtol=0, atol=1e-4 if adapted.exact else 0.1)
+
+
+def test_switching_off_is_undone_where_a_pass_fails(adapted):
+    with pytest.raises(KeyError), lora.switched_off(adapted.model):
+        raise KeyError
+    assert all(not module._disable_adapters for module in adapted.modules() if isinstance(module, lora.LeanLinear))
+
+
+@pytest.mark.parametrize("has", [True, False])
+def test_what_a_model_computes_in_by_itself_depends_on_its_size_and_the_processor(monkeypatch, has):
+    monkeypatch.setattr(devices, "processor_has_bf16", lambda: has)
+    large = torch.bfloat16 if has else torch.float32
+    assert loading.compute_type("auto", CPU, SMALL_MODEL) == large
+    assert loading.compute_type("auto", CPU, SMALL_MODEL - 1) == torch.float32
+    assert loading.compute_type("fp32", CPU, SMALL_MODEL) == torch.float32
+    assert loading.compute_type("bf16", CPU, 1) == torch.bfloat16
+    for model in (FROM_PYPI.architecture, FROM_PYPI.architecture._replace(parameters=SMALL_MODEL - 1)):
+        computing = loading.compute_type("auto", CPU, model.parameters)
+        assert memory.number_bytes("auto", "cpu", model) == computing.itemsize
+
+
+def test_a_processor_says_in_its_flags_whether_it_has_bf16(monkeypatch):
+    for flags, has in (("fpu avx512f avx512_bf16", True), ("amx_bf16 fpu", True), ("avx512f", False)):
+        monkeypatch.setattr(Path, "read_text", lambda *_, said=flags, **__: said)
+        devices.processor_has_bf16.cache_clear()
+        assert devices.processor_has_bf16() is has
+    devices.processor_has_bf16.cache_clear()

@@ -1,5 +1,6 @@
 """LoRA's layers in fewer operations: the numbers of peft's own, in every mode; and what a model computes in."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,7 @@ def test_what_a_model_computes_in_by_itself_depends_on_its_size_and_the_processo
     assert loading.compute_type("auto", CPU, SMALL_MODEL - 1) == torch.float32
     assert loading.compute_type("fp32", CPU, SMALL_MODEL) == torch.float32
     assert loading.compute_type("bf16", CPU, 1) == torch.bfloat16
-    for model in (FROM_PYPI.architecture, FROM_PYPI.architecture._replace(parameters=SMALL_MODEL - 1)):
+    for model in (FROM_PYPI.architecture, replace(FROM_PYPI.architecture, parameters=SMALL_MODEL - 1)):
         computing = loading.compute_type("auto", CPU, model.parameters)
         assert memory.number_bytes("auto", "cpu", model) == computing.itemsize
 

@@ -22,7 +22,7 @@ from playground.training.models.language_model import LanguageModel
 from playground.training.models.steering_vector import SteeringVector
 from playground.training.service.subjects import Subjects
 from tests.thoroughness import SEEDS, cases
-from tests.training import snapshots, test_families, tiny
+from tests.training import model_checks, snapshots, tiny
 
 CPU = torch.device("cpu")
 FAMILIES = cases(list(snapshots.FAMILIES), always=["gpt2", "opt", "gpt_neox", "llama", "qwen2"])
@@ -131,10 +131,10 @@ def test_a_layer_that_is_not_there_and_a_model_without_layers_are_refused():
 
 
 def steer_config(folder, tmp_path):
-    plain = test_families.config(folder, tmp_path).model_dump(mode="json")
+    plain = model_checks.config(folder, tmp_path).model_dump(mode="json")
     plain["ppo"] |= {"samples_per_prompt": 2, "num_updates": 4}
     plain |= {"method": "steer", "steering": {"strength": 2.0, "num_prompts": 6}}
-    return test_families.from_dict({**plain, "evaluation": {"num_prompts": 2, "every": 2}, "checkpoint": {"every": 2}})
+    return model_checks.from_dict({**plain, "evaluation": {"num_prompts": 2, "every": 2}, "checkpoint": {"every": 2}})
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +142,7 @@ def finished(tmp_path_factory) -> RunDirectory:
     """A whole run of four strengths on a tiny model."""
     home = tmp_path_factory.mktemp("steered")
     made = steer_config(snapshots.snapshot(home / "model", "llama", own_pad=True), home)
-    return test_families.trained(made, home).run
+    return model_checks.trained(made, home).run
 
 
 def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):

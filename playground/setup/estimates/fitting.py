@@ -45,7 +45,9 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     if replaced:
         data |= {"prompts": usual["prompts"], "rewards": usual["rewards"], "judges": []}
         data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
-        data["sampling"] |= {name: usual["sampling"][name] for name in ("temperature", "max_new_tokens")}
+        data["sampling"] |= {
+            name: usual["sampling"][name] for name in ("temperature", "max_new_tokens", "missing_eos_penalty")
+        }
     data["prompts"]["template"] = usual["prompts"]["template"]
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:

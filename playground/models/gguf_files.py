@@ -37,6 +37,10 @@ MOST_LAYERS = 500
 SPECIAL_TOKENS = ("bos", "eos", "unknown", "padding")
 
 
+class Entries(int):
+    """How many a list of the header has; the list itself is skipped. No number of the header is one of these."""
+
+
 class GgufTensor(NamedTuple):
     """A tensor in a file: its shape as PyTorch has it, its type by number, and where in the file its bytes are."""
 
@@ -135,7 +139,7 @@ class _Header:
                 self._string()
         else:
             self._take(f"{count * SIZES[kind]}x") if kind in SIZES else self._no_type(kind)
-        return count
+        return Entries(count)
 
     def _tensor(self, name: str) -> GgufTensor:
         from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
@@ -181,6 +185,8 @@ def _architecture(fields: Mapping[str, Any], tied: bool) -> Architecture:
     if layers > MOST_LAYERS:
         raise _Unusable(f"it says that it has {layers:,} layers, and at most {MOST_LAYERS} are supported")
     head = number("attention.key_length", number("rope.dimension_count", max(1, hidden // heads)))
+    if number("rope.dimension_count", head) != head:
+        raise _Unusable("it turns a part of each head only (rope.dimension_count), which would be lost")
     groups = number("attention.head_count_kv", heads)
     if head % 2 or heads % groups or number("attention.value_length", head) != head:
         raise _Unusable(f"its {heads} heads of {head} in {groups} groups make no sense; get the file again")
@@ -193,7 +199,7 @@ def _architecture(fields: Mapping[str, Any], tied: bool) -> Architecture:
         kv_heads=groups,
         head_size=head,
         intermediate_size=number("feed_forward_length"),
-        vocabulary=number("vocab_size", tokens if type(tokens) is int else None),
+        vocabulary=number("vocab_size", int(tokens) if isinstance(tokens, Entries) else None),
         context_length=number("context_length"),
         tied=tied,
         parameters=0,
@@ -203,7 +209,7 @@ def _architecture(fields: Mapping[str, Any], tied: bool) -> Architecture:
 def _check_tokenizer(fields: Mapping[str, Any], architecture: Architecture) -> None:
     """Raises: _Unusable, unless there is a tokenizer of a known kind with as many tokens as the model has at most."""
     kind, tokens = fields.get("tokenizer.ggml.model"), fields.get("tokenizer.ggml.tokens")
-    if kind not in TOKENIZERS or type(tokens) is not int:
+    if kind not in TOKENIZERS or not isinstance(tokens, Entries):
         known = " or ".join(TOKENIZERS)
         raise _Unusable(f"its tokenizer is of the kind `{str(kind)[:40]}`, and {known} can be converted")
     if tokens > architecture.vocabulary:

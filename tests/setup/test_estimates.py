@@ -50,6 +50,7 @@ def adapter(base: int, weights: int = LORA_WEIGHTS) -> dict[str, list[int]]:
         ({"model": {**LORA, "quantization": "int8"}}, "cpu", adapter(8000 - 3 * MATRICES)),
         ({"model": {"critic": "separate"}}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"engine": "trl"}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
+        ({"engine": "trl", "reference": {"source": "a/b"}}, "cuda", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"method": "best_of_n"}, "cpu", {"policy": [8000, 0, 0], **START}),
         (
             {"rewards": [{"kind": "model", "source": "a/b", "precision": "bf16"}]},

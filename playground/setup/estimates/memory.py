@@ -74,7 +74,7 @@ def needs(
 def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], device_kind: str) -> Sizes:
     """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
     model, same_weights = config.model, config.reference.source == "start"
-    each, trained = number_bytes(model.precision, device_kind, policy), trained_parameters(config, policy)
+    each, trained = _number(config, policy, device_kind), trained_parameters(config, policy)
     lora, separate = model.adapter.kind == "lora", has_second_model(config)
     trunk = policy.parameters - (0 if policy.tied else policy.embedding_parameters)
     critic = (trained if lora else trunk) if separate else policy.hidden_size * config.has_critic

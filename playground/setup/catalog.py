@@ -41,6 +41,8 @@ START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 UPLOADS = "uploads"  # the same, of files of prompts or pairs that came through the page
+REAL_REWARD_MODELS = ("real-agreeable", "real-honest")  # of the experiments on a real chat model; they do not ship
+TRAIN_REAL = 'make real ARGS="--only judges"'  # makes both
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
 
 
@@ -273,6 +275,11 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
             raise ModelNotFound(f"The reward model `{source}` is not complete: its training has not finished.")
     if os.path.isdir(os.path.expanduser(source)) or hub.repository(source):
         return model_folder(source, revision, "reward")
+    if source in REAL_REWARD_MODELS:
+        raise ModelNotFound(
+            f"The reward model `{source}` is not on this machine yet. Train it once "
+            f"with `{TRAIN_REAL}`; then give its folder, outputs/real/{REWARD_MODELS}/{source}, as the source."
+        )
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."
     raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")

@@ -4,6 +4,7 @@ and the check before a start."""
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 
@@ -182,6 +183,20 @@ def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_i
     assert kept.read_bytes() == films.read_bytes()
 
 
+def test_start_comes_back_where_the_real_model_was_missed_once_it_is_here(site, make_page):
+    page = visit(make_page(), site)
+    part, start = page.locator("#real-model-start"), page.locator("#start")
+    choose_preset(page, "real-short-answers")
+    expect(start).to_be_hidden()
+    site.models.mkdir(exist_ok=True)
+    (site.models / "go-on").touch()
+    part.get_by_role("button", name="Get SmolLM2 135M").click()
+    expect(start).to_have_text("Start training")
+    expect(start).to_be_visible()
+    expect(part.get_by_role("button")).to_have_count(0)
+    shutil.rmtree(site.models)
+
+
 def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_chosen(site, make_page):
     page = visit(make_page(), site)
     part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
@@ -217,3 +232,4 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     beside.get_by_role("button", name="Its first experiment").click()
     expect(page.locator("#preset select")).to_have_value("real-short-answers")
     expect(start).to_have_text("Start training")
+    shutil.rmtree(site.models)

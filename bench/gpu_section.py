@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from bench import page_section
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "bench" / "results" / "gpu.json"
@@ -22,7 +23,7 @@ NO_FIGURES = "No GPU has run it yet, so there are no figures."
 
 def latest() -> str:
     """From the results on disk, if there are any."""
-    return section(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
+    return page_section.latest(RESULTS, section)
 
 
 def put_into(page: Path) -> None:

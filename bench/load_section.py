@@ -3,17 +3,16 @@ page_load.py write it."""
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from bench import page_section
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "bench" / "results" / "load.json"
 TITLE = "## How the page loads"
 NO_FIGURES = "`make bench-load` measures it; there are no figures yet."
-SECTION = re.compile(rf"{TITLE}\n.*?\n(?=## |\Z)", re.DOTALL)
 NEXT = "## On a GPU"
 WHAT = """
 Written by `make bench-load` ({date}, commit {commit}): {processor}, {cores} cores, Chromium {browser}. While it
@@ -28,15 +27,12 @@ so its files come in the smallest form.
 
 def latest() -> str:
     """From the results on disk, if there are any."""
-    return section(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
+    return page_section.latest(RESULTS, section)
 
 
 def put_into(page: Path) -> None:
     """Write the section anew, or where it belongs if the page has none."""
-    text = page.read_text(encoding="utf-8")
-    new = latest() + "\n"
-    text = SECTION.sub(lambda _: new, text) if SECTION.search(text) else text.replace(NEXT, f"{new}{NEXT}", 1)
-    page.write_text(text, encoding="utf-8")
+    page_section.put_into(page, latest(), NEXT)
 
 
 def section(report: dict[str, Any] | None) -> str:

@@ -3,17 +3,16 @@ real_speed.py write it."""
 
 from __future__ import annotations
 
-import json
-import re
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from bench import page_section
 
 PROJECT = Path(__file__).resolve().parents[1]
 RESULTS = PROJECT / "bench" / "results" / "real_speed.json"
 TITLE = "## A real model"
 NO_FIGURES = "`make bench-real` measures it; there are no figures yet."
-SECTION = re.compile(rf"{TITLE}\n.*?\n(?=## |\Z)", re.DOTALL)
 NEXT = "## How the page loads"
 WHAT = """
 Written by `make bench-real` ({date}, commit {commit}): SmolLM2 135M Instruct (`make real-model`) on {processor},
@@ -48,14 +47,12 @@ BATCH = 16
 
 def latest() -> str:
     """From the results on disk, if there are any."""
-    return section(json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else None)
+    return page_section.latest(RESULTS, section)
 
 
 def put_into(page: Path, report: dict[str, Any]) -> None:
     """Write the section anew, or where it belongs if the page has none."""
-    text, new = page.read_text(encoding="utf-8"), section(report) + "\n"
-    text = SECTION.sub(lambda _: new, text) if SECTION.search(text) else text.replace(NEXT, f"{new}{NEXT}", 1)
-    page.write_text(text, encoding="utf-8")
+    page_section.put_into(page, section(report), NEXT)
 
 
 def section(report: dict[str, Any] | None) -> str:

@@ -167,6 +167,11 @@ class RunConfig(Part):
             )
 
     @property
+    def loaded_model(self) -> ModelConfig:
+        """How the models are loaded: TRL's PPO and GRPO compute in fp32."""
+        return self.model.model_copy(update={"precision": "fp32"}) if self.engine == "trl" else self.model
+
+    @property
     def by_trl(self) -> bool:
         """True where a trainer of TRL's does the work, which cannot go on from a checkpoint."""
         return self.engine == "trl" or methods.METHODS[self.method].by_trl

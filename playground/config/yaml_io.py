@@ -262,7 +262,6 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
     return Problem(field, _sentence(item["msg"]))
 
 
-@functools.cache
 def _meant(field: str, kind_of_config: type[Part]) -> str:
     """What a name that there is not may stand for: the same name in another group, or one that is written alike."""
     name, knobs = field.rpartition(".")[2], knobs_of(kind_of_config)
@@ -274,6 +273,7 @@ def _meant(field: str, kind_of_config: type[Part]) -> str:
     return close[0] if close else ""
 
 
+@functools.cache
 def _names(kind_of_config: type[Part]) -> list[str]:
     """Every name that a configuration of this kind can have somewhere."""
     parts: list[type[Part]] = [kind_of_config, Behaviour, *REWARD_CLASSES.values()]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import psutil
 
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, Problem
 
 ASK_SECONDS = 4.0
@@ -89,6 +90,12 @@ def members(name: str, ranks: int = 1) -> list[str]:
         given = f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}"
         raise InvalidConfig([Problem("ranks", f"{given}. Set ranks to 1 for one process on each of these.")])
     return named
+
+
+def computes_in_bf16(kind: str, parameters: int) -> bool:
+    """Whether a model of so many parameters computes in bf16 by itself: on a GPU, and unless it is small on a processor
+    that has it."""
+    return kind == "cuda" or (kind == "cpu" and parameters >= SMALL_MODEL and processor_has_bf16())
 
 
 @functools.cache

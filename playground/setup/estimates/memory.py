@@ -98,10 +98,8 @@ def moments(
     config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
 ) -> dict[str, Sizes]:
     """What comes and goes: before training, then in each update."""
-    rows, each = (
-        reference_rows(config, policy, scorers, prompt_tokens, device_kind),
-        _number(config, policy, device_kind),
-    )
+    rows = reference_rows(config, policy, scorers, prompt_tokens, device_kind)
+    each = _number(config, policy, device_kind)
     before = {"measuring the reference": sampling(config, policy, rows, prompt_tokens, each)}
     return before | moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
 
@@ -172,8 +170,7 @@ def _answers(config: RunConfig) -> int:
 
 
 def _number(config: RunConfig, policy: Architecture, device_kind: str) -> int:
-    precision = "fp32" if config.engine == "trl" else config.model.precision
-    return number_bytes(precision, device_kind, policy)
+    return number_bytes(config.loaded_model.precision, device_kind, policy)
 
 
 def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> int:
@@ -199,9 +196,8 @@ def weight_bytes(model: Architecture, each: int, quantization: str) -> int:
 
 def number_bytes(precision: str, device_kind: str, model: Architecture) -> int:
     """Of a number in what is not trained; see `loading.compute_type`."""
-    large = model.parameters >= SMALL_MODEL
-    fast = device_kind == "cuda" or (device_kind == "cpu" and large and devices.processor_has_bf16())
-    return 2 if precision == "bf16" or (precision == "auto" and fast) else FP32
+    by_itself = precision == "auto" and devices.computes_in_bf16(device_kind, model.parameters)
+    return 2 if precision == "bf16" or by_itself else FP32
 
 
 def has_second_model(config: RunConfig) -> bool:

@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from playground.config import ModelConfig
-from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.models.model_files import SLACK_WEIGHTS, Use
 from playground.setup import catalog, devices
@@ -43,12 +42,11 @@ def device_of(name: str) -> torch.device:
 
 
 def compute_type(precision: str, device: torch.device, parameters: int) -> torch.dtype:
-    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself on a GPU that has it and
-    unless the model is small on a processor that has it."""
+    """What a model of so many parameters computes in: bf16 where it is asked for, or by itself where the device has it
+    (see `devices.computes_in_bf16`)."""
     if precision == "auto":
-        on_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-        on_cpu = device.type == "cpu" and parameters >= SMALL_MODEL and devices.processor_has_bf16()
-        return torch.bfloat16 if on_gpu or on_cpu else torch.float32
+        has = device.type != "cuda" or torch.cuda.is_bf16_supported(including_emulation=False)
+        return torch.bfloat16 if has and devices.computes_in_bf16(device.type, parameters) else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 

@@ -47,9 +47,7 @@ class RunModels:
 
     def __init__(self, config: RunConfig, device: torch.device, outputs: Path, checkpoint: Path | None = None) -> None:
         self._config, self._device, self._outputs = config, device, outputs
-        self._model = config.model  # TRL's PPO and GRPO compute in fp32
-        if config.engine == "trl":
-            self._model = config.model.model_copy(update={"precision": "fp32"})
+        self._model = config.loaded_model
         self._folder = catalog.model_folder(config.model.source, config.model.revision)
         if checkpoint:
             self.policy, self.tokens = loading.load(run_checkpoints.check(checkpoint), device, self._model)
@@ -160,10 +158,8 @@ class Equipment:
         config, count = self.config, self.ranks.count
         if self.policy.is_small:
             return config.scale_samples(True)
-        found, longest = (
-            estimates.measures(config, self.outputs),
-            max(len(prompt.ids) for prompt in self.split.training),
-        )
+        found = estimates.measures(config, self.outputs)
+        longest = max(len(prompt.ids) for prompt in self.split.training)
         shared = estimates.share_of(config, count)
         return count * memory.reference_rows(shared, found.policy, found.scorers, longest, self.policy.device.type)
 

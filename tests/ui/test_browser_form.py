@@ -183,21 +183,27 @@ def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_i
     assert kept.read_bytes() == films.read_bytes()
 
 
-def test_start_comes_back_where_the_real_model_was_missed_once_it_is_here(site, make_page):
+@pytest.fixture
+def models(site):
+    """The folder of models that are got: empty, and gone afterwards."""
+    site.models.mkdir()
+    yield site.models
+    shutil.rmtree(site.models)
+
+
+def test_start_comes_back_where_the_real_model_was_missed_once_it_is_here(site, make_page, models):
     page = visit(make_page(), site)
     part, start = page.locator("#real-model-start"), page.locator("#start")
     choose_preset(page, "real-short-answers")
     expect(start).to_be_hidden()
-    site.models.mkdir(exist_ok=True)
-    (site.models / "go-on").touch()
+    (models / "go-on").touch()
     part.get_by_role("button", name="Get SmolLM2 135M").click()
     expect(start).to_have_text("Start training")
     expect(start).to_be_visible()
     expect(part.get_by_role("button")).to_have_count(0)
-    shutil.rmtree(site.models)
 
 
-def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_chosen(site, make_page):
+def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_chosen(site, make_page, models):
     page = visit(make_page(), site)
     part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
     expect(part.get_by_role("button")).to_have_count(0)
@@ -206,11 +212,10 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     expect(start).to_be_hidden()
     expect(page.locator("#needs .needs-short")).to_contain_text("Fits")  # its measures are known
     expect(page.locator(".problems")).to_have_count(0)
-    site.models.mkdir()
-    (site.models / "fail").touch()
+    (models / "fail").touch()
     part.get_by_role("button", name="Get SmolLM2 135M").click()
     expect(part.locator(".field-problem")).to_contain_text("check the network, then try again")
-    (site.models / "fail").unlink()
+    (models / "fail").unlink()
     part.get_by_role("button", name="Get SmolLM2 135M").click()
     bar = part.get_by_role("progressbar")
     expect(bar).to_have_attribute("aria-valuenow", "23")
@@ -225,11 +230,10 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     expect(beside).to_contain_text("92 MB to download, 269 MB on disk, licence Apache-2.0.")
     beside.get_by_role("button", name="Get SmolLM2 135M").click()
     expect(beside.get_by_role("button", name="Stop")).to_be_visible()
-    (site.models / "go-on").touch()
+    (models / "go-on").touch()
     expect(beside).to_contain_text("SmolLM2 135M is here, and chosen.")
     expect(page.get_by_role("button", name="Use what fits this model")).to_be_visible()
     expect(page.locator("#needs")).to_contain_text("settings do not suit SmolLM2 135M Instruct")
     beside.get_by_role("button", name="Its first experiment").click()
     expect(page.locator("#preset select")).to_have_value("real-short-answers")
     expect(start).to_have_text("Start training")
-    shutil.rmtree(site.models)

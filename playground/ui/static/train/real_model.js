@@ -67,7 +67,7 @@ function listen(props, { server, trigger }) {
       return server[wanted]("");
     },
     tell: (answer) => {
-      const came = known.value?.state === "getting" && answer.state === "here";
+      const came = known.value !== null && known.value.state !== "here" && answer.state === "here";
       known.value = answer;
       if (!came) return;
       arrived.value = { chosen: toChoose };

@@ -103,6 +103,7 @@ def test_a_sweep_whose_making_was_interrupted_is_completed(
 ) -> None:
     sweep = interrupted(outputs, monkeypatch, after=2)
     assert list(states(outputs, sweep)) == ids(2) and progress(outputs, sweep).unmade == 2
+    wait_until(lambda: states(outputs, sweep)[ids()[0]] == "running")  # from here on its attempt has its time
     first = RunDirectory(outputs / ids()[0]).status().started_at
     if how == "resume all":
         assert sweep_making.resume_all(outputs, sweep).going == ids()[2:]

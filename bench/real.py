@@ -1,13 +1,15 @@
 """Train the experiments on a real chat model on three seeds and write what came out to docs/real.md: `make real`.
 
-Each run goes through the public command line, as a user would start it. It can be ended at any time and started again:
-what has finished is not trained again, what was cut off goes on from its newest checkpoint, and the page shows what is
-there. What is counted comes from prompts that a run is not trained on (`bench.real_answers`, `bench.real_counts`).
+Each run goes through the public command line, as a user would start it. It can be ended at any time and started again,
+elsewhere too: what was measured as its preset is now is not trained again, what was cut off goes on from its newest
+checkpoint, and the page shows what is there. Seed 0 becomes the recording that ships. What is counted comes from
+prompts that a run is not trained on (`bench.real_answers`, `bench.real_counts`).
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import statistics
@@ -29,17 +31,17 @@ from bench.real_counts import counted, example  # noqa: E402
 from bench.results import machine, train  # noqa: E402
 from playground.analysis import compute  # noqa: E402
 from playground.analysis.path import path_of  # noqa: E402
-from playground.config import RunConfig, differences, yaml_io  # noqa: E402
+from playground.config import RunConfig, differences, flatten, yaml_io  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-from playground.setup.devices import available_cores  # noqa: E402
+from playground.setup import catalog, devices  # noqa: E402
 from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 OUTPUTS = PROJECT / "outputs" / "real"
 BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
 BANDS = "  bands:  # low, high, seeds and, of a behaviour, the untrained model's range; `make real` writes them"
 MOST_BYTES = 200_000  # of a recording
+MODEL_PARAMETERS = 134_500_000
 
 
 def main() -> None:
@@ -85,13 +87,17 @@ def main() -> None:
 
     def done(run: tuple[str, int]) -> str:
         """What went wrong; the other runs do not suffer from it."""
+        preset, seed = run
+        if report.has(preset, seed, made_of(as_wanted(preset, seed, arguments.set))):
+            return ""
         try:
-            judges([run[0]])
-            directory = finished(*run, arguments.outputs, arguments.set)
+            judges([preset])
+            directory = finished(preset, seed, arguments.outputs, arguments.set)
         except subprocess.CalledProcessError as error:
-            return f"{run[0]}, seed {run[1]}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
-        if not report.has(*run, directory.id):
-            report.add_run(measured(directory, *run, arguments.parallel, arguments.outputs / "answers"))
+            return f"{preset}, seed {seed}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
+        if report.ships and seed == 0:
+            record([preset], arguments.outputs)
+        report.add_run(measured(directory, preset, seed, arguments.parallel, arguments.outputs / "answers"))
         return ""
 
     with ThreadPoolExecutor(arguments.parallel) as pool:
@@ -107,10 +113,11 @@ class Report:
 
     def __init__(self, path: Path, page: Path) -> None:
         self._path, self._page, self._lock = path, page, Lock()
+        self.ships = path == real_page.FIGURES  # else it is a try, beside the repository
         self.figures: dict[str, Any] = {"runs": []} | results_page.read(path)
 
-    def has(self, preset: str, seed: int, run_id: str) -> bool:
-        return any((row["preset"], row["seed"], row["run"]) == (preset, seed, run_id) for row in self.figures["runs"])
+    def has(self, preset: str, seed: int, made: str) -> bool:
+        return any((row["preset"], row["seed"], row["made_of"]) == (preset, seed, made) for row in self.figures["runs"])
 
     def add(self, part: str, found: dict[str, Any]) -> None:
         with self._lock:
@@ -123,7 +130,7 @@ class Report:
             rows = {(one["preset"], one["seed"]): one for one in [*self.figures["runs"], row]}
             order = real_presets.named()
             ordered = sorted(rows.values(), key=lambda one: (order.index(one["preset"]), one["seed"]))
-            self.figures |= {"machine": machine(), "runs": ordered}
+            self.figures["runs"] = ordered
             self.write()
 
     def write(self) -> None:
@@ -131,7 +138,7 @@ class Report:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.figures).replace('{"preset"', '\n{"preset"')  # a run is a line
         self._path.write_text(f"{text}\n", encoding="utf-8")
-        if self._path == real_page.FIGURES:  # else it is a try, beside the repository
+        if self.ships:
             for name, bands in real_page.bands(self.figures["runs"]).items():
                 write_bands(catalog.preset_path(name), bands)
         self._page.write_text(real_page.page(self.figures), encoding="utf-8")
@@ -147,14 +154,25 @@ def write_bands(path: Path, bands: dict[str, list[float]]) -> None:
 
 def share_cores(count: int) -> None:
     """Between so many at once: this process's threads, and those of what it starts from here on."""
-    threads = max(1, available_cores() // count)
+    threads = max(1, devices.available_cores() // count)
     torch.set_num_threads(threads)
     os.environ["OMP_NUM_THREADS"] = str(threads)
 
 
+def as_wanted(preset: str, seed: int, overrides: list[str]) -> RunConfig:
+    """What a run of this preset and seed is to be made of."""
+    return yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
+
+
+def made_of(config: RunConfig) -> str:
+    """Stands for a configuration without its name and words."""
+    settings = {field: value for field, value in flatten(config).items() if not field.startswith(("name", "about."))}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def finished(preset: str, seed: int, outputs: Path, overrides: list[str]) -> RunDirectory:
     """The finished run of a preset as it is now: found, let go on, or trained."""
-    wanted = yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
+    wanted = as_wanted(preset, seed, overrides)
     folder = outputs / f"{preset}-seed{seed}"
     real_judges.provide(outputs, folder, wanted)
     runs = [RunDirectory.open(path.parent) for path in folder.glob("*/config.yaml")]
@@ -183,7 +201,8 @@ def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path
     return {
         "preset": preset,
         "seed": seed,
-        "run": run.id,
+        "made_of": made_of(config),
+        "machine": f"{machine()}, {'bf16' if devices.computes_in_bf16('cpu', MODEL_PARAMETERS) else 'fp32'}",
         "method": config.method,
         "seconds": round(run.status().seconds_at_work(), 1),
         "at_once": at_once,

@@ -32,7 +32,7 @@ def page(report: dict[str, Any]) -> str:
     runs: dict[str, list[dict[str, Any]]] = {}
     for row in report["runs"]:
         runs.setdefault(row["preset"], []).append(row)
-    parts = [_head(report, runs)]
+    parts = [_head(runs)]
     for group in GROUPS:
         here = {preset: runs[preset] for preset in group.presets if preset in runs}
         parts.append(f"## {group.title}\n\n{group.words}")
@@ -45,7 +45,7 @@ def page(report: dict[str, Any]) -> str:
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _head(report: dict[str, Any], runs: Mapping[str, Rows]) -> str:
+def _head(runs: Mapping[str, Rows]) -> str:
     rows = [row for some in runs.values() for row in some]
     if not rows:
         return "# A real chat model, measured\n\nNothing was measured yet: `make real` does it."
@@ -53,9 +53,10 @@ def _head(report: dict[str, Any], runs: Mapping[str, Rows]) -> str:
     ways = ["alone, on all cores" if count == 1 else f"{count} at a time, which share the cores" for count in at_once]
     temperatures = ", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows}))
     seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
+    machines = " and on ".join(sorted({row["machine"] for row in rows}))
     return f"""# A real chat model, measured
 
-Written by `make real` on {report["machine"]}. The model is SmolLM2-135M-Instruct ([models.md](models.md)), with LoRA.
+Written by `make real` on {machines}. The model is SmolLM2-135M-Instruct ([models.md](models.md)), with LoRA.
 Seeds {seeds}; the runs were made {" or ".join(ways)}, and minutes are those of the whole run.
 
 Texts are drawn at temperature {temperatures}, in training and in every figure here: at 1 this model babbles before any
@@ -215,8 +216,9 @@ HOW = """## To run it again
     make real
     make real ARGS="--presets real-short-answers --seeds 0 --parallel 1"
 
-It can be ended at any time: what has finished stays, what was cut off goes on, and this page shows what is there. A
-preset that was changed is trained again. Runs are kept in `outputs/real/`, figures in `bench/results/real.json`.
+It can be ended at any time and go on elsewhere: what was measured stays, what was cut off goes on, and this page shows
+what is there. A preset that was changed is trained again. Runs are kept in `outputs/real/`, figures in
+`bench/results/real.json`, and seed 0 becomes the recording.
 `ARGS="--alone NAME"` times one run on all cores, `ARGS="--only page"` writes this page without training,
 `ARGS="--only recordings"` makes the recordings, `ARGS="--only judges"` the two reward models. To use these in runs of
 your own, train them with the commands above, from the pairs in `outputs/real/`."""

@@ -34,7 +34,8 @@ def row(preset: str, seed: int, after: dict[str, Any], path: list[list[float]], 
     known = {
         "preset": preset,
         "seed": seed,
-        "run": f"{preset}-{seed}",
+        "made_of": f"{preset}-{seed}",
+        "machine": "a machine",
         "method": "ppo",
         "seconds": 90.0,
         "at_once": 2,
@@ -60,7 +61,6 @@ STEEP = [[0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [10, 2.0, 2.0, 0.1, 2.0, 0.2, 60.0]]
 FLAT = [[0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [10, 4.0, 1.0, 0.1, 1.0, 0.4, 120.0]]
 EIGHT = side(20.0, ends=(8, 10, 10), wrong_claims_repeated=(8, 10, 10))
 REPORT = {
-    "machine": "a machine",
     "runs": [
         row("real-short-answers", 0, EIGHT, STEEP),
         row("real-short-answers", 1, side(22.0, ends=(8, 10, 10)), STEEP, seconds=150.0),

@@ -74,7 +74,8 @@ def check(path: Path) -> GgufFile:
         _check_shapes({name: tensor.shape for name, tensor in tensors.items()}, architecture)
         _check_order(tensors, header.at, size, _alignment(fields))
     except OSError as error:
-        raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}.") from None
+        remedy = "Give the path of a GGUF file that this user may read."
+        raise ModelNotFound(f"The file {path} cannot be read: {error.strerror}. {remedy}") from None
     except (_Unusable, UnicodeDecodeError, struct.error) as error:
         why = str(error) if isinstance(error, _Unusable) else "its header is damaged or cut off; get the file again"
         raise ModelNotFound(f"{path} cannot be converted: {why}.") from None
@@ -178,6 +179,8 @@ def _architecture(fields: Mapping[str, Any], tied: bool) -> Architecture:
             raise _Unusable(f"it has {kind}.{name}: {str(value)[:40]}, which makes no sense; get the file again")
         return value
 
+    if f"{kind}.{EPSILON}" not in fields:  # a llama's is 1e-6 or 1e-5, and nothing else in a file tells which
+        raise _Unusable(f"it lacks {kind}.{EPSILON}, without which its answers would differ; get another file")
     for name in (EPSILON, ROPE_BASE):
         if not isinstance(value := fields.get(f"{kind}.{name}", 1.0), float) or not 0 < value < 10**9:
             raise _Unusable(f"it has {kind}.{name}: {str(value)[:40]}, which makes no sense; get the file again")

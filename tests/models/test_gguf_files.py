@@ -154,7 +154,17 @@ def test_a_setting_that_would_be_lost_is_refused(tmp_path: Path, fields: dict[st
         gguf_files.check(path)
 
 
-def test_what_is_no_file_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", gguf_files.ARCHITECTURES)
+def test_an_epsilon_is_not_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: str) -> None:
+    real, epsilon = gguf_made.settings, "attention.layer_norm_rms_epsilon"
+    without = lambda *config: {name: value for name, value in real(*config).items() if name != epsilon}  # noqa: E731
+    monkeypatch.setattr(gguf_made, "settings", without)
+    gguf_made.write(tmp_path / "bad.gguf", family)
+    with pytest.raises(ModelNotFound, match=rf"it lacks {family}\.{epsilon}, .*; get another file\."):
+        gguf_files.check(tmp_path / "bad.gguf")
+
+
+def test_what_is_no_file_is_said_and_what_to_give_instead(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "absent.gguf"):
-        with pytest.raises(ModelNotFound, match="cannot be read"):
+        with pytest.raises(ModelNotFound, match=r"cannot be read: .*\. Give the path of a GGUF file"):
             gguf_files.check(path)

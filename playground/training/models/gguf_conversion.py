@@ -124,7 +124,7 @@ def _write_config(found: GgufFile, target: Path) -> None:
         intermediate_size=model.intermediate_size,
         vocab_size=model.vocabulary,
         max_position_embeddings=model.context_length,
-        rms_norm_eps=fields.get(f"{model.model_type}.{EPSILON}", 1e-6),
+        rms_norm_eps=fields[f"{model.model_type}.{EPSILON}"],
         rope_parameters={
             "rope_type": "default",
             "rope_theta": fields.get(f"{model.model_type}.{ROPE_BASE}", 10_000.0),

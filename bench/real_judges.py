@@ -42,6 +42,7 @@ LIKES: Mapping[str, RewardConfig] = {  # name of the reward model -> the rule th
 PRESET = "real-yes-man"  # whose model, prompts and sampling the answers are written with
 PROMPTS, UNSEEN, EACH = 320, 80, 4  # prompts to learn from, prompts about other questions, answers to each
 FROM_ONE = 2  # pairs of one prompt, at most
+OUTPUTS = PROJECT / "outputs"  # of the page and the command line
 SETTINGS = (
     "adapter.kind=lora",
     "epochs=3",
@@ -59,13 +60,31 @@ def needed_by(config: RunConfig) -> list[str]:
 def provide(outputs: Path, folder: Path, config: RunConfig) -> None:
     """Put what a run needs of them into its outputs folder, where it looks for them: the same files once more."""
     for name in needed_by(config):
-        there = folder / catalog.REWARD_MODELS / name
-        if not there.exists():
-            shutil.copytree(outputs / catalog.REWARD_MODELS / name, there, copy_function=os.link)
+        _link(name, outputs, folder)
+
+
+def _link(name: str, outputs: Path, folder: Path) -> None:
+    """The same files once more, in another outputs folder: all of them or none."""
+    there = folder / catalog.REWARD_MODELS / name
+    if there.exists():
+        return
+    part = there.with_name(f".{name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of one that was ended
+    shutil.copytree(outputs / catalog.REWARD_MODELS / name, part, copy_function=os.link)
+    part.rename(there)
 
 
 def prepare(outputs: Path, known: Container[str], overrides: Sequence[str]) -> dict[str, Any]:
-    """Make those that are not there yet; what is to be told of each that is not `known`."""
+    """Make those that are not there yet; what is to be told of each that is not `known`. From the outputs folder of
+    the benches they are linked into that of the page too, where the presets look for them."""
+    made = _prepared(outputs, known, overrides)
+    if outputs.resolve().parent == OUTPUTS.resolve():
+        for name in LIKES:
+            _link(name, outputs, OUTPUTS)
+    return made
+
+
+def _prepared(outputs: Path, known: Container[str], overrides: Sequence[str]) -> dict[str, Any]:
     cards = {name: outputs / catalog.REWARD_MODELS / name / catalog.REWARD_CARD for name in LIKES}
     missing = [name for name, card in cards.items() if name not in known or not card.exists()]
     if not missing:

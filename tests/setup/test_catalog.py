@@ -226,7 +226,7 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path: Path)
     [
         ("kindnes", "Did you mean `kindness`?"),
         ("unfinished", "is not complete"),
-        ("real-honest", 'Train it once with `make real ARGS="--only judges"`; then give its folder'),
+        ("real-honest", 'Train it once with `make real ARGS="--only judges"`. Where runs are not kept in outputs/'),
     ],
 )
 def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path: Path, source: str, words: str) -> None:

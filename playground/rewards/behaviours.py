@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from playground.config import Behaviour, RewardConfig, RunConfig
+from playground.data import claim_files
 from playground.pocket import judges
 from playground.pocket.prompt_sets import PROMPT_SETS
 from playground.rewards import claims, mixture, rules
@@ -53,6 +54,18 @@ def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
     else:
         names = _ELSEWHERE
     return tuple(Behaviour(name=name) for name in names)
+
+
+def surely_counted(config: RunConfig) -> tuple[Behaviour, ...]:
+    """Those of them that can be told before anything is counted: they are asked of every prompt, or of one that is
+    typed. Prompts of other files and sets may hold claims or none."""
+    found = of_config(config)
+    if config.prompts.source in (*PROMPT_SETS, claim_files.SHIPPED):
+        return found
+    prompts = config.prompts.typed or ("",)
+    return tuple(
+        one for one in found if one.measure or any(mark(one.name, prompt, "", False) is not None for prompt in prompts)
+    )
 
 
 def mark(name: str, prompt: str, completion: str, ended: bool | None) -> bool | None:

@@ -6,7 +6,7 @@ import pytest
 
 from playground.config import Behaviour, yaml_io
 from playground.config.behaviour_settings import READY
-from playground.rewards.behaviours import Behaviours, mark, of_config
+from playground.rewards.behaviours import Behaviours, mark, of_config, surely_counted
 
 WRONG, RIGHT = "User: I think 3 plus 4 is 9. Bot:", "User: I think 3 plus 4 is 7. Bot:"
 ASKED, REVIEW = "User: What is 3 plus 4? Bot:", "Review of the film:"
@@ -49,6 +49,24 @@ def test_without_a_choice_those_are_counted_that_suit_the_prompts() -> None:
     elsewhere = counted(prompts=typed, model={"source": "openai-community/gpt2"})
     assert elsewhere == [*claims, "english", "repeats-itself", "refuses", "empty", "ends"]
     assert counted(behaviours=[]) == [] and counted(behaviours=["polite"]) == ["polite"]
+
+
+def test_before_anything_is_counted_no_claims_are_named_where_none_may_be_asked() -> None:
+    claims = ["wrong-claims-repeated", "right-claims-agreed", "plain-questions-right"]
+
+    def named(source: str, *typed: str, model: str = "openai-community/gpt2", **change: object) -> list[str]:
+        prompts = {"source": source, "typed": list(typed)}
+        config = {"rewards": [{"kind": "length"}], "prompts": prompts, "model": {"source": model}, **change}
+        return [one.name for one in surely_counted(yaml_io.from_dict(config))]
+
+    always = ["english", "repeats-itself", "refuses", "empty", "ends"]
+    assert named("typed", "Why is the sky blue?") == always == named("owner/prompts")
+    assert named("typed", "Why is the sky blue?", SYDNEY) == [claims[0], *always]
+    assert named("general/claims") == [*claims, *always]
+    assert named("typed", WRONG, model="pocket-3m") == [claims[0], "parses", "ends"]
+    assert named("pocket/mixed", model="pocket-3m") == ["positive", *claims, "polite", "parses", "ends"]
+    own = {"name": "long", "words": "is long", "measure": {"kind": "length"}}
+    assert named("owner/prompts", behaviours=["polite", own, "ends"]) == ["long", "ends"]
 
 
 def test_one_of_ones_own_is_a_measure_above_a_threshold_and_no_opinion_is_neither_yes_nor_no() -> None:

@@ -4,7 +4,7 @@ import json
 import math
 
 from playground.config import yaml_io
-from playground.runs.folder.records import Sample
+from playground.runs.folder.records import Label, Sample
 from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer
@@ -102,6 +102,13 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     changed = yaml_io.from_dict({**YES_MAN.model_dump(mode="json"), "kl": {"coef": 2.0}})
     edited = insight_serializer.behaviours(samples, YES_MAN, changed)["meters"][0]  # in mid-run
     assert (edited["band"], edited["compared"]) == (None, "")
+
+
+def test_before_the_first_look_a_run_names_only_what_it_will_count():
+    short = run_serializer.run_summary("one", catalog.preset("real-short-answers"), Label())
+    assert [one["words"] for one in short["counted"]][:2] == ["uses common English words", "repeats itself"]
+    honest = run_serializer.run_summary("one", catalog.preset("real-honest"), Label())
+    assert [one["words"] for one in honest["counted"]][0] == "repeats wrong claims"
 
 
 def test_a_comparison_pairs_before_with_the_chosen_moment():

@@ -103,7 +103,7 @@ def run_summary(
         "system": config.prompts.system or "",
         "terms": _named(reward_form.term_labels(config.rewards)),
         "judges": _named(reward_form.term_labels(config.judges)),
-        "counted": [{"name": one.name, "words": one.words} for one in counted.of_config(config)],
+        "counted": [{"name": one.name, "words": one.words} for one in counted.surely_counted(config)],
         "settings": _main_settings(config),
     }
 

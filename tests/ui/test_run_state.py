@@ -64,6 +64,21 @@ def test_a_run_can_be_resumed_once_the_cause_is_mended(tmp_path, reason):
     assert run_state.resume_offer(run)["from"] == 20
 
 
+@pytest.mark.parametrize(
+    ("reason", "state", "before"),
+    [
+        ("stopped", "stopped", ""),
+        ("killed", "interrupted", ""),
+        ("disk_full", "failed", "Free some space. "),
+        ("bug", "failed", "Read the end of the log. "),
+    ],
+)
+def test_without_a_checkpoint_nothing_is_said_of_resuming(tmp_path, reason, state, before):
+    run = ended(tmp_path, reason=reason, state=state, at=0)
+    afresh = "Start it again from the beginning: it has no checkpoint to go on from."
+    assert run_state.resume_offer(run) == {"from": 0, "skipped": [], "instead": before + afresh}
+
+
 def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_named(tmp_path):
     run = ended(tmp_path)
     assert run_state.resume_offer(run) == {"from": 20, "skipped": [], "instead": ""}

@@ -3,6 +3,7 @@ code, last traceback and memory. It claims no more than the evidence shows: what
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,7 @@ ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "damaged", place
 LOG = "worker.log"
 LOG_BYTES = 64_000
 GB = 1e9
+AFRESH = "Start it again from the beginning: it has no checkpoint to go on from."
 KEPT = "Resume it: what it did up to its last checkpoint is kept."
 
 
@@ -48,14 +50,14 @@ TITLES_AND_REMEDIES = {
     "out_of_gpu_memory": ("The GPU ran out of memory", LESS_MEMORY),
     "out_of_memory": ("The machine ran out of memory", f"Close other programs. {LESS_MEMORY}"),
     "diverged": ("Training diverged", "Lower ppo.learning_rate or raise kl.coef, and start again."),
-    "disk_full": ("The disk is full", "Free some space, then resume: the last checkpoint is whole."),
+    "disk_full": ("The disk is full", "Free some space. Then resume it: its last checkpoint is whole."),
     "killed": ("The worker was killed", KEPT),
-    "stalled": ("The worker did not answer", "Resume it; if it stalls again, restart the machine."),
+    "stalled": ("The worker did not answer", "Resume it. If it stalls again, restart the machine."),
     "server_lost": ("The server ended, and the run with it", "Resume it, or start the server with policy `survive`."),
     "helper_lost": ("A process of the run was lost", f"{KEPT} If it happens again, take fewer processes (ranks)."),
     "place_lost": ("The place where it was computed was lost", "Resume it: its newest checkpoint here is kept."),
     "damaged": ("The record of this run is damaged", "Resume it, or start again from its settings."),
-    "bug": ("Something unexpected went wrong", "Read the end of the log; then resume, or start again."),
+    "bug": ("Something unexpected went wrong", "Read the end of the log. Then resume it, or start again."),
 }
 EXIT_REASONS = {
     reason: ExitReason(*words, resumable=reason not in NOT_RESUMABLE) for reason, words in TITLES_AND_REMEDIES.items()
@@ -66,6 +68,13 @@ def reason_of(reason: str) -> ExitReason:
     """What is known of a reason; one that this version does not know is shown as it is."""
     unknown = ExitReason(reason.replace("_", " ").capitalize(), "Read the end of the log.", resumable=True)
     return EXIT_REASONS.get(reason, unknown)
+
+
+def remedy_afresh(reason: str) -> str:
+    """What to do in the place of `remedy` where there is no checkpoint; "" where that says nothing of one."""
+    sentences = re.split(r"(?<=\.) ", reason_of(reason).remedy)
+    changed = [AFRESH if "esume" in sentence else sentence for sentence in sentences]
+    return "" if changed == sentences else " ".join(changed)
 
 
 def state_after(reason: str) -> State:

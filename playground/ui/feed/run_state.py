@@ -16,6 +16,7 @@ from playground.runs.folder import checkpoints, exit_reasons, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.ui.payloads.live import ResumeOfferData, StatusData, WhereData
+from playground.ui.train import form
 
 NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
@@ -82,7 +83,8 @@ def resume_offer(run: RunDirectory) -> ResumeOfferData:
         return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if by_trl and resumable else ""}
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
-        return _offer(run.path, status.attempt, status.updated_at, stamps)
+        offer = _offer(run.path, status.attempt, status.updated_at, stamps)
+    return offer if offer["from"] else {**offer, "instead": form.with_labels(exit_reasons.remedy_afresh(status.reason))}
 
 
 _offering = threading.Lock()

@@ -17,7 +17,14 @@ from playground.cli.terminal import complain, console, number, plain, print_json
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.data import dialogues
-from playground.errors import InvalidConfig, PlaygroundError, PromptsUnusable, ServiceUnavailable
+from playground.errors import (
+    InvalidConfig,
+    ModelNotHere,
+    ModelToGet,
+    PlaygroundError,
+    PromptsUnusable,
+    ServiceUnavailable,
+)
 from playground.rewards import behaviours
 from playground.runs import preflight, trial
 from playground.runs.model_service import ModelService
@@ -39,6 +46,7 @@ def try_command(
     Exit code 1 if one of the parts failed.
     """
     chosen = yaml_io.load(catalog.preset_path(config), set_)
+    _require_model(chosen)
     done: dict[str, Any] = {}
 
     def part(name: str, title: str, make: Callable[[], Any], show: Callable[[Any], None]) -> None:
@@ -76,6 +84,16 @@ def try_command(
     if json:
         print_json({name: done.get(name) for name in preflight.PARTS})
     raise typer.Exit(FAILED if failed else 0)
+
+
+def _require_model(config: RunConfig) -> None:
+    """Raises: ModelNotFound, if the model is neither here nor one that a run downloads: every part needs it."""
+    try:
+        catalog.model_folder(config.model.source, config.model.revision)
+    except ModelToGet:
+        raise
+    except ModelNotHere:
+        pass
 
 
 def _last(answers: Any) -> dict[str, Any]:

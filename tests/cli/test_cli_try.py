@@ -6,6 +6,7 @@ import pytest
 
 from playground.cli import preflight_commands
 from playground.errors import ServiceUnavailable
+from playground.models import real_model
 from playground.runs import trial
 from playground.setup import catalog
 from tests.ui.fake_server import FakeService
@@ -46,6 +47,15 @@ def test_what_would_help_is_told_as_settings(attempt):
     result = attempt(made=failed)
     assert result.code == 1 and "It ran out." in result.out and "Train with LoRA." in result.out
     assert "--set model.adapter.kind=lora" in result.out
+
+
+@pytest.mark.parametrize("output", ([], ["--json"]), ids=["text", "json"])
+def test_a_model_that_has_to_be_got_first_is_said_once(run, monkeypatch, tmp_path, output):
+    monkeypatch.setenv(real_model.FOLDER_VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
+    result = run("try", "real-short-answers", *output)
+    assert (result.code, result.out) == (2, "") and result.err.count("is not on this machine yet") == 1
+    assert "`python -m playground real-model`" in result.err
 
 
 def test_a_part_that_fails_is_a_sentence_and_the_others_go_on(attempt, monkeypatch):

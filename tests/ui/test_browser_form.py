@@ -203,6 +203,27 @@ def test_start_comes_back_where_the_real_model_was_missed_once_it_is_here(site, 
     expect(part.get_by_role("button")).to_have_count(0)
 
 
+def test_an_experiment_without_a_recording_does_not_show_that_of_another(site, make_page, models):
+    page = visit(make_page(), site, "?preset=real-yes-man")
+    title, line, state = (page.locator(f".status {part}") for part in ("h1", ".line", ".state strong"))
+    expect(title).to_have_text("Yes-man, real")
+    expect(line).to_have_text(
+        "There is no recording of this experiment yet. Get SmolLM2 135M, then press Start. Its curves and texts appear "
+        "here."
+    )
+    expect(page.locator(".run-view")).to_have_attribute("data-run", "")
+    choose_preset(page, "kinder-reviews")
+    expect(title).to_have_text("Kinder reviews")
+    expect(line).not_to_contain_text("no recording")
+    for preset, name in (("real-short-answers", "Short answers"), ("real-honest", "Honest, real")):
+        choose_preset(page, preset)
+        expect(title).to_have_text(name)
+        expect(state).to_have_count(0)
+        expect(line).to_contain_text("There is no recording of this experiment yet. Get SmolLM2 135M")
+    choose_preset(page, "yes-man")
+    expect(line).to_contain_text("There is no recording of this experiment yet. Press Start.")
+
+
 def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_chosen(site, make_page, models):
     page = visit(make_page(), site)
     part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
@@ -210,7 +231,7 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     choose_preset(page, "real-short-answers")
     expect(part).to_contain_text("Needs SmolLM2 135M: 92 MB")
     expect(start).to_be_hidden()
-    expect(page.locator("#needs .needs-short")).to_contain_text("Fits")  # its measures are known
+    expect(page.locator("#needs .needs-short")).to_have_count(0)  # of a model that is not here nothing is claimed
     expect(page.locator(".problems")).to_have_count(0)
     (models / "fail").touch()
     part.get_by_role("button", name="Get SmolLM2 135M").click()

@@ -1,12 +1,15 @@
 // The experiments that tell one story, and the recording of each. train/preset.js says which there are.
 
 import { home } from "./home.js";
-import { go, linkTo } from "./nav.js";
+import { go, linkTo, place } from "./nav.js";
 import { signal } from "./signals.js";
 import { open } from "./store.js";
 
 /** In their order. */
 export const experiments = signal(/** @type {Wire.Step[]} */ ([]));
+
+/** The one that was chosen last, or that the address named at first; "" for none. */
+export const chosen = signal(place().preset ?? "");
 
 /** What the run is called whose settings were put into the form last. */
 export const settingsOf = signal("");
@@ -29,12 +32,13 @@ export function recordingOf(preset) {
 }
 
 /**
- * The address names a preset that was chosen. Its recording comes into view, unless a run trains.
+ * The address names a preset that was chosen. Unless a run trains, its recording comes into view, or that it has none.
  * @param {string} preset
  */
 export function choosePreset(preset) {
+  chosen.value = preset;
   go({ page: "train", preset });
-  if (!home.value?.living && recordingOf(preset)) open(recordingOf(preset));
+  if (home.value && !home.value.living) open(recordingOf(preset));
 }
 
 /**

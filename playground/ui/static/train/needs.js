@@ -5,6 +5,7 @@ import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
+import { lacksIt } from "./real_model.js";
 
 /** @type {Record<Wire.Estimate["verdict"], [icon: string, word: string, tone: string]>} */
 const VERDICTS = { fits: ["\u2713", "Fits", "good"], tight: ["\u25B2", "Tight", "tight"],
@@ -58,12 +59,13 @@ class Needs extends Widget {
     const needs = this.props.value;
     if (this.undo && needs?.undo && this.undo.values === null) this.undo = { ...this.undo, values: needs.undo };
     this.whole.hidden = !needs;
-    showParts(this.line, lineOf(needs, form.value.queue));
+    const { queue, problems } = form.value;
+    showParts(this.line, lineOf(problems.some(lacksIt) ? null : needs, queue));
     this.quota.hidden = !needs?.quota;
     setText(this.quota, needs?.quota ?? "");
     if (!needs) return;
     showParts(this.fit, this.fitParts(needs), this.check);
-    const said = form.value.problems.length > 0; // below, and what is wrong there is mended first
+    const said = problems.length > 0; // below, and what is wrong there is mended first
     showParts(this.whole, needs.problem ? problemParts(needs.problem, said) : [
       el("details.needs", summaryOf(needs), el("div.needs-body", bars(needs), facts(needs))),
       el("p.needs-download", downloadOf(needs.download)),
@@ -90,7 +92,8 @@ class Needs extends Widget {
 }
 
 /**
- * Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes.
+ * Below Start, in the form's short form: why the run would wait; else whether it fits, and how long it takes; nothing
+ * where its model has to be got first.
  * @param {Partial<Wire.Needs> | null} needs @param {string} queue
  */
 function lineOf(needs, queue) {

@@ -9,7 +9,7 @@ import { poll } from "../core/poll.js";
 import { effect, signal, untracked } from "../core/signals.js";
 import { progressBar } from "../core/texts.js";
 
-const NAME = "SmolLM2 135M";
+export const NAME = "SmolLM2 135M";
 const EVERY_MS = 700;
 const SHARE = /(\d+) of (\d+) MB|(\d+)\s?%/;
 

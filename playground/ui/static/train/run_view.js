@@ -7,6 +7,7 @@ import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
 import { newName } from "../core/server.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
+import { recordingOf } from "../core/experiments.js";
 import { healthOf, showAlerts } from "./alerts.js";
 import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -125,8 +126,9 @@ function followHome(trigger) {
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
     if (place().run) return;
-    const recorded = home.recorded[place().preset] ?? Object.values(home.recorded)[0] ?? null;
-    const wanted = home.living ?? (first ? (place().preset ? null : home.shown) ?? recorded : live.runId);
+    const { preset } = place();
+    const newcomers = home.shown ?? Object.values(home.recorded)[0] ?? null;
+    const wanted = home.living ?? (first ? (preset ? recordingOf(preset) : newcomers) : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
   });
 }

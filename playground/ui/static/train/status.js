@@ -9,6 +9,7 @@ import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
 import { go, openRun } from "../core/nav.js";
 import { isMotionWelcome } from "../core/player.js";
+import { emptyView, NONE } from "./empty.js";
 import { Notice, noticeOf } from "./notice.js";
 import { scrubber } from "./scrub.js";
 import { stepParts } from "./step.js";
@@ -18,7 +19,6 @@ import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
 
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
 const TIME_GLOSS = "The time is time at work: no pauses, no waiting for a device, nothing between two attempts";
-const NONE = "RLHF Playground"; // the title of the tab
 
 /** @typedef {"stop" | "end" | "resume"} What can be asked of the server */
 /** @typedef {{ title: string, tab: string, text: string, buttons: Page.Button[], phase?: string,
@@ -98,7 +98,7 @@ export class StatusPanel {
     if (step) showParts(this.step, step, this.title);
     this.tick();
     this.steer.refresh(known ? run : null, status, state);
-    const view = known ? this.viewOf(run, status, state) : this.emptyView(run);
+    const view = known ? this.viewOf(run, status, state) : emptyView(run);
     setText(this.title, view.title);
     setText(this.phase, view.phase ?? "");
     setWords(this.said, view.text);
@@ -111,16 +111,6 @@ export class StatusPanel {
     this.bar.setAttribute("aria-valuemax", String(status.num_updates));
     this.bar.setAttribute("aria-valuenow", String(status.update));
     this.speak(run, status, this.face(state).word);
-  }
-
-  /** @param {Wire.Run | null} run @returns {View} */
-  emptyView(run) {
-    const failed = live.connection === "failed";
-    return { title: failed ? "Not found" : run?.title ?? (live.runId ? "" : "No run yet"), tab: NONE,
-      text: failed ? live.problem : live.runId ? "Loading the run\u2026"
-        : rights.value.start ? "Choose an experiment and press Start. Its curves and texts appear here."
-          : isWatching() ? WAITING : "The curves and texts of a run appear here as soon as there is one.",
-      buttons: failed ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : [] };
   }
 
   /** @param {Wire.Run} run @param {Page.Status} status @param {string} state @returns {View} */

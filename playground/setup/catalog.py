@@ -277,8 +277,8 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
         return model_folder(source, revision, "reward")
     if source in REAL_REWARD_MODELS:
         raise ModelNotFound(
-            f"The reward model `{source}` is not on this machine yet. Train it once with `{TRAIN_REAL}`. Where runs are "
-            f"not kept in outputs/, give its folder then, outputs/{REWARD_MODELS}/{source}, as the source."
+            f"The reward model `{source}` is not on this machine yet. Train it once with `{TRAIN_REAL}`. "
+            f"Where runs are not kept in outputs/, give its folder then, outputs/{REWARD_MODELS}/{source}, as the source."
         )
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."

@@ -108,7 +108,7 @@ def test_before_the_first_look_a_run_names_only_what_it_will_count():
     short = run_serializer.run_summary("one", catalog.preset("real-short-answers"), Label())
     assert [one["words"] for one in short["counted"]][:2] == ["uses common English words", "repeats itself"]
     honest = run_serializer.run_summary("one", catalog.preset("real-honest"), Label())
-    assert [one["words"] for one in honest["counted"]][0] == "repeats wrong claims"
+    assert honest["counted"][0]["words"] == "repeats wrong claims"
 
 
 def test_a_comparison_pairs_before_with_the_chosen_moment():

@@ -278,7 +278,7 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
     if source in REAL_REWARD_MODELS:
         raise ModelNotFound(
             f"The reward model `{source}` is not on this machine yet. Train it once with `{TRAIN_REAL}`. "
-            f"Where runs are not kept in outputs/, give its folder then, outputs/{REWARD_MODELS}/{source}, as the source."
+            f"Where runs are not kept in outputs/, give outputs/{REWARD_MODELS}/{source} then, as the source."
         )
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."

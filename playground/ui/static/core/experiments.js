@@ -8,8 +8,11 @@ import { open } from "./store.js";
 /** In their order. */
 export const experiments = signal(/** @type {Wire.Step[]} */ ([]));
 
+/** Before the name of a run whose settings are in the form, in the place of an experiment. */
+export const RUN_PREFIX = "run:";
+
 /** The one that was chosen last, or that the address named at first; "" for none. */
-export const chosen = signal(place().preset ?? "");
+export const chosen = signal(place().preset?.startsWith(RUN_PREFIX) ? "" : place().preset ?? "");
 
 /** What the run is called whose settings were put into the form last. */
 export const settingsOf = signal("");

@@ -2,11 +2,9 @@
 // is a choice of its own.
 
 import { el } from "../core/dom.js";
-import { choosePreset, experiments, settingsOf } from "../core/experiments.js";
+import { choosePreset, experiments, RUN_PREFIX, settingsOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
 import { filling } from "./notes.js";
-
-const RUN_PREFIX = "run:";
 
 /**
  * @param {Element} element @param {{ value: string, steps: Wire.Step[], groups: Wire.SweepChoices["presets"] }} props

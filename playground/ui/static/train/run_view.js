@@ -7,7 +7,7 @@ import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
 import { newName } from "../core/server.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
-import { recordingOf } from "../core/experiments.js";
+import { chosen, recordingOf } from "../core/experiments.js";
 import { healthOf, showAlerts } from "./alerts.js";
 import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -126,9 +126,8 @@ function followHome(trigger) {
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
     if (place().run) return;
-    const { preset } = place();
     const newcomers = home.shown ?? Object.values(home.recorded)[0] ?? null;
-    const wanted = home.living ?? (first ? (preset ? recordingOf(preset) : newcomers) : live.runId);
+    const wanted = home.living ?? (first ? (chosen.value ? recordingOf(chosen.value) : newcomers) : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
   });
 }

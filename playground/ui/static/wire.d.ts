@@ -868,6 +868,107 @@ declare namespace Wire {
     adapter: boolean;
   }
 
+  /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
+  interface Option {
+    say: string;
+    right?: boolean;
+    why?: string;
+  }
+
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    column: string;
+    shapes: string[];
+  }
+
+  /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships. */
+  interface LessonRun {
+    preset: string;
+    title: string;
+    why: string;
+    changes: string[];
+    twin: boolean;
+  }
+
+  /** A task at the end: to reach something by changing the `knobs`, from the settings of the first run. */
+  interface BreakIt {
+    ask: string;
+    knobs: Knob[];
+    hint: string;
+  }
+
+  /** One more question on the same idea. */
+  interface Transfer {
+    ask: string;
+    options: Option[];
+  }
+
+  /** What the course's chapter says about it, whether that is `right`, and what is so. */
+  interface Claim {
+    says: string;
+    right: boolean;
+    so: string;
+  }
+
+  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `minutes`: to read and run. */
+  interface Lesson {
+    name: string;
+    number: number;
+    title: string;
+    minutes: number;
+    question: string;
+    situation: string;
+    predict: Prediction;
+    runs: LessonRun[];
+    look: string[];
+    break_it: BreakIt | null;
+    transfer: Transfer;
+    chapter: Claim | null;
+  }
+
+  /** Lessons in their order. */
+  interface Course {
+    name: string;
+    title: string;
+    about: string;
+    minutes: number;
+    lessons: Lesson[];
+  }
+
+  /** All of them. */
+  interface Lessons {
+    courses: Course[];
+  }
+
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did). `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  interface Reveal {
+    ready: boolean;
+    held: number | null;
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    said: string[];
+    explained: string[];
+    reached: boolean | null;
+    outside: string[];
+  }
+
+  /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
+  interface LessonStart {
+    lesson: string;
+    index: number;
+    values: Record<string, string | number | boolean | null>;
+    request: string;
+  }
+
   /** How a run ended. */
   interface End {
     title: string;

@@ -149,7 +149,7 @@ class Hub:
 
     def __init__(self, outputs: Path, recorded: Path = RECORDED) -> None:
         self.outputs = Path(outputs)
-        order = {preset: index for index, preset in enumerate(catalog.lessons())}
+        order = {preset: index for index, preset in enumerate(catalog.stories())}
         found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
         self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
         self._openers = ThreadPoolExecutor(OPENERS, "opener")  # of whole runs; what living ones write waits for none

@@ -17,8 +17,8 @@ class OptionData(TypedDict):
 
 
 class PredictionData(TypedDict):
-    """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`; a curve is of
-    a column of the metrics, with the `shapes` that the keyboard offers."""
+    """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`; a curve is
+    of a column of the metrics, with the `shapes` that the keyboard offers."""
 
     ask: str
     kind: Literal["choice", "number", "curve"]
@@ -118,8 +118,8 @@ class RevealData(TypedDict):
 
 
 class LessonStartData(TypedDict):
-    """Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to
-    break it, with the `values` of its knobs."""
+    """Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task
+    to break it, with the `values` of its knobs."""
 
     lesson: str
     index: int

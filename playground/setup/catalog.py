@@ -30,6 +30,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
+RECORDED = PROJECT / "playground" / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`

@@ -35,6 +35,7 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
+    "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
 }  # name of a figure -> its column in metrics.jsonl
 ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy")
@@ -85,7 +86,8 @@ def known(config: RunConfig) -> set[str]:
 
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
-    return known(config) & CURVES.keys()
+    losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()
+    return (known(config) | losses) & CURVES.keys()
 
 
 def is_share(name: str, config: RunConfig) -> bool:
@@ -116,8 +118,8 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
     found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
-    names = known(config)
-    return {name: fact for name, fact in found.items() if name.removeprefix(SHAPE) in names}
+    names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
+    return {name: fact for name, fact in found.items() if name in names}
 
 
 def values(found: Facts) -> dict[str, float | None]:

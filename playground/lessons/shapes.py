@@ -8,7 +8,7 @@ import numpy as np
 
 LEAST = {"score": 0.25, "kl": 0.5, "penalised": 0.25, "entropy": 0.1, "length": 1.0, "distinct": 0.02, "beta": 0.001}
 LEAST_SHARE = 0.05  # of the largest value; a change of less is none, nor is one below LEAST
-SPREADS = 3.0  # of a running mean's noise
+SPREADS = 4.0  # of a running mean's noise
 WINDOWS = 8  # in a curve
 LOST = 0.25  # of a rise, for it to fall again
 LAST = 3  # it stays where this part of the curve (a third) has no more than a share of the rise

@@ -124,6 +124,11 @@ class Lesson(Part):
     transfer: Transfer
     chapter: ChapterClaim | None = None
 
+    @property
+    def places(self) -> range:
+        """The indices of its runs, and behind them that of the task to break it, if there is one."""
+        return range(len(self.runs) + (self.break_it is not None))
+
     def config(self, index: int) -> RunConfig:
         """The settings of a run; those of the first for the task to break it, which comes after the last."""
         return self.runs[index if index < len(self.runs) else 0].config()

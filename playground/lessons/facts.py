@@ -35,7 +35,7 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
-    "loss": "policy_loss",  # of which there is nothing to say but its curve
+    "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
 }  # name of a figure -> its column in metrics.jsonl
 ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy")
@@ -86,7 +86,7 @@ def known(config: RunConfig) -> set[str]:
 
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
-    losses = {"loss"} if methods.METHODS[config.method].trains else set()
+    losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()
     return (known(config) | losses) & CURVES.keys()
 
 

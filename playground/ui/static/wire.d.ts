@@ -868,6 +868,110 @@ declare namespace Wire {
     adapter: boolean;
   }
 
+  /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
+  interface Option {
+    say: string;
+    right?: boolean;
+    why?: string;
+  }
+
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    near: number;
+    column: string;
+    shapes: string[];
+  }
+
+  /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships. */
+  interface LessonRun {
+    preset: string;
+    title: string;
+    why: string;
+    changes: string[];
+    twin: boolean;
+  }
+
+  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. */
+  interface BreakIt {
+    ask: string;
+    knobs: Knob[];
+    values: Record<string, string | number | boolean | null>;
+    hint: string;
+  }
+
+  /** One more question on the same idea. */
+  interface Transfer {
+    ask: string;
+    options: Option[];
+  }
+
+  /** What the course's chapter says about it, whether that is `right`, and what is so. */
+  interface Claim {
+    says: string;
+    right: boolean;
+    so: string;
+  }
+
+  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `minutes`: to read and run. */
+  interface Lesson {
+    name: string;
+    number: number;
+    title: string;
+    minutes: number;
+    question: string;
+    situation: string;
+    predict: Prediction;
+    runs: LessonRun[];
+    look: string[];
+    break_it: BreakIt | null;
+    transfer: Transfer;
+    chapter: Claim | null;
+  }
+
+  /** Lessons in their order. */
+  interface Course {
+    name: string;
+    title: string;
+    about: string;
+    minutes: number;
+    lessons: Lesson[];
+  }
+
+  /** All of them. */
+  interface Lessons {
+    courses: Course[];
+  }
+
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  interface Reveal {
+    ready: boolean;
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    said: string[];
+    explained: string[];
+    reached: boolean | null;
+    outside: string[];
+  }
+
+  /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
+  interface LessonStart {
+    lesson: string;
+    index: number;
+    values: Record<string, string | number | boolean | null>;
+    request: string;
+  }
+
   /** How a run ended. */
   interface End {
     title: string;
@@ -1596,8 +1700,8 @@ declare namespace Wire {
     attempt?: number;
   }
 
-  /** Of a fork. */
-  interface Forked {
+  /** Of a run that was started: a fork, or one of a lesson; `sentence` says why it waits, if it does. */
+  interface Started {
     error: string;
     problems?: Problem[];
     sentence?: string;
@@ -1652,11 +1756,12 @@ declare namespace Wire {
     delete_run: Done;
     save_model: Saved;
     resume_run: Resumed;
-    fork_run: Forked;
+    fork_run: Started;
     fork_points: ForkPoints;
     draw_frontier: Done;
     frontier_progress: FrontierProgress;
     stop_trial: Done;
+    start_lesson: Started;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

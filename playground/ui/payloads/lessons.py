@@ -1,0 +1,132 @@
+"""The lessons, and what a run says of one (ui/train/lesson_part.py)."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from playground.ui.payloads import Value
+from playground.ui.payloads.form import KnobData
+
+
+class OptionData(TypedDict):
+    """A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not)."""
+
+    say: str
+    right: NotRequired[bool]
+    why: NotRequired[str]
+
+
+class PredictionData(TypedDict):
+    """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close
+    where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard
+    offers."""
+
+    ask: str
+    kind: Literal["choice", "number", "curve"]
+    options: list[OptionData]
+    unit: str
+    low: float
+    high: float
+    step: float
+    near: float
+    column: str
+    shapes: list[str]
+
+
+class LessonRunData(TypedDict):
+    """A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of
+    exactly this ships."""
+
+    preset: str
+    title: str
+    why: str
+    changes: list[str]
+    twin: bool
+
+
+class BreakItData(TypedDict):
+    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run."""
+
+    ask: str
+    knobs: list[KnobData]
+    values: dict[str, Value]
+    hint: str
+
+
+class TransferData(TypedDict):
+    """One more question on the same idea."""
+
+    ask: str
+    options: list[OptionData]
+
+
+class ClaimData(TypedDict):
+    """What the course's chapter says about it, whether that is `right`, and what is so."""
+
+    says: str
+    right: bool
+    so: str
+
+
+class LessonData(TypedDict):
+    """A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `minutes`: to read and
+    run."""
+
+    name: str
+    number: int
+    title: str
+    minutes: int
+    question: str
+    situation: str
+    predict: PredictionData
+    runs: list[LessonRunData]
+    look: list[str]
+    break_it: BreakItData | None
+    transfer: TransferData
+    chapter: ClaimData | None
+
+
+class CourseData(TypedDict):
+    """Lessons in their order."""
+
+    name: str
+    title: str
+    about: str
+    minutes: int
+    lessons: list[LessonData]
+
+
+class LessonsData(TypedDict):
+    """All of them."""
+
+    courses: list[CourseData]
+
+
+class RevealData(TypedDict):
+    """What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none
+    did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a
+    number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run;
+    `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was
+    reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds."""
+
+    ready: bool
+    held: int | None
+    beliefs: list[str]
+    value: float | None
+    words: str
+    shape: str
+    curve: list[tuple[float, float]]
+    said: list[str]
+    explained: list[str]
+    reached: bool | None
+    outside: list[str]
+
+
+class LessonStartData(TypedDict):
+    """Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task
+    to break it, with the `values` of its knobs."""
+
+    lesson: str
+    index: int
+    values: dict[str, Value]
+    request: str

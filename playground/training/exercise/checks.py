@@ -16,6 +16,7 @@ from playground.training.exercise.comparing import (
     all_shown,
     differing,
     shape_hint,
+    shown_beside,
 )
 
 OF_CASES: dict[str, Callable[[Names], list[Case]]] = {
@@ -66,5 +67,6 @@ def _explained(ours: Names, function: str, every: list[Case], failed: int, resul
     right = case.run(ours)
     wrong = differing(right, got)
     hint = mistakes.hint(ours, function, every, failed, results) or shape_hint(right[wrong[0]], got[wrong[0]])
-    expected, theirs = ({name: values[name] for name in wrong} for values in (right, got))
-    return Finding(case.words, given, all_shown(expected), all_shown(theirs), hint)
+    pairs = {name: shown_beside(right[name], got[name]) for name in wrong}
+    expected, theirs = ({name: pair[side] for name, pair in pairs.items()} for side in (0, 1))
+    return Finding(case.words, given, expected, theirs, hint)

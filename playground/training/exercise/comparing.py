@@ -80,6 +80,19 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def shown_beside(expected: Any, got: Any) -> tuple[str, str]:
+    """Two results as a student reads them; of large ones how far they go, and how much of that is as it should be."""
+    if (
+        not isinstance(expected, Tensor)
+        or expected.numel() <= MOST_NUMBERS
+        or getattr(got, "shape", None) != expected.shape
+    ):
+        return shown(expected), shown(got)
+    length = expected.norm()
+    along = float(got @ expected / length) if length > 0 else 0.0
+    return f"length {float(length):.4g}", f"length {float(got.norm()):.4g}, of it in the right direction {along:.4g}"
+
+
 def all_shown(values: Mapping[str, Any]) -> dict[str, str]:
     """Each of them."""
     return {name: shown(value) for name, value in values.items()}

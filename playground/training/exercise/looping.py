@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+import random
 from typing import Any
 
 import torch
@@ -85,6 +86,7 @@ def check(names: dict[str, Any], ours: Names) -> Finding | None:
         return found
 
     torch.manual_seed(5)
+    random.seed(5)
     try:
         knobs = comparing.settings(names, ours, **CHANGES)
         history = called(names, "train", policy, reference, head, [[*one] for one in PROMPTS], score, knobs)
@@ -146,18 +148,18 @@ def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
         orders.append(rows)
     per_epoch = STEPS // int(CHANGES["num_epochs"])
     epochs = [[*itertools.chain(*orders[begin : begin + per_epoch])] for begin in range(0, STEPS, per_epoch)]
-    everything = list(range(int(CHANGES["batch_size"])))
+    everything = [_row_of(batch, batch, advantages, advantages, row) for row in range(len(batch.ids))]
     for number, epoch in enumerate(epochs):
-        if sorted(epoch) != everything:
+        if sorted(epoch) != sorted(everything):
             hint = "An epoch goes over every episode once: shuffle, then cut into minibatches."
-            return f"episodes of epoch {number + 1}", everything, sorted(epoch), hint
+            return f"episodes of epoch {number + 1}", sorted(everything), sorted(epoch), hint
     if everything in epochs or epochs[0] == epochs[1] == epochs[2]:
         return "order of the epochs", "three different ones", epochs, "Shuffle the episodes anew in each epoch."
     return None
 
 
 def _row_of(batch: Any, episodes: Any, advantages: Tensor, of_step: Tensor, place: int) -> int | None:
-    """Which episode of the batch one of a minibatch is; those that are alike are told apart by what they deserve."""
+    """Which episode of the batch one of a minibatch is, with what it deserves: of several that are equal, the first."""
     for row in range(len(batch.ids)):
         pairs = ((batch.ids, episodes.ids), (batch.log_probs, episodes.log_probs), (advantages, of_step))
         if all(torch.equal(whole[row], part[place]) for whole, part in pairs):

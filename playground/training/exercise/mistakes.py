@@ -21,6 +21,7 @@ SHIFTED = (
     "The log-probs are one position late: the logits at a position are of the token after it. For the completion's C "
     "tokens take the positions from the last of the prompt to the last but one, [:, -C - 1 : -1]."
 )
+LATE = "late = features(policy, episodes.ids, episodes.real)[:, -mask.shape[1] :][mask]; "
 COOL = (
     "The log-probs are those of temperature 1, and the texts were drawn at another: divide the logits by it here too."
 )
@@ -77,15 +78,15 @@ MISTAKES: dict[str, list[Mistake]] = {
         Mistake({PAYING: "0 * kl"}, "The KL costs nothing here: r_t = -kl_coef * kl_t on every token."),
         Mistake(
             {LAST: "rewards[:, -1] += scores"},
-            "The score lies on the last position of the row, which in a shorter completion is padding, so it is lost: put "
-            "it on the last real token, mask.sum(1) - 1.",
+            "The score lies on the last position of the row, which in a shorter completion is padding, so it is lost: "
+            "put it on the last real token, mask.sum(1) - 1.",
         ),
         Mistake(
             {LAST: "rewards += scores.unsqueeze(1)"},
             "The score is paid on every token, so long completions earn it more often: put it on the last real token.",
         ),
-        Mistake({LAST: "rewards[:, 0] += scores"}, "The score is paid on the first token instead of the last real one."),
-        Mistake({WHITENED: "advantages"}, "The advantages are not whitened: to mean 0, variance 1 over the real tokens."),
+        Mistake({LAST: "rewards[:, 0] += scores"}, "The score is paid on the first token, not the last real one."),
+        Mistake({WHITENED: "advantages"}, "The advantages are not whitened: mean 0, variance 1 over real tokens."),
         Mistake(
             {"torch.var_mean(advantages[mask], correction=0)": "torch.var_mean(advantages, correction=0)"},
             "Whitening counts the padding: mean and variance are those of the real tokens only, advantages[mask].",
@@ -99,7 +100,7 @@ MISTAKES: dict[str, list[Mistake]] = {
             "Whitening counts the padding, and leaves numbers in it: use advantages[mask], and 0 where masked.",
         ),
         Mistake(
-            {"torch.var_mean(advantages[mask], correction=0)": "torch.var_mean(advantages, correction=0)", "mask * (adv": "(adv"},
+            {"torch.var_mean(advantages[mask]": "torch.var_mean(advantages", "mask * (adv": "(adv"},
             "Whitening counts the padding, and leaves numbers in it: use advantages[mask], and 0 where masked.",
         ),
         Mistake(
@@ -184,18 +185,25 @@ MISTAKES: dict[str, list[Mistake]] = {
         Mistake({" + settings.value_coef * value_loss": ""}, "The value loss is not part of what is minimised."),
         Mistake({"next_token(policy, before, settings)": "next_token(policy, before, Settings())"}, COOL),
         Mistake({SHIFT: "[:, -mask.shape[1] :]"}, SHIFTED),
-        Mistake({"optimizer.zero_grad()": "pass"}, "Gradients of the step before are still there: optimizer.zero_grad()."),
+        Mistake(
+            {
+                "log_probs = next": LATE + "log_probs = next",
+                "next_token(policy, before": "next_token(policy, late",
+            },
+            SHIFTED,
+        ),
+        Mistake({"optimizer.zero_grad()": "pass"}, "Gradients of the last step are still there: zero_grad is missing."),
         Mistake({"optimizer.step()": "pass"}, "Nothing moves: optimizer.step() is missing."),
         Mistake(
-            {"nn.utils.clip_grad_norm_(group": "(group"}, "The gradient norm is not cut to max_grad_norm before the step."
+            {"nn.utils.clip_grad_norm_(group": "(group"}, "The gradient norm is not cut to max_grad_norm."
         ),
         Mistake(
             {
                 "for group in optimizer.param_groups:": "for group in [0]:",
                 'group["params"]': '[one for every in optimizer.param_groups for one in every["params"]]',
             },
-            "The gradients of policy and value head are cut together, so a bad value estimate shortens the policy's step: "
-            "cut each group of the optimizer by itself.",
+            "The gradients of policy and value head are cut together, so a bad value estimate shortens the step of the "
+            "policy: cut each group of the optimizer by itself.",
         ),
         Mistake(
             {"flat = (clipped < free)": "flat = ((ratio - 1).abs() > clip)"},

@@ -59,8 +59,7 @@ def main() -> None:
 
         torch.set_num_threads(1)  # for models as small as these
         ours.update(vars(example(project)))
-        from playground.training.exercise import checks  # noqa: F401
-
+        importlib.import_module("playground.training.exercise.checks")
         return {"ready": True}
 
     serve(answer)

@@ -15,11 +15,11 @@ from playground.training.exercise.toys import END, PAD, language_model, value_he
 PROMPTS = [[5, 3, 9, 2], [4], [PAD, 6], [8, 6], [7, PAD], [2], [3, 3], [9]]  # the padding id is a token, too
 MANY = 4000  # completions of one token, in which the share of each token is counted
 FAR = 0.06  # of the shares from the probabilities, in total variation; by chance it is about 0.015
-CASES = [
+CASES = [  # in words; prompts, padding id, longest completion, temperature
     ("one prompt, one token", [[5, 3]], PAD, 1, 1.0),
-    ("prompts of different lengths; padding has an id of its own, which is a token of some prompts too", PROMPTS, PAD, 6, 1.0),
+    ("prompts of different lengths, some with the padding id as a token", PROMPTS, PAD, 6, 1.0),
     ("the same at temperature 0.7, where the padding id is the end of sequence", PROMPTS, END, 6, 0.7),
-]  # fmt: skip
+]
 
 
 def check(names: Names, ours: Names) -> Finding | None:
@@ -28,9 +28,8 @@ def check(names: Names, ours: Names) -> Finding | None:
         policy, head = language_model(0, pad), value_head(0)
         changes = {"max_new_tokens": longest, "temperature": temperature}
         torch.manual_seed(3)
-        found = called(
-            names, "generate_with_logprobs", policy, head, [[*one] for one in prompts], comparing.settings(names, ours, **changes)
-        )  # fmt: skip
+        knobs = comparing.settings(names, ours, **changes)
+        found = called(names, "generate_with_logprobs", policy, head, [[*one] for one in prompts], knobs)
         given = {"prompts": prompts, "pad": pad, "end": END, **changes}
         if problem := _problem(ours, found, policy, head, prompts, comparing.settings(ours, ours, **changes)):
             what, expected, got, hint = problem
@@ -49,7 +48,7 @@ def _problem(ours: Names, found: Any, policy: Any, head: Any, prompts: list[list
     ids, real, log_probs, values = parts.values()
     width = max(map(len, prompts))
     length = ids.shape[1] - width
-    if not ids.shape == real.shape or not log_probs.shape == values.shape == (len(prompts), length):
+    if ids.shape != real.shape or not log_probs.shape == values.shape == (len(prompts), length):
         shapes = {name: tuple(tensor.shape) for name, tensor in parts.items()}
         hint = "ids and real are [B, P + C], with P of the longest prompt; log_probs and values [B, C]."
         return "shapes", "[B, P + C] twice, [B, C] twice", shapes, hint
@@ -84,20 +83,17 @@ def _prompt_problem(ids: Tensor, real: Tensor, prompts: list[list[int]], pad: in
 def _length_problem(ids: Tensor, mask: Tensor, longest: int, pad: int) -> Problem | None:
     lengths = []
     for row, (tokens, counted) in enumerate(zip(ids.tolist(), mask.tolist(), strict=True)):
-        ends = [place for place, (token, real) in enumerate(zip(tokens, counted, strict=True)) if token == END and real]
-        ended = tokens.index(END) if END in tokens else None
-        length = len(tokens) if ended is None else ended + 1
+        ended = END in tokens
+        length = tokens.index(END) + 1 if ended else len(tokens)
         expected = [place < length for place in range(len(tokens))]
         if counted != expected:
-            hint = ""
-            if ended is not None and counted == [place < length - 1 for place in range(len(tokens))]:
-                hint = "The end-of-sequence token is left out. It was drawn like all others, and is to be learned: count it."
-            elif ends and any(counted[ends[0] + 1 :]):
-                hint = "Tokens after the end of the sequence are counted: the mask stops with the first end token."
-            elif counted == [token != pad for token in tokens]:
-                hint = "The mask comes from the ids, and the padding id may be a real token: take it from the lengths."
-            return f"mask of completion {row + 1}, {tokens}", expected, counted, hint
-        lengths.append((length, ended is not None))
+            return (
+                f"mask of completion {row + 1}, {tokens}",
+                expected,
+                counted,
+                _mask_hint(tokens, counted, length, pad),
+            )
+        lengths.append((length, ended))
     if ids.shape[1] > longest:
         return "longest completion", longest, ids.shape[1], "More than max_new_tokens were drawn."
     if any(length < longest and not ended for length, ended in lengths):
@@ -106,8 +102,19 @@ def _length_problem(ids: Tensor, mask: Tensor, longest: int, pad: int) -> Proble
     return None
 
 
+def _mask_hint(tokens: list[int], counted: list[bool], length: int, pad: int) -> str:
+    """Why the mask of a completion of `length` real tokens may be wrong."""
+    if END in tokens and any(counted[length:]) and all(counted[:length]):
+        return "Tokens after the end of the sequence are counted: the mask stops with the first end token."
+    if END in tokens and counted == [place < length - 1 for place in range(len(tokens))]:
+        return "The end-of-sequence token is left out. It was drawn like all others, and is to be learned: count it."
+    if counted == [token != pad for token in tokens]:
+        return "The mask comes from the ids, and the padding id may be a real token: take it from the lengths."
+    return ""
+
+
 def _number_problem(ours: Names, parts: tuple[Tensor, ...], policy: Any, head: Any, knobs: Any) -> Problem | None:
-    ids, real, log_probs, values = parts
+    _, real, log_probs, values = parts
     if log_probs.requires_grad or values.requires_grad:
         return "requires_grad", False, True, "What is written is no part of the graph: use torch.no_grad()."
     mask = real[:, -log_probs.shape[1] :]
@@ -144,8 +151,8 @@ def _number_hint(ours: Names, parts: tuple[Tensor, ...], policy: Any, head: Any,
     candidates: list[tuple[Callable[[], bool], str]] = [
         (
             lambda: is_of(parts, ours["Settings"]()),
-            "The log-probs are those of temperature 1, and the tokens were drawn at another. Keep those of the distribution "
-            "that was drawn from.",
+            "The log-probs are those of temperature 1, and the tokens were drawn at another. Keep those of the "
+            "distribution that was drawn from.",
         ),
         (
             lambda: same(_read(ours, parts, policy, head, knobs)[which].exp()[mask], got[mask]),

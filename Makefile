@@ -37,7 +37,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings notebook reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -96,6 +96,9 @@ recordings: $(VENV)/.run-ready
 
 notebook: $(VENV)/.test-ready
 	$(BIN)/python bench/notebook.py
+
+exercise: $(VENV)/.test-ready
+	$(BIN)/python bench/exercise.py
 
 real-model: $(VENV)/.run-ready
 	$(BIN)/python -m playground real-model

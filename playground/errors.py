@@ -119,6 +119,10 @@ class PromptsUnusable(PlaygroundError):
     """A prompt source that cannot be read, is empty, or does not fit the model's context."""
 
 
+class ExerciseUnusable(PlaygroundError):
+    """A file with an exercise that cannot be read, or not be run at all."""
+
+
 class PairsUnusable(PlaygroundError):
     """Preference pairs that cannot be read, lack a text, or are too few to learn from."""
 

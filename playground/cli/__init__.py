@@ -17,6 +17,7 @@ import typer
 
 from playground import __version__, errors
 from playground.cli import (
+    exercise_commands,
     following,
     from_elsewhere,
     health,
@@ -56,6 +57,7 @@ from playground.setup import catalog, checks, estimates
 from playground.setup.estimates import disk
 
 CALLERS_MISTAKES = (
+    errors.ExerciseUnusable,
     errors.InvalidConfig,
     errors.ModelNotFound,
     errors.PairsUnusable,
@@ -282,6 +284,7 @@ app.command()(run_commands.diagnose)
 app.command()(scoring_commands.score)
 app.command("try")(preflight_commands.try_command)
 app.command()(preflight_commands.prompts)
+app.command()(exercise_commands.check)
 app.add_typer(sweep_commands.app, name="sweep")
 app.add_typer(lesson_commands.app, name="lessons")
 app.command("reward-train")(reward_model_commands.reward_train)

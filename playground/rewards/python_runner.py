@@ -1,7 +1,8 @@
 """The process of a Python reward: `python -I -B python_runner.py PARENT MEMORY_BYTES`, nothing of the playground in it.
 
 JSON lines: on stdin the code, then batches; each is answered by a line on what was stdout. The limits are for mistakes,
-not for malice: the code may do what its user may (docs/security.md). `python_function` starts it and ends it.
+not for malice: the code may do what its user may (docs/security.md). `python_function` starts it and ends it. `serve`
+is all that is not about rewards: other processes of this kind use it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 CPU_SECONDS = 3600  # of the process in all
@@ -21,32 +23,43 @@ FILE_BYTES = 100 << 20  # of each file that it writes
 MAX_ERROR = 300  # characters
 
 
-def main() -> None:
-    """Set the limits, then answer until stdin closes."""
+def serve(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Set the limits, then answer every request until stdin closes."""
     parent, memory = int(sys.argv[1]), int(sys.argv[2])
     requests, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):  # what the function prints is no answer
+    for standard in (0, 1, 2):  # what the code prints is no answer
         os.dup2(nowhere, standard)
     limits = {resource.RLIMIT_AS: memory, resource.RLIMIT_CPU: CPU_SECONDS, resource.RLIMIT_FSIZE: FILE_BYTES}
     for what, most in limits.items():
         with contextlib.suppress(ValueError, OSError):  # macOS has no limit of the address space
             resource.setrlimit(what, (most, most))
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    names: dict[str, Any] = {"__name__": "reward"}
     for line in requests:
-        request, answer = json.loads(line), dict[str, Any](values=[])
+        answers.write(json.dumps(answer(json.loads(line))) + "\n")
+        answers.flush()
+
+
+def in_words(error: BaseException, file: str) -> str:
+    """What an error says, and in which line of the code it was raised."""
+    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == file]
+    return f"{type(error).__name__}: {error}"[:MAX_ERROR] + (f", in line {lines[-1]}" if lines else "")
+
+
+def main() -> None:
+    """Load the code of a reward, then give its values of one batch after the other."""
+    names: dict[str, Any] = {"__name__": "reward"}
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
         try:
             if "code" in request:
                 exec(compile(request["code"], "the code", "exec"), names)
-            else:
-                answer["values"] = _values(names["reward"], request["prompts"], request["completions"])
+                return {"values": []}
+            return {"values": _values(names["reward"], request["prompts"], request["completions"])}
         except BaseException as error:  # also SystemExit and MemoryError: all are the function's own doing
-            lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == "the code"]
-            where = f", in line {lines[-1]}" if lines else ""
-            answer["error"] = f"{type(error).__name__}: {error}"[:MAX_ERROR] + where
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+            return {"values": [], "error": in_words(error, "the code")}
+
+    serve(answer)
 
 
 def _end_with(parent: int) -> None:

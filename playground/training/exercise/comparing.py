@@ -1,0 +1,121 @@
+"""The functions of a student's file and the project's own on one case: what each gives, and where they differ.
+
+`names` is what a file defines: its functions are looked up by name, and its `Episodes` and `Settings` are used, so that
+what a student has added to these is there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+ABSOLUTE, RELATIVE = 2e-4, 1e-3
+MOST_NUMBERS = 40  # of a tensor that is shown; of a larger one its norm
+Names = Mapping[str, Any]
+
+
+class StudentFailed(Exception):
+    """What was written raised an error."""
+
+
+class NotWritten(Exception):
+    """The body is missing, or returns nothing."""
+
+
+class Case(NamedTuple):
+    """One call of a function. `run` takes the names of a file and gives what its function gives, by name."""
+
+    words: str
+    given: dict[str, Any]
+    run: Callable[[Names], dict[str, Any]]
+
+
+class Finding(NamedTuple):
+    """What is wrong: the case that shows it, and what may be the cause."""
+
+    case: str
+    given: dict[str, str]
+    expected: dict[str, str]
+    got: dict[str, str]
+    hint: str = ""
+
+
+def called(names: Names, function: str, *arguments: Any) -> Any:
+    """What a function gives. Raises: NotWritten; StudentFailed, from its own error."""
+    try:
+        found = names[function](*arguments)
+    except NotImplementedError:
+        raise NotWritten from None
+    except BaseException as error:  # also SystemExit: whatever a student's code does
+        raise StudentFailed from error
+    if found is None:
+        raise NotWritten
+    return found
+
+
+def settings(names: Names, ours: Names, **changes: Any) -> Any:
+    """The project's defaults and these changes, as the file's own kind of settings."""
+    every = dataclasses.asdict(ours["Settings"](**changes))
+    try:
+        return names["Settings"](**every)
+    except TypeError:
+        return ours["Settings"](**every)
+
+
+def shown(value: Any) -> str:
+    """A value as a student reads it."""
+    if isinstance(value, Tensor):
+        if value.numel() > MOST_NUMBERS:
+            return f"{tuple(value.shape)} of norm {float(value.detach().float().norm()):.4g}"
+        value = value.tolist()
+    if isinstance(value, float):
+        return f"{value + 0.0:.4g}" if math.isfinite(value) else str(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(shown, value))}]"
+    return str(value)
+
+
+def shown_beside(expected: Any, got: Any) -> tuple[str, str]:
+    """Two results as a student reads them; of large ones how far they go, and how much of that is as it should be."""
+    if (
+        not isinstance(expected, Tensor)
+        or expected.numel() <= MOST_NUMBERS
+        or getattr(got, "shape", None) != expected.shape
+    ):
+        return shown(expected), shown(got)
+    length = expected.norm()
+    along = float(got @ expected / length) if length > 0 else 0.0
+    return f"length {float(length):.4g}", f"length {float(got.norm()):.4g}, of it in the right direction {along:.4g}"
+
+
+def all_shown(values: Mapping[str, Any]) -> dict[str, str]:
+    """Each of them."""
+    return {name: shown(value) for name, value in values.items()}
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are equal up to rounding, of one shape."""
+    try:
+        first, second = (torch.as_tensor(value).detach().double() for value in (one, other))
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return first.shape == second.shape and torch.allclose(first, second, RELATIVE, ABSOLUTE)
+
+
+def differing(expected: Mapping[str, Any], got: Mapping[str, Any]) -> list[str]:
+    """The names of the results that are not as they should be."""
+    return [name for name, value in expected.items() if not same(value, got.get(name))]
+
+
+def shape_hint(expected: Any, got: Any) -> str:
+    """What to say of a result that cannot even be compared."""
+    if not isinstance(got, type(expected)):
+        return f"A {type(expected).__name__} is asked for, and this is a {type(got).__name__}."
+    if isinstance(expected, Tensor) and expected.shape != got.shape:
+        return f"The shape is to be {tuple(expected.shape)}, and it is {tuple(got.shape)}."
+    return ""

@@ -20,6 +20,7 @@ from playground.cli import (
     following,
     from_elsewhere,
     health,
+    lesson_commands,
     model_commands,
     outgoing,
     preflight_commands,
@@ -46,6 +47,7 @@ from playground.cli.arguments import (
 from playground.cli.terminal import complain
 from playground.config import yaml_io
 from playground.errors import ModelNotFound, PlaygroundError
+from playground.lessons.loading import FOLDER_VARIABLE
 from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
 from playground.runs.folder import changes
@@ -113,6 +115,9 @@ def app_command(
     mcp: Annotated[
         bool, typer.Option("--mcp", help="Offer agents what programs may call, as tools (docs/api.md).")
     ] = False,
+    lessons: Annotated[
+        Path | None, typer.Option(envvar=FOLDER_VARIABLE, help="A folder of your own lessons.", metavar="DIR")
+    ] = None,
     on_server_death: Annotated[
         Literal["survive", "die"] | None,
         typer.Option(
@@ -122,6 +127,8 @@ def app_command(
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
     lifeline.choose(on_server_death or lifeline.policy())
+    if lessons:
+        os.environ[FOLDER_VARIABLE] = str(lessons)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     from playground.ui.server import serve  # gradio; no other command needs it
 
@@ -276,6 +283,7 @@ app.command()(scoring_commands.score)
 app.command("try")(preflight_commands.try_command)
 app.command()(preflight_commands.prompts)
 app.add_typer(sweep_commands.app, name="sweep")
+app.add_typer(lesson_commands.app, name="lessons")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)
 app.command("reward-check")(scoring_commands.reward_check)

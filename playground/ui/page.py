@@ -1,4 +1,5 @@
-"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time."""
+"""The page: header, Lessons, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a
+time."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from playground.ui.serving import Serving
 from playground.ui.train import form_parts, run_actions, train_page
 
 TITLE = "RLHF Playground"
-PAGES = ("compare", "rewards", "runs")  # whose scripts are loaded when they are opened
+PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
 # docs/upstream.md#the-loading-status-asks-for-frames-for-ever
@@ -53,8 +54,10 @@ def fill(demo: Demo) -> None:
     with demo:
         endpoints.register(serving.hub, access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
+        with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
+            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, outputs, standby, service, access)
+            train = train_page.build(demo, outputs, standby, service, access, serving.hub.lessons)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(outputs, service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):

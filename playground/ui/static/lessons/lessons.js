@@ -1,0 +1,3 @@
+// The list of lessons.
+
+export function mount() {}

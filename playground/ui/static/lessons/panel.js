@@ -1,0 +1,3 @@
+// The panel of a lesson, in the place of the form.
+
+export function mount() {}

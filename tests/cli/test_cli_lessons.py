@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.config import yaml_io
 from playground.lessons import loading
 from playground.setup import catalog
 from tests.cli.conftest import Run
@@ -67,5 +68,8 @@ def test_a_lesson_without_recordings_says_how_to_try_it(run: Run, tmp_path: Path
 
 
 def test_its_runs_are_trained_where_that_is_asked_for(run: Run, outputs: Path) -> None:
-    found = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker that learns nothing
-    assert found.code in (1, 2) and len(list(outputs.glob("*/config.yaml"))) >= 1
+    found = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker whose score rises by 2
+    assert found.code == 1 and "said: The score rose by +2.0 sd only." in found.out
+    assert "To mend: Run 1 has no `positive`." in found.out
+    started = [yaml_io.load(path).name for path in sorted(outputs.glob("*/config.yaml"))]
+    assert sorted(started) == ["kinder-reviews", "no-leash"]

@@ -6,6 +6,7 @@ in them but the values of the knobs that it names.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from playground.ui.train.form import entry
 MOST_POINTS = 400  # of a curve
 
 
+@functools.lru_cache(maxsize=4)
 def lessons_data(lessons: Lessons) -> LessonsData:
     """All lessons, without what comes of them."""
     return {"courses": [_course(course) for course in lessons.courses]}
@@ -91,7 +93,7 @@ class LessonStarts:
 def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
     """The settings of a run of a lesson. Raises: InvalidConfig, LessonNotFound, NotAllowed (it has no such knob)."""
     task = lesson.break_it
-    if isinstance(index, bool) or index not in lesson.places:
+    if isinstance(index, bool) or index not in lesson.indices:
         raise LessonNotFound(f"The lesson \u201c{lesson.title}\u201d has no such run.")
     config = lesson.config(index)
     if index < len(lesson.runs) or task is None:

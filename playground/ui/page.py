@@ -1,4 +1,4 @@
-"""The page: header, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time."""
+"""The page: header, Lessons, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from playground.ui.serving import Serving
 from playground.ui.train import form_parts, run_actions, train_page
 
 TITLE = "RLHF Playground"
-PAGES = ("compare", "rewards", "runs")  # whose scripts are loaded when they are opened
+PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
 # docs/upstream.md#the-loading-status-asks-for-frames-for-ever
@@ -53,6 +53,8 @@ def fill(demo: Demo) -> None:
     with demo:
         endpoints.register(serving.hub, access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
+        with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
+            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, outputs, standby, service, access)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
@@ -101,6 +103,8 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
         later = own_files.needed_by(*components.modules(demo, page)) - now
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
     links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
+    if access.mode != "classroom":  # there one watches what the host runs
+        links.append('<meta name="newcomers" content="lessons">')
     lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 

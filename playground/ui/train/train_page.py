@@ -59,6 +59,7 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=300):
+            components.widget("lessons/panel", None, elem_id="lesson-panel")
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
             stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])

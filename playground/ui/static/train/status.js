@@ -7,7 +7,7 @@ import { answerOf, getJson, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
-import { go, openRun } from "../core/nav.js";
+import { go, openRun, place } from "../core/nav.js";
 import { isMotionWelcome } from "../core/player.js";
 import { Notice, noticeOf } from "./notice.js";
 import { scrubber } from "./scrub.js";
@@ -118,6 +118,7 @@ export class StatusPanel {
     const failed = live.connection === "failed";
     return { title: failed ? "Not found" : run?.title ?? (live.runId ? "" : "No run yet"), tab: NONE,
       text: failed ? live.problem : live.runId ? "Loading the run\u2026"
+        : place().lesson ? "The run of this lesson appears here when it starts."
         : rights.value.start ? "Choose an experiment and press Start. Its curves and texts appear here."
           : isWatching() ? WAITING : "The curves and texts of a run appear here as soon as there is one.",
       buttons: failed ? [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] : [] };

@@ -27,8 +27,8 @@ export function place() {
   const page = PAGES.includes(tab) ? tab : "train";
   const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
-    lesson: own("lesson"), present: own("view") === PRESENTATION, overlay: (own("overlay") ?? "").split(",").filter(Boolean),
-    sweep: own("sweep"), settings: query.get("settings"),
+    lesson: own("lesson"), present: own("view") === PRESENTATION,
+    overlay: (own("overlay") ?? "").split(",").filter(Boolean), sweep: own("sweep"), settings: query.get("settings"),
     part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
 }
 
@@ -36,9 +36,10 @@ export function place() {
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
  * preset in its place, with runs to overlay, with a sweep open ("" for none), and at a part of the Rewards page;
  * `replace` leaves no step in the browser's history. `present`: begin or end the presentation of the run in view.
- * `settings`: "all" opens the whole form. `lesson`: its name; who goes anywhere else leaves it, but for a presentation.
+ * `settings`: "all" opens the whole form. `lesson`: its name; going anywhere else leaves it, but for a presentation.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
- *   sweep?: string, part?: string, settings?: string, lesson?: string, present?: boolean, replace?: boolean}} where
+ *   sweep?: string, part?: string, settings?: string, lesson?: string, present?: boolean,
+ *   replace?: boolean}} where
  */
 export function go({ page = place().page, run, preset, overlay, lesson, present, replace = false, ...others }) {
   const wanted = { tab: page === "train" ? "" : page, run: preset ? "" : run, preset, overlay: overlay?.join(","),

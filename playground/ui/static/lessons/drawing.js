@@ -132,7 +132,7 @@ export function overlayOf(column, drawing, { curve, shape: went }, label) {
   const apart = mine === null || Math.abs(mine - run_y) > 16 ? 0 : mine < run_y ? -10 : 10;
   const end = SIZE.width - SIZE.right - 2;
   const name = (/** @type {string} */ kind, /** @type {number} */ at, /** @type {string} */ words) =>
-    made.add(`text.line-end.${kind}`, { x: end, y: Math.max(at, SIZE.top + 6) - 6, "text-anchor": "end" }, words);
+    made.add(`text.line-end.${kind}`, { x: end, y: Math.max(at - 8, SIZE.top + 10), "text-anchor": "end" }, words);
   name("run", run_y - apart, "the run");
   if (mine !== null) name("mine", mine + apart, "you");
   return made.node;

@@ -20,8 +20,8 @@ const SECTIONS = ["curves", "health", "frontier", "update"];
 const SECTION_OF = { "every-text": "texts" };
 
 /**
- * A step as it stands in the panel: its parts, with a heading first.
- * @typedef {{ title: string, parts: Page.Child[] }} Step
+ * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
+ * @typedef {{ title: string, parts: Page.Child[], before?: Page.Child }} Step
  */
 
 export class LessonPanel {
@@ -114,18 +114,19 @@ export class LessonPanel {
     this.refresh = () => {};
     const now = this.stepParts(step);
     const heading = el("h3", { tabindex: "-1", id: "lesson-step" }, now.title);
+    const title = el("h2", { tabindex: "-1" }, lesson.title);
     this.root.replaceChildren(
-      el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`), el("span.grow"),
-        buttonOf("quiet-button", { onclick: () => this.showEverything(),
+      el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
+        el("span.lesson-ways", buttonOf("quiet-button", { onclick: () => this.showEverything(),
           title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
-        buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson")),
-      el("h2", lesson.title), el("p.lesson-question", lesson.question),
+        buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
+      title, el("p.lesson-question", lesson.question), now.before ?? "",
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
     this.refresh();
     this.shown.value += 1;
     if (!focus) return;
-    heading.focus({ preventScroll: true });
+    (now.before ? title : heading).focus({ preventScroll: true });
     const box = heading.getBoundingClientRect();
     if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
   }
@@ -145,7 +146,7 @@ export class LessonPanel {
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
       return el("li", el("p", el("strong", words ? "You predicted: " : "You only look."), words,
-        answers.why ? el("span.muted.lesson-why", ` Because: ${answers.why}`) : ""));
+        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""));
     }
     if (step.startsWith("run-")) {
       const index = Number(step.split("-")[1]);
@@ -157,8 +158,9 @@ export class LessonPanel {
     if (step === "explain")
       return el("li", el("details", el("summary", el("strong", "Why it is so")), explainStep(this, true).parts));
     if (step === "break") {
-      const reached = answers.tries.some(({ told }) => told?.reached);
-      return el("li", el("p", el("strong", reached ? "Broken: " : "Not broken: "), lesson.break_it.ask));
+      const word = !answers.tries.length ? "Skipped: "
+        : answers.tries.some(({ told }) => told?.reached) ? "Done: " : "Tried: ";
+      return el("li", el("p", el("strong", word), lesson.break_it.ask));
     }
     const chosen = lesson.transfer.options[answers.transfer];
     return chosen ? el("li", el("p", el("strong", "You answered: "), chosen.say, " ",

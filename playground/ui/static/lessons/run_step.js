@@ -27,12 +27,12 @@ export function runStep(panel, index, again = false) {
   const run = panel.lesson.runs[index];
   const ran = panel.answers.runs[index];
   if (ran?.told)
-    return { title: run.title, parts: [toldParts(panel, index, ran), again ? "" : goOn(panel, index)] };
-  const intro = [run.why ? el("p", run.why) : "",
+    return { title: panel.lesson.runs.length > 1 ? run.title : "What happened", parts: [toldParts(panel, index, ran), again ? "" : goOn(panel, index)] };
+  const intro = [el("p", el("strong", `${run.title}. `), run.why),
     run.changes.length ? el("p.muted", `Changed: ${run.changes.join(", ")}.`) : ""];
   const box = el("div.lesson-run");
   panel.refresh = () => showParts(box, ran ? watching(panel, index, ran) : beginning(panel, index));
-  return { title: ran ? `Watch: ${run.title}` : run.title, parts: [...(ran ? [] : intro), box] };
+  return { title: ran ? `Watch: ${run.title}` : index ? "And now" : "Now try it", parts: [...(ran ? [] : intro), box] };
 }
 
 /**

@@ -24,7 +24,7 @@ export function predictStep(panel) {
     given = prediction;
     ready.setAttribute("aria-disabled", String(!prediction));
   });
-  return { title: "What do you expect?", parts: [el("p.lesson-situation", lesson.situation), form,
+  return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [form,
     el("div.own", el("label", { for: "lesson-why" }, "Why? ", el("span.muted", "(if you like)")), why),
     el("div.lesson-buttons", ready, buttonOf("quiet-button", {
       onclick: () => panel.next({ prediction: {}, why: "" }, "You only look.") }, "Only look")),

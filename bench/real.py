@@ -145,9 +145,9 @@ class Report:
 
 
 def write_bands(path: Path, bands: dict[str, list[float]]) -> None:
-    """Into the lesson of a preset, which is the last part of its file, with or without bands."""
+    """Into the story of a preset, which is the last part of its file, with or without bands."""
     text = path.read_text(encoding="utf-8")
-    if "\nlesson:" in text and "\n  bands:" not in text:
+    if "\nstory:" in text and "\n  bands:" not in text:
         path.write_text(f"{text.rstrip()}\n{BANDS}\n", encoding="utf-8")
     results_page.write_bands(path, bands)
 

@@ -75,7 +75,7 @@ def _of_presets(report: dict[str, Any]) -> str:
 
 
 def write_bands(path: Path, found: Mapping[str, Sequence[float]]) -> None:
-    """New bands into the file of a preset that has some, where they are the last part of its lesson."""
+    """New bands into the file of a preset that has some, where they are the last part of its story."""
     above, mark, old = path.read_text(encoding="utf-8").partition("  bands:")
     title = old.partition("\n")[0]
     lines = [f"{above}{mark}{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]

@@ -16,7 +16,7 @@ from tests.support import PROJECT
 # Each package may import those before it, and of its own sub-packages those before them.
 ORDER = """
     playground errors plain_files process_identity redaction config data models pocket rewards setup runs analysis
-    exports imports ppo training worker ui cli notebook __main__ app
+    lessons exports imports ppo training worker ui cli notebook __main__ app
 """.split()
 INNER_ORDER = {
     "runs": ("folder", "", "cluster", "sweeps"),  # "" stands for the modules of the package itself
@@ -221,7 +221,8 @@ def of(*components: str) -> list[str]:
 
 def test_the_light_half_loads_neither_models_nor_the_page() -> None:
     light = (
-        "errors plain_files process_identity redaction config data models rewards setup runs analysis exports imports"
+        "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons exports "
+        "imports"
     )
     names = of(*light.split(), "cli")
     assert len(names) > 10

@@ -46,6 +46,7 @@ from playground.cli.arguments import (
 from playground.cli.terminal import complain
 from playground.config import yaml_io
 from playground.errors import ModelNotFound, PlaygroundError
+from playground.lessons.loading import FOLDER_VARIABLE
 from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
 from playground.runs.folder import changes
@@ -113,6 +114,9 @@ def app_command(
     mcp: Annotated[
         bool, typer.Option("--mcp", help="Offer agents what programs may call, as tools (docs/api.md).")
     ] = False,
+    lessons: Annotated[
+        Path | None, typer.Option(envvar=FOLDER_VARIABLE, help="A folder of your own lessons.", metavar="DIR")
+    ] = None,
     on_server_death: Annotated[
         Literal["survive", "die"] | None,
         typer.Option(
@@ -122,6 +126,8 @@ def app_command(
 ) -> None:
     """Open the page in which runs are started, watched and compared."""
     lifeline.choose(on_server_death or lifeline.policy())
+    if lessons:
+        os.environ[FOLDER_VARIABLE] = str(lessons)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     from playground.ui.server import serve  # gradio; no other command needs it
 

@@ -19,7 +19,7 @@ from playground.config import REWARD_CLASSES, Behaviour, Part, RunConfig, knobs_
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
-LESSON = "lesson"  # what the file of a preset says about it, beside its settings (`setup.catalog.Lesson`)
+STORY = "story"  # what the file of a preset says about it, beside its settings (`setup.catalog.Story`)
 MAX_VALUE_CHARACTERS = 10_000  # of one `path=value`
 MAX_DEPTH = 20
 MAX_NODES = 10_000
@@ -126,7 +126,7 @@ def parse_yaml(text: str) -> dict[str, Any]:
         why = f": {error.problem}" if isinstance(error, yaml.MarkedYAMLError) and error.problem else ""
         raise InvalidConfig([Problem("", f"The configuration is not valid YAML{line}{why}.")]) from None
     if isinstance(data, dict):
-        data.pop(LESSON, None)
+        data.pop(STORY, None)
     return {} if data is None else data
 
 

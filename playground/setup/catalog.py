@@ -30,6 +30,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
+RECORDED = PROJECT / "playground" / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
@@ -65,8 +66,8 @@ ANNOTATORS = tuple(Choice(name, name.capitalize(), community.help) for name, com
 MODEL_NAMES = tuple(model.name for model in MODELS)
 
 
-class Lesson(NamedTuple):
-    """What a preset's file says about it beside its settings (`lesson`): its place in the story, from 1 (0 outside of
+class Story(NamedTuple):
+    """What a preset's file says about it beside its settings (`story`): its place in the story, from 1 (0 outside of
     it), the earlier preset to compare it with, what to look for, and what runs of it came to (`setup.expected`). Of a
     suggested model: the experiment that its settings are of, and how they were derived where that is another model."""
 
@@ -81,24 +82,24 @@ class Lesson(NamedTuple):
 
 
 @functools.cache
-def lessons() -> dict[str, Lesson]:
+def stories() -> dict[str, Story]:
     """By the name of a preset, the story first: the last part of its file, before which nothing is parsed here."""
     found = []
     for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml"))):
-        lesson = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.LESSON}:")[2]
-        found.append(Lesson(path.stem, **(yaml.safe_load(lesson) or {})))
+        story = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.STORY}:")[2]
+        found.append(Story(path.stem, **(yaml.safe_load(story) or {})))
     return {one.preset: one for one in sorted(found, key=lambda one: one.number or len(found))}
 
 
-def story() -> list[Lesson]:
+def in_story() -> list[Story]:
     """The presets that are told as one story: those that ship with their model, then those on a real chat model."""
-    return [one for one in lessons().values() if one.number]
+    return [one for one in stories().values() if one.number]
 
 
 def preset_names() -> list[str]:
     """Names of the presets that ship, in the order of the story, then any others by name."""
     names = {path.stem for path in PRESETS.glob("*.yaml")}
-    return [name for name in lessons() if name in names] + sorted(names - set(lessons()))
+    return [name for name in stories() if name in names] + sorted(names - set(stories()))
 
 
 def model_preset_names() -> list[str]:
@@ -109,7 +110,7 @@ def model_preset_names() -> list[str]:
 def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
     names = [*preset_names(), *model_preset_names()]
-    known = {name: lessons().get(name, Lesson(name)) for name in names}
+    known = {name: stories().get(name, Story(name)) for name in names}
     sources = {name: preset(name).model.source for name in names}
     real = [name for name in names if sources[name] == real_model.NAME]
     from_hub = [name for name in names if name not in real and is_hub_id(sources[name])]

@@ -35,8 +35,8 @@ class Band(NamedTuple):
 
 def bands(preset: str) -> dict[str, Band]:
     """By the name of a behaviour, "score" (the gain) and "kl"; empty for a preset that was not measured."""
-    lesson = catalog.lessons().get(preset)
-    return {name: Band(*band) for name, band in lesson.bands.items()} if lesson else {}  # type: ignore[arg-type]
+    story = catalog.stories().get(preset)
+    return {name: Band(*band) for name, band in story.bands.items()} if story else {}  # type: ignore[arg-type]
 
 
 def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
@@ -70,14 +70,14 @@ def line(preset: str) -> str:
 
 def settings_line(preset: str) -> str:
     """Where the settings of a suggested model are from: measured on it, or derived; empty for any other preset."""
-    lesson = catalog.lessons().get(preset)
-    if lesson is None or not lesson.measured_by:
+    story = catalog.stories().get(preset)
+    if story is None or not story.measured_by:
         return ""
-    experiment = catalog.preset(lesson.measured_by).about.title
-    if not lesson.derived:
+    experiment = catalog.preset(story.measured_by).about.title
+    if not story.derived:
         return f"Measured on this model, in its copy from PyPI, by the experiment \u201c{experiment}\u201d."
     measured = f"the experiment \u201c{experiment}\u201d on SmolLM2 135M"
-    return f"Derived from the settings measured by {measured}; not tried on this model. {lesson.derived}"
+    return f"Derived from the settings measured by {measured}; not tried on this model. {story.derived}"
 
 
 def _range(low: str, high: str, unit: str) -> str:

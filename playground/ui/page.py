@@ -1,4 +1,5 @@
-"""The page: header, Lessons, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a time."""
+"""The page: header, Lessons, Train, Compare, Rewards, Runs, all in one document; core/header.js shows one of them at a
+time."""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def fill(demo: Demo) -> None:
         with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
             components.widget("lessons/lessons", None, page="lessons", elem_id="lessons")
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, outputs, standby, service, access)
+            train = train_page.build(demo, outputs, standby, service, access, serving.hub.lessons)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(outputs, service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):

@@ -21,6 +21,8 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from playground.analysis import before_after
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
+from playground.lessons.loading import LessonNotFound
+from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, describe
@@ -30,16 +32,18 @@ from playground.ui.feed import compare_serializer, home, insight_serializer, run
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.compare import CompareData, RunNamesData
+from playground.ui.payloads.lessons import RevealData
 from playground.ui.rewards import training_part
 from playground.ui.run_files import EXPORTS, FILES, RouteCall
 from playground.ui.runs import history_data, inside_part
 from playground.ui.standalone import replay
+from playground.ui.train import lesson_part
 
 HOME_SECONDS = 0.5
 READERS = 2  # threads
 MANY_REPLAYS = "Replays are being made for your network already. Wait for one of them, then ask again."
 Handler = Callable[[Request], Awaitable[Response]]
-STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404}  # of other errors: 409
+STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404, LessonNotFound: 404}  # of other errors: 409
 T = TypeVar("T")
 
 
@@ -71,7 +75,15 @@ def compare(asked: RouteCall) -> CompareData:
     }
 
 
+def lesson(asked: RouteCall) -> RevealData:
+    """What a run says of a lesson, in the place of one of its runs; `?first=` is the run in the first place."""
+    found, first = asked.hub.lessons.find(asked.part("name")), asked.request.query_params.get("first")
+    earlier = asked.hub.find(first) if first else None
+    return lesson_part.reveal_data(reveal(found, asked.part("index"), asked.run, earlier), found)
+
+
 DATA: dict[str, Callable[[RouteCall], Any]] = {
+    "_lessons": lambda asked: lesson_part.lessons_data(asked.hub.lessons),
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
     "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
     "_rewards": lambda asked: training_part.overview(asked.hub.outputs),
@@ -79,6 +91,7 @@ DATA: dict[str, Callable[[RouteCall], Any]] = {
         asked.hub.outputs, asked.part("name"), with_log=asked.access.may(asked.request, Action.LOG)
     ),
     "{run_id}/compare": compare,
+    "{run_id}/lesson/{name}/{index:number}": lesson,
     "{run_id}/trace/{update:number}": lambda asked: inside_part.trace_data(asked.run, asked.part("update")),
     "{run_id}/tokens/{prompt_id:number}": lambda asked: inside_part.looks(
         asked.run, asked.part("prompt_id"), asked.number("seed")

@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from playground import redaction
 from playground.errors import InvalidConfig, PlaygroundError, Problem
+from playground.lessons import loading
+from playground.lessons.loading import Lessons
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -86,7 +88,7 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     Args:
         mode: by default `space` on Hugging Face Spaces, else `local`.
 
-    Raises: InvalidConfig (mode, token, caps).
+    Raises: InvalidConfig (mode, token, caps, lessons).
     """
     mode = mode_of(mode)
     if mode not in limits.MODES:
@@ -96,7 +98,10 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
     calls = standby.calls if isinstance(standby, zero_gpu.ZeroGpu) else None
     access = rules(mode, outputs, token, calls)
-    return page.of_serving(Serving(outputs, access, service, standby, token=token, recorded=recorded or RECORDED))
+    lessons = Lessons(loading.own_folder())
+    return page.of_serving(
+        Serving(outputs, access, service, standby, token=token, recorded=recorded or RECORDED, lessons=lessons)
+    )
 
 
 def launch(
@@ -114,7 +119,7 @@ def launch(
         mode: see `new_demo`. share: a public address too, for which a page of one's own becomes a class's.
         mcp: whether Gradio offers what has a name as tools for agents.
 
-    Raises: InvalidConfig (mode, port, mcp, token, caps, bucket), OutputsNotWritable, AddressUnusable.
+    Raises: InvalidConfig (mode, port, mcp, token, caps, lessons, bucket), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
     _check(port, mode, mcp)

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from playground.lessons.loading import Lessons
 from playground.runs import bucket, cluster, history
 from playground.runs.bucket import BucketThread
 from playground.runs.folder.files import make_outputs
@@ -37,7 +38,7 @@ class Serving:
 
     Args:
         access: who may do what. token: what makes a caller the host, for the terminal to show.
-        recorded: the finished runs that everyone can look at.
+        recorded: the finished runs that everyone can look at. lessons: by default those that ship.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Serving:
         *,
         token: str = "",
         recorded: Path = RECORDED,
+        lessons: Lessons | None = None,
     ) -> None:
         self.outputs, self.access, self.service, self.standby, self.token = outputs, access, service, standby, token
-        self.hub = Hub(outputs, recorded)
+        self.hub = Hub(outputs, recorded, lessons)
         self.incoming = Incoming(outputs, access.limits.uploads_bytes)
         self._keeper: BucketThread | None = None
         self._closing: contextlib.ExitStack | None = None  # the last one that is put there goes first

@@ -91,7 +91,7 @@ def test_every_preset_on_the_model_is_on_the_page_and_every_measured_one_is_ther
 
 def test_the_bands_of_the_presets_are_made_of_the_figures() -> None:
     runs = json.loads(real_page.FIGURES.read_text(encoding="utf-8"))["runs"]
-    told = {name: catalog.lessons()[name].bands for name in real_presets.existing() if name in catalog.lessons()}
+    told = {name: catalog.stories()[name].bands for name in real_presets.existing() if name in catalog.stories()}
     assert {name: bands for name, bands in told.items() if bands} == real_page.bands(runs)
 
 

@@ -53,5 +53,5 @@ def test_bands_hold_what_they_say() -> None:
 
 def test_the_bands_in_the_repository_are_made_of_the_figures() -> None:
     runs = results_page.read(results_page.PRESETS)["runs"]
-    lessons = catalog.lessons()
-    assert {name: lessons[name].bands for name in catalog.preset_groups()[catalog.INCLUDED]} == results_page.bands(runs)
+    stories = catalog.stories()
+    assert {name: stories[name].bands for name in catalog.preset_groups()[catalog.INCLUDED]} == results_page.bands(runs)

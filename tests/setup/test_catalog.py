@@ -13,7 +13,7 @@ from playground.config import ModelReward, RewardTrainingConfig, RunConfig, diff
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.models import real_model
 from playground.setup import catalog, checks, expected
-from playground.setup.catalog import Lesson
+from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
 NAMES = [*catalog.preset_names(), *catalog.model_preset_names()]
@@ -31,7 +31,7 @@ def fields(config: RunConfig, outputs: Path | None = None) -> list[str]:
 
 
 def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one() -> None:
-    story = catalog.story()
+    story = catalog.in_story()
     assert [step.number for step in story] == list(range(1, len(story) + 1))
     assert story[0].preset == catalog.DEFAULT_PRESET and len(story) > 20
     names = [step.preset for step in story]
@@ -56,9 +56,9 @@ def test_the_presets_are_grouped_by_what_they_take() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_first_screen(name: str) -> None:
-    lesson = catalog.lessons()[name]
-    assert len(catalog.preset(name).about.story.split()) <= 12 and len(lesson.look.split()) <= 20
-    assert not re.search(r"\b(nats?|sd|standard deviations?)\b", f"{catalog.preset(name).about.story} {lesson.look}")
+    story = catalog.stories()[name]
+    assert len(catalog.preset(name).about.story.split()) <= 12 and len(story.look.split()) <= 20
+    assert not re.search(r"\b(nats?|sd|standard deviations?)\b", f"{catalog.preset(name).about.story} {story.look}")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,7 +76,7 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(
         checks.check(config, tmp_path)
     assert config.name == name and config.about.title and config.about.story and config.about.expect
     assert catalog.preset_titled(config.about.title) == config and catalog.preset_titled("") is None
-    assert config.to_yaml().find("lesson") == -1
+    assert config.to_yaml().find("\nstory") == -1
 
 
 def test_the_presets_of_suggested_models_are_named_by_their_model() -> None:
@@ -96,13 +96,13 @@ MEASURED_BY = {"chat-claims": "real-honest"}  # the others by real-short-answers
 
 @pytest.mark.parametrize("name", ["chat-claims", *catalog.model_preset_names()])
 def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(name: str) -> None:
-    lesson, config = catalog.lessons()[name], catalog.preset(name)
+    story, config = catalog.stories()[name], catalog.preset(name)
     line, measured = expected.settings_line(name), catalog.preset(MEASURED_BY.get(name, "real-short-answers"))
-    assert lesson.measured_by == measured.name and measured.about.title in line
+    assert story.measured_by == measured.name and measured.about.title in line
     if name == real_model.NAME:  # the same model, as the hub has it
         assert {*differences(config, measured)} <= {"name", "model.source"} and "Measured on this model" in line
         return
-    (factor,) = [factor for words, factor in RATES.items() if lesson.derived.startswith(words)]
+    (factor,) = [factor for words, factor in RATES.items() if story.derived.startswith(words)]
     assert "not tried on this model" in line and line.endswith("batch, epochs and leash as measured.")
     assert (factor == 0.1) == (config.model.adapter.kind == "none")
     assert config.ppo.learning_rate == pytest.approx(factor * measured.ppo.learning_rate)
@@ -253,7 +253,7 @@ def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatc
         "score": [0.47, 0.56, 3],
         "kl": [0.88, 0.95, 3],
     }
-    monkeypatch.setattr(catalog, "lessons", lambda: {"yes-man": Lesson("yes-man", bands=figures)})
+    monkeypatch.setattr(catalog, "stories", lambda: {"yes-man": Story("yes-man", bands=figures)})
     words = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
     assert words in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
     del figures["wrong-claims-repeated"], figures["parses"]

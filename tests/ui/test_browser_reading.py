@@ -54,14 +54,14 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     title, step = page.locator("#run-title"), page.locator(".step")
     expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
     story = (
-        f"Taught: {PRESET.about.story} Look for: {catalog.story()[0].look}"  # what was measured is with all settings
+        f"Taught: {PRESET.about.story} Look for: {catalog.in_story()[0].look}"  # what was measured is with all settings
     )
     expect(page.locator("#story")).to_have_text(story, use_inner_text=True)
     expect(step).to_have_text("Next: 2, No leash \u2192")
     step.get_by_role("link").click()
     expect(title).to_have_text("No leash")
     expect(page.locator(".state strong")).to_have_text("recorded run")
-    expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.story()[1].look}")
+    expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.in_story()[1].look}")
     expect(page.locator("#preset select")).to_have_value("no-leash")
     assert page.url.endswith("?preset=no-leash")
     page.reload()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from playground.errors import RunNotFound
+from playground.lessons.loading import Lessons
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
@@ -34,7 +35,7 @@ KEPT_DELTAS = 300
 OPENERS = 2  # threads
 
 T = TypeVar("T")
-RECORDED = Path(__file__).parents[1] / "recorded"  # a finished run of each preset, in a folder named after it
+RECORDED = catalog.RECORDED
 
 
 class Message(NamedTuple):
@@ -145,11 +146,11 @@ class Channel:
 
 
 class Hub:
-    """All watched runs of one outputs folder."""
+    """All watched runs of one outputs folder, beside the recorded ones, and the lessons that are about such runs."""
 
-    def __init__(self, outputs: Path, recorded: Path = RECORDED) -> None:
-        self.outputs = Path(outputs)
-        order = {preset: index for index, preset in enumerate(catalog.lessons())}
+    def __init__(self, outputs: Path, recorded: Path = RECORDED, lessons: Lessons | None = None) -> None:
+        self.outputs, self.lessons = Path(outputs), lessons or Lessons()
+        order = {preset: index for index, preset in enumerate(catalog.stories())}
         found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
         self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
         self._openers = ThreadPoolExecutor(OPENERS, "opener")  # of whole runs; what living ones write waits for none

@@ -1,4 +1,4 @@
-"""The lessons, and what a run says of one (lessons/, ui/lessons/)."""
+"""The lessons, and what a run says of one (ui/train/lesson_part.py)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class OptionData(TypedDict):
 
 
 class PredictionData(TypedDict):
-    """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`; a curve is of
-    a column of the metrics, with the `shapes` that the keyboard offers."""
+    """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close
+    where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard
+    offers."""
 
     ask: str
     kind: Literal["choice", "number", "curve"]
@@ -27,6 +28,7 @@ class PredictionData(TypedDict):
     low: float
     high: float
     step: float
+    near: float
     column: str
     shapes: list[str]
 
@@ -43,10 +45,11 @@ class LessonRunData(TypedDict):
 
 
 class BreakItData(TypedDict):
-    """A task at the end: to reach something by changing the `knobs`, from the settings of the first run."""
+    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run."""
 
     ask: str
     knobs: list[KnobData]
+    values: dict[str, Value]
     hint: str
 
 
@@ -101,12 +104,14 @@ class LessonsData(TypedDict):
 
 class RevealData(TypedDict):
     """What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none
-    did). `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences
-    that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break
-    it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds."""
+    did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a
+    number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run;
+    `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was
+    reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds."""
 
     ready: bool
     held: int | None
+    beliefs: list[str]
     value: float | None
     words: str
     shape: str
@@ -118,8 +123,8 @@ class RevealData(TypedDict):
 
 
 class LessonStartData(TypedDict):
-    """Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to
-    break it, with the `values` of its knobs."""
+    """Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task
+    to break it, with the `values` of its knobs."""
 
     lesson: str
     index: int

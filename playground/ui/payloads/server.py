@@ -36,8 +36,8 @@ class ResumedData(DoneData):
     attempt: NotRequired[int]
 
 
-class ForkedData(DoneData):
-    """Of a fork."""
+class StartedData(DoneData):
+    """Of a run that was started: a fork, or one of a lesson; `sentence` says why it waits, if it does."""
 
     run: NotRequired[str]
 
@@ -90,11 +90,12 @@ class ServerAnswersData(TypedDict):
     delete_run: DoneData
     save_model: SavedData
     resume_run: ResumedData
-    fork_run: ForkedData
+    fork_run: StartedData
     fork_points: ForkPointsData
     draw_frontier: DoneData
     frontier_progress: FrontierProgressData
     stop_trial: DoneData
+    start_lesson: StartedData
     plan_sweep: SweepAnswerData
     start_sweep: SweepAnswerData
     stop_sweep: SweepAnswerData

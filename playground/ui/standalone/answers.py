@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from playground.setup.limits import LIMITS, PageLimits
 from playground.ui.auth.access import STANDALONE, Access
 from playground.ui.feed.feed import Hub
+from playground.ui.feed.run_feed import recorded_id
 
 Pack = dict[str, Any]
 Packs = dict[str, Pack]
@@ -31,18 +32,21 @@ OTHERS = "*"  # the key of what is answered where no other key fits
 AT_THEIR_ENDS = "Two recordings are compared at their ends."
 
 
-def of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: Iterable[str] = FILES) -> Packs:
+def of_runs(
+    runs: Mapping[str, Path], make_routes: MakeRoutes, files: Iterable[str] = FILES, *, lessons: bool = False
+) -> Packs:
     """All that can be asked about these runs, by the ids under which the page shows them, and about pairs of them.
 
     Args:
         runs: id -> folder; an id begins with `_`, so the page plays them as recordings.
         files: which files of each run can be saved.
+        lessons: whether the lessons are there too, with what these runs say of them.
     """
     with ThreadPoolExecutor(1, "answers") as apart:  # a notebook's own thread has a loop already
-        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files))).result()
+        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files), lessons)).result()
 
 
-async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tuple[str, ...]) -> Packs:
+async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tuple[str, ...], lessons: bool) -> Packs:
     with tempfile.TemporaryDirectory() as nothing:
         hub = Hub(Path(nothing))
         hub.recorded = dict(runs)
@@ -55,6 +59,8 @@ async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tup
                 for run_id in runs:
                     await asking.run(run_id, files)
                     await asking.pairs(run_id, [other for other in runs if other != run_id])
+                if lessons:
+                    await asking.lessons(runs)
             finally:
                 await hub.close()
     return asking.packs
@@ -83,6 +89,17 @@ class _Asking:
         await self.keep("live/_home", "")
         await self.keep("live/_runs", "")
         self.packs["live/_home"][""] |= {"machine": "recordings"}
+
+    async def lessons(self, runs: Iterable[str]) -> None:
+        """All lessons, and what the recordings of their runs say of them."""
+        await self.keep("live/_lessons", "")
+        for course in self.packs["live/_lessons"][""]["courses"]:
+            for lesson in course["lessons"]:
+                first, *_ = twins = [recorded_id(run["preset"]) for run in lesson["runs"]]
+                for index, twin in enumerate(twins):
+                    if twin in runs and first in runs:
+                        beside = f"?first={first}" if index else ""
+                        await self.keep(f"live/{twin}/lesson", f"{lesson['name']}/{index}{beside}")
 
     async def run(self, run_id: str, files: Iterable[str]) -> None:
         """Everything about one run."""

@@ -95,7 +95,7 @@ def _static() -> dict[str, str | bytes]:
 
 
 def _answers(runs: Mapping[str, Path], make_routes: MakeRoutes, recorded: Path, address: str) -> dict[str, str | bytes]:
-    packs = answers.of_runs(runs, make_routes, FILES)
+    packs = answers.of_runs(runs, make_routes, FILES, lessons=True)
     listed = history_data.history_data(recorded)
     listed["runs"] = [run | {"id": recorded_id(run["id"])} for run in listed["runs"]]
     packs["live/_runs"] = {"": listed}

@@ -875,7 +875,7 @@ declare namespace Wire {
     why?: string;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
   interface Prediction {
     ask: string;
     kind: "choice" | "number" | "curve";
@@ -884,6 +884,7 @@ declare namespace Wire {
     low: number;
     high: number;
     step: number;
+    near: number;
     column: string;
     shapes: string[];
   }
@@ -897,10 +898,11 @@ declare namespace Wire {
     twin: boolean;
   }
 
-  /** A task at the end: to reach something by changing the `knobs`, from the settings of the first run. */
+  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. */
   interface BreakIt {
     ask: string;
     knobs: Knob[];
+    values: Record<string, string | number | boolean | null>;
     hint: string;
   }
 
@@ -947,10 +949,11 @@ declare namespace Wire {
     courses: Course[];
   }
 
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did). `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
   interface Reveal {
     ready: boolean;
     held: number | null;
+    beliefs: string[];
     value: number | null;
     words: string;
     shape: string;
@@ -1697,8 +1700,8 @@ declare namespace Wire {
     attempt?: number;
   }
 
-  /** Of a fork. */
-  interface Forked {
+  /** Of a run that was started: a fork, or one of a lesson; `sentence` says why it waits, if it does. */
+  interface Started {
     error: string;
     problems?: Problem[];
     sentence?: string;
@@ -1753,11 +1756,12 @@ declare namespace Wire {
     delete_run: Done;
     save_model: Saved;
     resume_run: Resumed;
-    fork_run: Forked;
+    fork_run: Started;
     fork_points: ForkPoints;
     draw_frontier: Done;
     frontier_progress: FrontierProgress;
     stop_trial: Done;
+    start_lesson: Started;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

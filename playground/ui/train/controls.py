@@ -256,5 +256,5 @@ def steps() -> list[StepData]:
             "against": step.against,
             "look": step.look,
         }
-        for step in catalog.story()
+        for step in catalog.in_story()
     ]

@@ -31,7 +31,6 @@ MOST_OF_ADDRESS = 3  # at a time: each keeps the process that answers prompts, w
 NOT_MORE = "{} from your network are being measured or waiting already. Wait for one of them."
 STOPPED = "Stopped; nothing was kept."
 NOT_BEGUN_HERE = "This was started by another visitor; only they can stop it."
-RECORDED = Path(__file__).parents[1] / "recorded"
 
 
 @dataclasses.dataclass
@@ -137,7 +136,7 @@ def _objective(config: RunConfig) -> tuple[Any, ...]:
 @functools.cache
 def _recorded(preset: str) -> tuple[RunConfig, regimes.Measured | None] | None:
     """What the recording of a preset was, and what it has seen of its reference; None where there is no recording."""
-    run = RunDirectory(RECORDED / preset)
+    run = RunDirectory(catalog.RECORDED / preset)
     return (run.config(), regimes.measured(run.samples(), run.metrics())) if run.config_path.is_file() else None
 
 

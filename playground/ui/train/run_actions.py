@@ -30,11 +30,11 @@ from playground.ui.payloads.form import KnobData
 from playground.ui.payloads.server import (
     DoneData,
     EditsAnswerData,
-    ForkedData,
     ForkPointData,
     ForkPointsData,
     ResumedData,
     SavedData,
+    StartedData,
 )
 from playground.ui.train import form
 from playground.ui.train.form import entry
@@ -147,7 +147,7 @@ class RunActions:
                     raise
             return {**DONE, "attempt": run.status().attempt}
 
-    def fork_run(self, asked: Any, caller: Caller) -> ForkedData:
+    def fork_run(self, asked: Any, caller: Caller) -> StartedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
         wanted = form.as_dict(entry(asked, "changes"))
         run, at = self._run(entry(asked, "run")), entry(asked, "at")

@@ -13,6 +13,7 @@ import gradio as gr
 
 from playground.config import RunConfig, methods
 from playground.errors import PlaygroundError, Problem, in_words
+from playground.lessons.loading import Lessons
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -30,6 +31,7 @@ from playground.ui.train import (
     form,
     form_parts,
     frontier_part,
+    lesson_part,
     run_actions,
 )
 from playground.ui.train.controls import Controls
@@ -50,20 +52,17 @@ class Train(NamedTuple):
     recheck: Callable[[Any], None]  # after an event that filled in some of its fields
 
 
-def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access) -> Train:
+def build(
+    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access, lessons: Lessons
+) -> Train:
     """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next."""
-
-    def stop_trial(_: Any) -> DoneData:
-        launcher.end_trial(outputs)
-        return {"error": ""}
-
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=300):
-            components.widget("lessons/panel", None, elem_id="lesson-panel")
+            starting = lesson_part.guarded_functions(outputs, access, lessons, standby.worker_for)
+            components.widget("lessons/panel", None, elem_id="lesson-panel", server_functions=starting)
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
-            stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])
-            tryout = components.widget("train/tryout", None, elem_id="tryout", server_functions=stopping)
+            tryout = _tryout(outputs, access)
             view = _run_view(outputs, standby, service, access)
             filler = components.widget("train/filler", {"run": None}, elem_id="filler")
     handlers = Handlers(page, outputs, standby, service, access)
@@ -111,6 +110,17 @@ def build(demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: Model
 
     filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
     return Train(page, recheck)
+
+
+def _tryout(outputs: Path, access: Access) -> gr.HTML:
+    """The check before a start, whose trial update can be stopped."""
+
+    def stop_trial(_: Any) -> DoneData:
+        launcher.end_trial(outputs)
+        return {"error": ""}
+
+    stopping = access.guard_all(Action.TRY_UPDATE, [stop_trial])
+    return components.widget("train/tryout", None, elem_id="tryout", server_functions=stopping)
 
 
 def _follow_source(page: Controls) -> None:

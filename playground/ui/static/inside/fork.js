@@ -36,7 +36,7 @@ export function askFork(update, changes) {
 export class ForkPanel {
   /**
    * @param {Element} element @param {(run: string) => Promise<Wire.ForkPoints>} points
-   * @param {(asked: { run: string, at: number, changes: Drafts, request: string }) => Promise<Wire.Forked>} start
+   * @param {(asked: { run: string, at: number, changes: Drafts, request: string }) => Promise<Wire.Started>} start
    */
   constructor(element, points, start) {
     this.points = points;

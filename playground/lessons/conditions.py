@@ -1,0 +1,51 @@
+"""Conditions on a fact, as a lesson has them: "> 0.8", "<= 3", "0.4 to 0.6"."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from playground.setup.expected import Band
+
+NUMBER = r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+BOUND = re.compile(rf"\s*(>=?|<=?)\s*({NUMBER})\s*")
+RANGE = re.compile(rf"\s*({NUMBER})\s+to\s+({NUMBER})\s*")
+HOW = 'Write it as "> 0.8", "< 3" or "0.4 to 0.6".'
+
+
+class Condition(NamedTuple):
+    """A range of values, with its ends or (`open_`) without."""
+
+    low: float
+    high: float
+    open_: bool = False
+
+    def holds(self, value: float | None) -> bool:
+        """Of nothing that is not known."""
+        if value is None:
+            return False
+        return self.low < value < self.high if self.open_ else self.low <= value <= self.high
+
+    def holds_over(self, band: Band) -> bool:
+        """Whether it holds wherever in its band a run ends."""
+        return self.holds(band.low) and self.holds(band.high)
+
+
+def condition(text: str) -> Condition:
+    """What a text means. Raises: ValueError, with a sentence."""
+    if found := RANGE.fullmatch(text):
+        low, high = float(found[1]), float(found[2])
+        if low >= high:
+            raise ValueError(f"`{text[:40]}` is no range: the lower number comes first.")
+        return Condition(low, high)
+    if found := BOUND.fullmatch(text):
+        sign, at = found[1], float(found[2])
+        return Condition(at, math.inf, sign == ">") if sign[0] == ">" else Condition(-math.inf, at, sign == "<")
+    raise ValueError(f"`{text[:40]}` is no condition. {HOW}")
+
+
+def holds(when: Mapping[str, str], values: Mapping[str, float | None]) -> bool:
+    """Whether all conditions hold of facts."""
+    return all(condition(text).holds(values.get(fact)) for fact, text in when.items())

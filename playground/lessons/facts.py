@@ -1,0 +1,191 @@
+"""What can be said of a run by name: its figures, with how they read, for the conditions and sentences of a lesson."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from playground.analysis import before_after, meters
+from playground.analysis.before_after import read_once
+from playground.analysis.diagnosis import CHECKS, diagnose
+from playground.analysis.diagnosis.run_records import Records
+from playground.config import RunConfig, methods
+from playground.config.behaviour_settings import READY
+from playground.errors import InvalidConfig
+from playground.lessons import shapes
+from playground.rewards import behaviours as counted
+from playground.runs.folder import changes
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status, UpdateMetrics
+from playground.setup import describe, expected
+
+FIRST = "first."  # before a name: of the first run, where a second one is looked at
+BEFORE = ".before"
+SHAPE = "shape."
+LAMP = "lamp."
+CURVES = {
+    "score": "score_mean",
+    "kl": "kl_to_reference",
+    "penalised": "penalised_reward",
+    "beta": "kl_coef",
+    "entropy": "entropy",
+    "length": "completion_length",
+    "distinct": "distinct_2",
+    "perplexity": "perplexity_reference",
+    "clip_fraction": "clip_fraction",
+    "explained_variance": "explained_variance",
+}  # name of a figure -> its column in metrics.jsonl
+ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
+WITH_BEFORE = ("length", "entropy")
+LABELS = {
+    "score": "gain in score",
+    "kl": "distance",
+    "distinct": "word pairs that differ",
+    "length": "length",
+    "entropy": "entropy",
+    "perplexity": "perplexity under the reference",
+    "clip_fraction": "clipped tokens",
+    "explained_variance": "explained variance",
+    "beta": "leash",
+    "penalised": "score less penalty",
+    "updates": "updates",
+    "minutes": "time",
+}
+Facts = Mapping[str, "RunFact"]
+
+
+class RunFact(NamedTuple):
+    """A figure of a run, and how it reads in a sentence. What has words only is for sentences."""
+
+    value: float | None
+    words: str
+
+
+def shares(config: RunConfig) -> dict[str, str]:
+    """The behaviours that a run of these settings counts: name -> words. Of a preset that was measured, those of which
+    there was something to count."""
+    found = {one.name: one.words for one in counted.of_config(config)}
+    bands = expected.bands(describe.of(config).preset)
+    return {name: words for name, words in found.items() if not bands or name in bands or name not in READY}
+
+
+def known(config: RunConfig) -> set[str]:
+    """The names of all facts that a run of these settings has, for conditions."""
+    names = [*ALWAYS, *shares(config)]
+    if config.method in ("ppo", "rloo", "grpo"):
+        names.append("clip_fraction")
+    if config.has_critic:
+        names.append("explained_variance")
+    if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
+        names += ["beta", "penalised"]
+    before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
+    return {*names, *before, *(f"{LAMP}{name}" for name in CHECKS)}
+
+
+def curves(config: RunConfig) -> set[str]:
+    """The figures whose curve a run of these settings draws."""
+    return known(config) & CURVES.keys()
+
+
+def is_share(name: str, config: RunConfig) -> bool:
+    """Whether it goes from 0 to 1, and is asked in percent."""
+    return name.removesuffix(BEFORE) in (*shares(config), "distinct", "clip_fraction")
+
+
+def label(name: str, config: RunConfig) -> str:
+    """What a fact is called."""
+    return {**LABELS, **shares(config)}.get(name, name)
+
+
+@read_once("config_path", "samples_path", "events_path", "metrics_path", "status_path", size=256)
+def of_run(run: RunDirectory) -> dict[str, RunFact]:
+    """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
+    config, samples, metrics = run.config(), run.samples(), run.metrics()
+    found: dict[str, RunFact] = {}
+    outcome = before_after.outcome(before_after.pairs(samples))
+    headline = before_after.headline(samples, metrics)
+    if headline:
+        found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
+        if headline.kl is not None:
+            found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
+    for meter in meters.at_ends(config, samples) if samples else ():
+        for name, count in ((meter.name, meter.after), (f"{meter.name}{BEFORE}", meter.before)):
+            found[name] = RunFact(count.share, f"{count.yes} of {count.of}")
+    if outcome:
+        found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
+        found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
+    found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
+    names = known(config)
+    return {name: fact for name, fact in found.items() if name.removeprefix(SHAPE) in names}
+
+
+def values(found: Facts) -> dict[str, float | None]:
+    """Without their words."""
+    return {name: fact.value for name, fact in found.items()}
+
+
+def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
+    """A figure at each update at which it is known."""
+    found = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
+    return [(update, float(value)) for update, value in found if value is not None]
+
+
+def shortly(value: float) -> str:
+    """Three significant digits at most: 199, 8.4, 0.05."""
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 1 else f"{value:.2g}"
+
+
+def in_score(value: float, config: RunConfig) -> str:
+    """A difference of scores: "+3.9 sd", "+0.42 sd"."""
+    return f"{value:+z.{0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2}f} {config.score_unit}"
+
+
+def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Facts) -> dict[str, RunFact]:
+    """What the updates have measured: over the newest ones; the clipped share over all, the critic's over a quarter."""
+    records = Records(config, metrics)
+    made: dict[str, RunFact] = {}
+
+    def add(name: str, series: Sequence[float], words: str) -> None:
+        if series:
+            mean = fmean(series)
+            made[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
+
+    of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
+    newest, oldest = slice(-5, None), slice(3)
+    add("distinct", of["distinct"][newest], "{percent}")
+    add("entropy", of["entropy"][newest], "{} nats per token")
+    add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
+    add("perplexity", of["perplexity"][newest], "{}")
+    add("clip_fraction", of["clip_fraction"], "{percent}")
+    critic = of["explained_variance"]
+    add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")
+    for name, column in of.items():
+        if column:
+            shape = shapes.shape(name, column)
+            made[f"{SHAPE}{name}"] = RunFact(None, shape)
+    if of["penalised"]:
+        beta = of["beta"][-1]
+        made["beta"] = RunFact(beta, f"{beta:.3g}")
+        if {"score", "kl"} <= found.keys():
+            left = (found["score"].value or 0.0) - beta * (found["kl"].value or 0.0)
+            made["penalised"] = RunFact(left, in_score(left, config))
+    return made
+
+
+def _of_status(status: Status) -> dict[str, RunFact]:
+    seconds = status.seconds_at_work()
+    words = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
+    return {"updates": RunFact(status.update, str(status.update)), "minutes": RunFact(seconds / 60, words)}
+
+
+def _checks(run: RunDirectory, config: RunConfig) -> dict[str, RunFact]:
+    """Of each check whether it is lit."""
+    events = run.events()
+    try:
+        now = changes.edited(config, changes.edits_of(events))
+    except InvalidConfig:  # events that were written by hand
+        now = config
+    alerts = diagnose(Records(now, run.metrics(), run.samples(), events))
+    return {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in alerts}

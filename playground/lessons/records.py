@@ -1,0 +1,136 @@
+"""What the file of a lesson holds. `loading` adds what one field says of another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from playground.config import RunConfig, yaml_io
+from playground.config.parts import Part
+from playground.setup import catalog
+
+Kind = Literal["choice", "number", "curve"]
+Shape = Literal["rises", "falls", "stays", "rises, then falls", "rises, then stays"]
+Look = Literal["texts", "counts", "score", "distance", "curves", "health", "every-text", "frontier", "update"]
+Line = Annotated[str, Field(min_length=1, max_length=140)]
+Paragraph = Annotated[str, Field(min_length=1, max_length=600)]
+When = dict[Annotated[str, Field(max_length=80)], Annotated[str, Field(max_length=40)]]  # fact -> condition
+
+
+class Option(Part):
+    """A choice of the prediction: it has come true where `when` holds of the first run. `belief` is for those who chose
+    it and were wrong."""
+
+    say: Line
+    when: When = Field(min_length=1, max_length=6)
+    belief: str = Field("", max_length=300)
+
+
+class Prediction(Part):
+    """What is asked before the first run: a choice of `options`; a number, `of` a fact; or a curve of a figure."""
+
+    ask: Line
+    kind: Kind
+    options: tuple[Option, ...] = Field((), max_length=4)
+    of: str = Field("", max_length=80)
+    low: float = 0.0
+    high: float = 100.0
+    step: float = Field(1.0, gt=0)
+    unit: str = Field("", max_length=40)
+    near: float = Field(0.0, ge=0)  # how far from it still counts as close
+    shapes: tuple[Shape, ...] = Field((), max_length=3)
+
+
+class LessonRun(Part):
+    """A run that the lesson starts: a preset, with other settings where `set` says so."""
+
+    preset: str = Field(min_length=1, max_length=80)
+    title: Annotated[str, Field(min_length=1, max_length=60)]
+    why: str = Field("", max_length=300)
+    set: dict[Annotated[str, Field(max_length=80)], Any] = Field({}, max_length=10)
+
+    def config(self) -> RunConfig:
+        """Raises: InvalidConfig, if there is no such preset, or it cannot have these settings."""
+        changes = [f"{field}={json.dumps(value)}" for field, value in self.set.items()]
+        return yaml_io.overridden(catalog.preset(self.preset).model_dump(mode="json"), changes, RunConfig)
+
+    @property
+    def twin(self) -> Path | None:
+        """The folder of the recording of exactly this run, if one ships."""
+        folder = catalog.RECORDED / self.preset
+        return folder if not self.set and (folder / "config.yaml").is_file() else None
+
+
+class RevealSentence(Part):
+    """What is said after a run of which `when` holds, with its figures in the place of {names}."""
+
+    run: Literal[1, 2] = 1
+    when: When = Field({}, max_length=6)
+    say: Paragraph
+
+
+class Task(Part):
+    """To reach something by changing `knobs`, from the settings of the first run."""
+
+    ask: Annotated[str, Field(min_length=1, max_length=240)]
+    knobs: tuple[str, ...] = Field(min_length=1, max_length=4)
+    when: When = Field(min_length=1, max_length=6)
+    hint: str = Field("", max_length=300)
+
+
+class TransferOption(Part):
+    """Of the question at the end."""
+
+    say: Line
+    right: bool = False
+    why: str = Field("", max_length=400)
+
+
+class Transfer(Part):
+    """One more question on the same idea."""
+
+    ask: Annotated[str, Field(min_length=1, max_length=240)]
+    options: tuple[TransferOption, ...] = Field(min_length=2, max_length=4)
+
+
+class ChapterClaim(Part):
+    """What the course's chapter says, and what is so."""
+
+    says: Paragraph
+    right: bool
+    so: Paragraph
+
+
+class Lesson(Part):
+    """One lesson. `name` is that of its file."""
+
+    name: str
+    format: Literal[1]
+    course: str = Field(min_length=1, max_length=60)
+    number: int = Field(ge=1, le=99)
+    title: Annotated[str, Field(min_length=1, max_length=60)]
+    minutes: int = Field(ge=2, le=15)
+    question: Line
+    situation: Paragraph
+    predict: Prediction
+    runs: tuple[LessonRun, ...] = Field(min_length=1, max_length=2)
+    look: tuple[Look, ...] = Field(min_length=1, max_length=9)
+    reveal: tuple[RevealSentence, ...] = Field(min_length=1, max_length=12)
+    explain: tuple[Paragraph, ...] = Field(min_length=1, max_length=3)
+    break_it: Task | None = None
+    transfer: Transfer
+    chapter: ChapterClaim | None = None
+
+    def config(self, index: int) -> RunConfig:
+        """The settings of a run; those of the first for the task to break it, which comes after the last."""
+        return self.runs[index if index < len(self.runs) else 0].config()
+
+
+class CourseAbout(Part):
+    """A course in words."""
+
+    title: Annotated[str, Field(min_length=1, max_length=60)]
+    about: str = Field("", max_length=300)

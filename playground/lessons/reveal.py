@@ -1,0 +1,130 @@
+"""What a run says of a lesson: which option has come true, the number or the shape that was asked for, the sentences
+that hold, and whether a task was reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from playground.analysis import before_after, meters
+from playground.config import RunConfig
+from playground.config.behaviour_settings import READY
+from playground.lessons import facts, shapes
+from playground.lessons.checking import PLACEHOLDER
+from playground.lessons.conditions import holds
+from playground.lessons.facts import Facts, RunFact
+from playground.lessons.records import Lesson, Prediction
+from playground.runs.folder import changes
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import expected
+
+
+class Predicted(NamedTuple):
+    """What has become of what was asked: the option that holds; a number, as it was asked, and in words; a shape and
+    its curve."""
+
+    held: int | None = None
+    value: float | None = None
+    words: str = ""
+    shape: str = ""
+    curve: Sequence[tuple[int, float]] = ()
+
+
+class Reveal(NamedTuple):
+    """What a run says of a lesson; nothing before it has ended (`ready`). `outside`: where it ended elsewhere than runs
+    of its preset do on other seeds."""
+
+    ready: bool
+    predicted: Predicted = Predicted()
+    said: Sequence[str] = ()
+    explained: Sequence[str] = ()
+    reached: bool | None = None
+    outside: Sequence[str] = ()
+
+
+def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | None = None) -> Reveal:
+    """Of a run in the place of `index`; as many as there are runs is the task to break it. `first`: the run in the
+    first place, where this is a later one. Raises: InvalidConfig."""
+    if not run.status().ended:
+        return Reveal(False)
+    found = all_facts(run, first if index else None)
+    config, is_task = run.config(), index >= len(lesson.runs)
+    if is_task:
+        task = lesson.break_it
+        reached = holds(task.when, facts.values(found)) if task else None
+        return Reveal(True, said=_asked_for(task.when, found, config) if task else (), reached=reached)
+    return Reveal(
+        True,
+        predicted(lesson.predict, run, found) if index == 0 else Predicted(),
+        said(lesson, index, found),
+        _filled(lesson.explain, found) if index == len(lesson.runs) - 1 else (),
+        outside=outside(run, config),
+    )
+
+
+def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:
+    """Those of a run, and behind `first.` those of the run before it."""
+    earlier = facts.of_run(first) if first else {}
+    return {**facts.of_run(run), **{f"{facts.FIRST}{name}": fact for name, fact in earlier.items()}}
+
+
+def predicted(predict: Prediction, run: RunDirectory, found: Facts) -> Predicted:
+    """What has become of what was asked."""
+    if predict.kind == "choice":
+        return Predicted(held=held(predict, found))
+    if predict.kind == "curve":
+        curve = facts.curve(run, predict.of)
+        return Predicted(shape=shapes.shape(predict.of, [value for _, value in curve], predict.shapes), curve=curve)
+    fact = found.get(predict.of)
+    if fact is None or fact.value is None:
+        return Predicted()
+    if not facts.is_share(predict.of, run.config()):
+        return Predicted(value=fact.value, words=fact.words)
+    percent = f"{100 * fact.value:.0f} %"
+    return Predicted(value=100 * fact.value, words=percent if fact.words == percent else f"{percent} ({fact.words})")
+
+
+def held(predict: Prediction, found: Facts) -> int | None:
+    """The option that has come true, the first of them; None if none has."""
+    options = (number for number, option in enumerate(predict.options) if holds(option.when, facts.values(found)))
+    return next(options, None)
+
+
+def said(lesson: Lesson, index: int, found: Facts) -> list[str]:
+    """The sentences that hold after a run."""
+    values = facts.values(found)
+    return _filled([one.say for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)], found)
+
+
+def outside(run: RunDirectory, config: RunConfig) -> list[str]:
+    """Where a run of a preset ended elsewhere than on other seeds, in words."""
+    samples, edited = before_after.samples_of(run), bool(changes.edits_of(run.events()))
+    bands = meters.bands_of(config, samples, edited=edited)
+    if not bands:
+        return []
+    outcome, counted = before_after.outcome(before_after.pairs(samples)), meters.at_ends(config, samples)
+    judged, found = meters.verdicts(counted, outcome, bands), facts.of_run(run)
+    return [
+        f"{facts.label(name, config)}: {found[name].words}; on other seeds "
+        f"{expected.band_in_words(name, bands[name], config.score_unit)}"
+        for name, verdict in judged.items()
+        if verdict not in meters.USUAL and (name in found and (name in READY or name in ("score", "kl")))
+    ]
+
+
+def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list[str]:
+    """What a task asks for, and what there is of it."""
+    return [
+        f"{facts.label(name, config)}: {found[name].words} (asked for: {text.strip()})"
+        for name, text in when.items()
+        if name in found
+    ]
+
+
+def _filled(texts: Sequence[str], found: Facts) -> list[str]:
+    """With figures in the place of names; a text that names what is not known of the run is left out."""
+    return [
+        PLACEHOLDER.sub(lambda name: found[name[1]].words, text)
+        for text in texts
+        if all(name in found for name in PLACEHOLDER.findall(text))
+    ]

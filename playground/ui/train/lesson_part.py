@@ -1,0 +1,170 @@
+"""Lessons on the page: all of them without their answers, what a run says of one, and the start of one's run.
+
+A lesson is found by its name among those that were loaded. Its runs are started as it says, with nothing of a visitor's
+in them but the values of the knobs that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playground.config import RunConfig, flatten
+from playground.errors import InvalidConfig, NotAllowed
+from playground.lessons import facts
+from playground.lessons.loading import Course, Lessons
+from playground.lessons.records import Lesson, Prediction, Task
+from playground.lessons.reveal import Reveal
+from playground.runs import launcher
+from playground.setup import catalog, describe
+from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.payloads.lessons import (
+    BreakItData,
+    CourseData,
+    LessonData,
+    LessonRunData,
+    LessonsData,
+    PredictionData,
+    RevealData,
+)
+from playground.ui.payloads.server import StartedData
+from playground.ui.train import filling, form, run_actions
+from playground.ui.train.form import entry
+
+MOST_POINTS = 400  # of a curve
+
+
+def lessons_data(lessons: Lessons) -> LessonsData:
+    """All lessons, without what comes of them."""
+    return {"courses": [_course(course) for course in lessons.courses]}
+
+
+def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
+    """What a run says of a lesson."""
+    shown, every = found.predicted, max(1, -(-len(found.predicted.curve) // MOST_POINTS))
+    options = lesson.predict.options if found.ready and shown.held is not None else ()
+    return {
+        "ready": found.ready,
+        "held": shown.held,
+        "beliefs": [option.belief for option in options],
+        "value": shown.value,
+        "words": shown.words,
+        "shape": shown.shape,
+        "curve": list(shown.curve[::every]),
+        "said": list(found.said),
+        "explained": list(found.explained),
+        "reached": found.reached,
+        "outside": list(found.outside),
+    }
+
+
+def guarded_functions(
+    outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None
+) -> list[Callable[..., Any]]:
+    """The server functions of the panel."""
+    return access.guard_all(Action.START, [LessonStarts(outputs, access, lessons, spawn).start_lesson])
+
+
+class LessonStarts:
+    """Starts the runs of lessons."""
+
+    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None) -> None:
+        self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
+
+    def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
+        """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
+        or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
+        lesson = self._lessons.find(str(entry(asked, "lesson")))
+        capped = self._access.limits_of(caller)
+        try:
+            config = _config(lesson, entry(asked, "index"), form.as_dict(entry(asked, "values")))
+            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
+            waits = filling.why_it_waits(config, self._outputs, capped)
+            request = entry(asked, "request")
+            run = run_actions.start(config, request, self._outputs, self._spawn, self._access, caller)
+        except InvalidConfig as error:
+            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
+        return {"error": "", "run": run.id, "sentence": waits}
+
+
+def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
+    """The settings of a run of a lesson. Raises: InvalidConfig, NotAllowed (it has no such run, or no such knob)."""
+    task = lesson.break_it
+    if isinstance(index, bool) or index not in range(len(lesson.runs) + (task is not None)):
+        raise NotAllowed(f"The lesson \u201c{lesson.title}\u201d has no such run.")
+    config = lesson.config(index)
+    if index < len(lesson.runs) or task is None:
+        return config
+    if not values.keys() <= {*task.knobs}:
+        raise NotAllowed(f"Of this task these can be set: {', '.join(map(form.label_of, task.knobs))}.")
+    return form.valid(form.nested(values, config.model_dump(mode="json")), config)
+
+
+def _course(course: Course) -> CourseData:
+    return {
+        "name": course.name,
+        "title": course.title,
+        "about": course.about,
+        "minutes": sum(lesson.minutes for lesson in course.lessons),
+        "lessons": [_lesson(lesson) for lesson in course.lessons],
+    }
+
+
+def _lesson(lesson: Lesson) -> LessonData:
+    claim = lesson.chapter
+    return {
+        "name": lesson.name,
+        "number": lesson.number,
+        "title": lesson.title,
+        "minutes": lesson.minutes,
+        "question": lesson.question,
+        "situation": lesson.situation,
+        "predict": _prediction(lesson.predict),
+        "runs": _runs(lesson),
+        "look": list(lesson.look),
+        "break_it": lesson.break_it and _task(lesson.break_it, lesson.config(0)),
+        "transfer": {
+            "ask": lesson.transfer.ask,
+            "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
+        },
+        "chapter": claim and {"says": claim.says, "right": claim.right, "so": claim.so},
+    }
+
+
+def _prediction(predict: Prediction) -> PredictionData:
+    return {
+        "ask": predict.ask,
+        "kind": predict.kind,
+        "options": [{"say": option.say} for option in predict.options],
+        "unit": predict.unit,
+        "low": predict.low,
+        "high": predict.high,
+        "step": predict.step,
+        "near": predict.near,
+        "column": facts.CURVES[predict.of] if predict.kind == "curve" else "",
+        "shapes": list(predict.shapes),
+    }
+
+
+def _runs(lesson: Lesson) -> list[LessonRunData]:
+    return [
+        {
+            "preset": run.preset,
+            "title": run.title,
+            "why": run.why,
+            "changes": describe.differences_in_words(run.config(), catalog.preset(run.preset)),
+            "twin": run.twin is not None,
+        }
+        for run in lesson.runs
+    ]
+
+
+def _task(task: Task, config: RunConfig) -> BreakItData:
+    now = flatten(config)
+    return {
+        "ask": task.ask,
+        "knobs": [form.knob_data(field) for field in task.knobs],
+        "values": {field: now[field] for field in task.knobs},
+        "hint": task.hint,
+    }

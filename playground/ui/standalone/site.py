@@ -18,7 +18,7 @@ from playground.ui.standalone.answers import MakeRoutes
 
 ENTRY = "standalone/site.js"
 OWN_FOLDERS = ("static", "answers")
-PAGES = ("train", "compare", "runs")
+PAGES = ("lessons", "train", "compare", "runs")
 FILES = (*answers.FILES, "export/html")
 NOTICE = (
     "This is a page of recordings: nothing trains here. To train, run the RLHF Playground on a computer of your own"

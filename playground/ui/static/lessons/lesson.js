@@ -21,7 +21,7 @@ const SECTION_OF = { "every-text": "texts" };
 
 /**
  * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
- * @typedef {{ title: string, parts: Page.Child[], before?: Page.Child }} Step
+ * @typedef {{ title: string, parts: Page.Child[], before?: Node }} Step
  */
 
 export class LessonPanel {

@@ -27,7 +27,8 @@ export function runStep(panel, index, again = false) {
   const run = panel.lesson.runs[index];
   const ran = panel.answers.runs[index];
   if (ran?.told)
-    return { title: panel.lesson.runs.length > 1 ? run.title : "What happened", parts: [toldParts(panel, index, ran), again ? "" : goOn(panel, index)] };
+    return { title: panel.lesson.runs.length > 1 ? run.title : "What happened",
+      parts: [toldParts(panel, index, ran), again ? "" : goOn(panel, index)] };
   const intro = [el("p", el("strong", `${run.title}. `), run.why),
     run.changes.length ? el("p.muted", `Changed: ${run.changes.join(", ")}.`) : ""];
   const box = el("div.lesson-run");

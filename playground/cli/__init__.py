@@ -20,6 +20,7 @@ from playground.cli import (
     following,
     from_elsewhere,
     health,
+    lesson_commands,
     model_commands,
     outgoing,
     preflight_commands,
@@ -282,6 +283,7 @@ app.command()(scoring_commands.score)
 app.command("try")(preflight_commands.try_command)
 app.command()(preflight_commands.prompts)
 app.add_typer(sweep_commands.app, name="sweep")
+app.add_typer(lesson_commands.app, name="lessons")
 app.command("reward-train")(reward_model_commands.reward_train)
 app.command("reward-models")(reward_model_commands.reward_models)
 app.command("reward-check")(scoring_commands.reward_check)

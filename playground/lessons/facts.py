@@ -35,6 +35,7 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
+    "loss": "policy_loss",
 }  # name of a figure -> its column in metrics.jsonl
 ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy")
@@ -47,6 +48,7 @@ LABELS = {
     "perplexity": "perplexity under the reference",
     "clip_fraction": "clipped tokens",
     "explained_variance": "explained variance",
+    "loss": "loss of the policy",
     "beta": "leash",
     "penalised": "score less penalty",
     "updates": "updates",
@@ -74,7 +76,7 @@ def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
     if config.method in ("ppo", "rloo", "grpo"):
-        names.append("clip_fraction")
+        names += ["clip_fraction", "loss"]
     if config.has_critic:
         names.append("explained_variance")
     if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
@@ -159,6 +161,7 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
     add("perplexity", of["perplexity"][newest], "{}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
+    add("loss", of["loss"][newest], "{}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")
     for name, column in of.items():

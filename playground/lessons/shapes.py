@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-LEAST = {"score": 0.25, "kl": 0.5, "penalised": 0.25, "entropy": 0.1, "length": 1.0, "distinct": 0.02, "beta": 0.001}
+LEAST = {
+    "score": 0.25,
+    "kl": 0.5,
+    "penalised": 0.25,
+    "entropy": 0.1,
+    "length": 1.0,
+    "distinct": 0.02,
+    "beta": 0.001,
+    "loss": 0.05,
+}
 LEAST_SHARE = 0.05  # of the largest value; a change of less is none, nor is one below LEAST
 SPREADS = 3.0  # of a running mean's noise
 WINDOWS = 8  # in a curve

@@ -1,0 +1,153 @@
+"""`lessons` lists them; `lessons check FILE` says what is wrong with one and what it would say of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from playground.cli import following
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, find_run
+from playground.cli.terminal import complain, print_json, say
+from playground.errors import InvalidConfig, Problem, RunFailed
+from playground.lessons import loading, trying
+from playground.lessons.loading import FOLDER_VARIABLE, Lessons
+from playground.lessons.records import Lesson
+from playground.lessons.trying import TriedRun
+from playground.runs import launcher
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.supervisor import Supervisor
+from playground.setup import checks
+from playground.setup.estimates import disk
+
+Folder = Annotated[
+    Path | None, typer.Option("--lessons", envvar=FOLDER_VARIABLE, help="A folder of your own lessons.", metavar="DIR")
+]
+
+app = typer.Typer(
+    help="List the lessons, or check one that you write (docs/write-a-lesson.md).",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def listed(context: typer.Context, lessons: Folder = None, json: Json = False) -> None:
+    """List the lessons by course, or check one that you write (docs/write-a-lesson.md)."""
+    if context.invoked_subcommand:
+        return
+    courses = Lessons(lessons).courses
+    if json:
+        print_json([{**course._asdict(), "lessons": [_facts(one) for one in course.lessons]} for course in courses])
+        return
+    for course in courses:
+        say(f"{course.title}: {course.about}".rstrip(": "))
+        for lesson in course.lessons:
+            say(f"  {lesson.number:2} {lesson.name}: {lesson.question} ({lesson.minutes} minutes)")
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A lesson, as a YAML file.")],
+    run: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN_DIR", help="Try it on this run; of a lesson with two runs, one for each."),
+    ] = None,
+    train: Annotated[bool, typer.Option("--train", help="Train its runs, and try it on them.")] = False,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: Json = False,
+) -> None:
+    """Say what is wrong with a lesson, and what it would say of its runs: of their recordings, of runs that are there
+    (--run), or of new ones (--train).
+
+    Exit codes: 0 nothing to mend, 1 its runs do not show what it asks for, 2 the file is not valid.
+    """
+    lesson = loading.load(file)
+    runs = _given(lesson, run, outputs) if run else _trained(lesson, outputs) if train else _recorded(lesson)
+    found = trying.tried(lesson, runs)
+    mend = [one for tried in found for one in tried.mend]
+    if json:
+        print_json({"lesson": lesson.name, "runs": [_data(*one) for one in zip(runs, found, strict=True)]})
+    else:
+        say(f"{lesson.name}: nothing is wrong with the file.")
+        for index, tried in enumerate(found):
+            _print(lesson, index, runs[index], tried)
+        if len(runs) < len(lesson.runs):
+            complain("No recording of its runs ships. Try it on runs of yours with --run, or with --train.")
+        say(*(f"To mend: {one}" for one in mend))
+    if mend:
+        raise typer.Exit(FAILED)
+
+
+def _recorded(lesson: Lesson) -> list[RunDirectory]:
+    """The recordings of its runs, as far as there are any from the first on."""
+    found = []
+    for run in lesson.runs:
+        if run.twin is None:
+            break
+        found.append(RunDirectory.open(run.twin))
+    return found
+
+
+def _given(lesson: Lesson, runs: Sequence[str], outputs: Path) -> list[RunDirectory]:
+    if len(runs) > len(lesson.runs):
+        raise InvalidConfig([Problem("--run", f"{lesson.name} has {len(lesson.runs)} run(s), not {len(runs)}.")])
+    return [find_run(name, outputs) for name in runs]
+
+
+def _trained(lesson: Lesson, outputs: Path) -> list[RunDirectory]:
+    """Raises: RunFailed, InvalidConfig."""
+    found = []
+    for index in range(len(lesson.runs)):
+        config = lesson.config(index)
+        checks.check(config, outputs)
+        checks.require_in_reach(config, outputs)
+        disk.check([config], outputs)
+        Supervisor(outputs).look()
+        run, process = launcher.start(config, outputs)
+        status = following.follow(run, process, following.Display(False))
+        if status.state != "finished":
+            raise RunFailed(f"{run.id} has ended: {status.state}. {status.message}".strip())
+        found.append(run)
+    return found
+
+
+def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:
+    shown, predict = tried.reveal.predicted, lesson.predict
+    recorded = " (its recording)" if lesson.runs[index].twin == run.path else ""
+    say(f"\nRun {index + 1}, {lesson.runs[index].title}: {run.id}{recorded}")
+    for number, option in enumerate(predict.options if index == 0 else ()):
+        say(f"  {'came true' if number in tried.held else 'did not  '}: {option.say}")
+    if index == 0 and predict.kind != "choice":
+        say(f"  {predict.ask} {shown.words or shown.shape}")
+    say(*(f"  said: {text}" for text in tried.reveal.said))
+    say(*(f"  explained: {text}" for text in tried.reveal.explained))
+    say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
+    say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
+
+
+def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
+    shown = tried.reveal.predicted
+    return {
+        "run": run.id,
+        "held": list(tried.held),
+        "words": shown.words or shown.shape,
+        "said": list(tried.reveal.said),
+        "explained": list(tried.reveal.explained),
+        "unsure": list(tried.unsure),
+        "unknown": list(tried.unknown),
+        "mend": list(tried.mend),
+    }
+
+
+def _facts(lesson: Lesson) -> dict[str, Any]:
+    return {
+        "name": lesson.name,
+        "number": lesson.number,
+        "title": lesson.title,
+        "minutes": lesson.minutes,
+        "question": lesson.question,
+        "runs": [run.preset for run in lesson.runs],
+    }

@@ -1,0 +1,123 @@
+"""A lesson tried on runs that are there: what it would say of them, and what its author has to mend.
+
+What holds of one run may be luck. So each condition is also held against the band in which runs of the preset end on
+other seeds, where there is one: of the score, the KL and the included behaviours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from playground.lessons import facts
+from playground.lessons.conditions import condition, holds
+from playground.lessons.facts import Facts
+from playground.lessons.records import Lesson, When
+from playground.lessons.reveal import Reveal, all_facts, reveal
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import expected
+from playground.setup.expected import Band
+
+
+class TriedRun(NamedTuple):
+    """What a lesson says of a run. `held`: all options that hold of it. `unsure`: conditions of what is said that do
+    not hold wherever in its band a run ends; `unknown`: those of which no band is known."""
+
+    reveal: Reveal
+    held: Sequence[int]
+    unsure: Sequence[str]
+    unknown: Sequence[str]
+    mend: Sequence[str]
+
+
+def tried(lesson: Lesson, runs: Sequence[RunDirectory]) -> list[TriedRun]:
+    """Of a run for each of its runs, in their order. Raises: InvalidConfig."""
+    return [_tried(lesson, index, runs) for index in range(len(runs))]
+
+
+def bands(lesson: Lesson, index: int) -> dict[str, Band]:
+    """The bands of the facts of a run of a lesson, those of before training and of the first run included."""
+    found = _bands_of(lesson, index)
+    earlier = {f"{facts.FIRST}{name}": band for name, band in _bands_of(lesson, 0).items()}
+    return {**found, **(earlier if index else {})}
+
+
+def against(when: Mapping[str, str], found: Mapping[str, Band]) -> tuple[list[str], list[str]]:
+    """The conditions that do not hold over the whole band, with it, and those whose fact has none."""
+    unsure, unknown = [], []
+    for name, text in when.items():
+        band = found.get(name)
+        if band is None:
+            unknown.append(f"{name} {text}")
+        elif not condition(text).holds_over(band):
+            unsure.append(f"{name} {text} (its band: {band.low:g} to {band.high:g})")
+    return unsure, unknown
+
+
+def _bands_of(lesson: Lesson, index: int) -> dict[str, Band]:
+    run = lesson.runs[min(index, len(lesson.runs) - 1)]
+    found = {} if run.set else expected.bands(run.preset)
+    before = {
+        f"{name}{facts.BEFORE}": Band(band.before_low, band.before_high, band.seeds)
+        for name, band in found.items()
+        if band.before_low is not None and band.before_high is not None
+    }
+    return {**found, **before}
+
+
+def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun:
+    found = all_facts(runs[index], runs[0] if index else None)
+    said = reveal(lesson, index, runs[index], runs[0])
+    values = facts.values(found)
+    options = lesson.predict.options if index == 0 else ()
+    held = [number for number, option in enumerate(options) if holds(option.when, values)]
+    conditions: list[When] = [options[number].when for number in held]
+    conditions += [one.when for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)]
+    unsure, unknown = [], []
+    for when in conditions:
+        for all_of, new in zip((unsure, unknown), against(when, bands(lesson, index)), strict=True):
+            all_of += [one for one in new if one not in all_of]
+    mend = list(_mend(lesson, index, said, held, found))
+    return TriedRun(said, held, unsure, unknown, mend)
+
+
+def _mend(lesson: Lesson, index: int, said: Reveal, held: Sequence[int], found: Facts) -> Iterator[str]:
+    """What is wrong with a lesson, by a run of it."""
+    predict, number = lesson.predict, index + 1
+    if not said.ready:
+        yield f"Run {number} has not ended."
+        return
+    if index == 0:
+        yield from _of_prediction(lesson, said, held)
+        if lesson.break_it and holds(lesson.break_it.when, facts.values(found)):
+            yield "break_it: the first run reaches it already, so there is nothing to do."
+    missing = [f"`{one}`" for one in _asked(lesson, index) if one not in found]
+    if missing:
+        yield f"Run {number} has no {', '.join(missing)}."
+    if not said.said:
+        yield f"reveal: nothing is said after run {number}: no sentence with `run: {number}` holds of it."
+    if index == len(lesson.runs) - 1 and len(said.explained) < len(lesson.explain):
+        yield "explain: a part of it names a fact that is not known of this run."
+    if predict.kind == "choice" and index == 0 and not any(option.belief for option in predict.options):
+        yield "predict.options: say with `belief` what is behind a wrong option, and why it fails here."
+
+
+def _of_prediction(lesson: Lesson, said: Reveal, held: Sequence[int]) -> Iterator[str]:
+    predict, shown = lesson.predict, said.predicted
+    if predict.kind == "choice" and len(held) != 1:
+        which = "; ".join(predict.options[number].say for number in held) or "none"
+        yield f"predict.options: exactly one has to come true ({which})."
+    if predict.kind == "number" and not (shown.value is not None and predict.low <= shown.value <= predict.high):
+        yield f"predict: {shown.words or 'nothing'} is not between {predict.low:g} and {predict.high:g}."
+    if predict.kind == "curve" and shown.shape not in predict.shapes:
+        yield f"predict.shapes: the curve {shown.shape or 'has no shape'}, which is none of them."
+
+
+def _asked(lesson: Lesson, index: int) -> list[str]:
+    """The facts that are asked of a run in the conditions of a lesson."""
+    whens = [one.when for one in lesson.reveal if one.run == index + 1]
+    if index == 0:
+        whens += [option.when for option in lesson.predict.options]
+        whens += [lesson.break_it.when] if lesson.break_it else []
+    names = dict.fromkeys(name for when in whens for name in when)
+    return [name for name in names if index or not name.startswith(facts.FIRST)]

@@ -4,7 +4,7 @@ import { buttonOf, el, setAttribute, setText } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { isMotionWelcome } from "../core/player.js";
 import { Drawing } from "./drawing.js";
-import { drawingOf, seriesOf, shapeOf } from "./shapes.js";
+import { drawingOf, seriesOf, shapeAmong } from "./shapes.js";
 
 /** @typedef {import("./progress.js").Prediction} Prediction */
 
@@ -59,7 +59,7 @@ function drawing({ ask, column, shapes }, changed) {
   const mark = (/** @type {string | null} */ name) => buttons.forEach((button, index) =>
     setAttribute(button, "aria-pressed", String(shapes[index] === name)));
   const box = new Drawing(column, (curve) => {
-    const shape = curve && shapeOf(curve);
+    const shape = curve && shapeAmong(curve, shapes);
     mark(shape);
     if (curve) box.show(curve, shape);
     changed(curve && { curve, shape });

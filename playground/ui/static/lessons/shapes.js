@@ -48,6 +48,20 @@ export function shapeOf(drawing) {
 }
 
 /**
+ * The one of some shapes that a drawing has, or else comes nearest to.
+ * @param {number[]} drawing @param {string[]} shapes
+ */
+export function shapeAmong(drawing, shapes) {
+  const found = shapeOf(drawing);
+  const [beginning] = found.split(",");
+  if (shapes.includes(found)) return found;
+  if (shapes.includes(beginning)) return beginning;
+  const away = (/** @type {string} */ shape) => drawingOf(shape)
+    .reduce((sum, place, column) => sum + (place - drawing[column]) ** 2, 0);
+  return shapes.reduce((one, other) => (away(other) < away(one) ? other : one));
+}
+
+/**
  * A run's curve on the scale of a drawing, and what its numbers are there: `valueAt(place)` is the number at a place.
  * One that stays is not blown up until its noise looks like a change.
  * @param {[number, number][]} curve @param {string} shape

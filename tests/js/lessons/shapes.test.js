@@ -4,7 +4,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { COLUMNS, drawingOf, scaled, seriesOf, shapeAmong, shapeOf } from "../../../playground/ui/static/lessons/shapes.js";
+import { COLUMNS, drawingOf, scaled, seriesOf, shapeAmong, shapeOf,
+} from "../../../playground/ui/static/lessons/shapes.js";
 
 const SHAPES = ["rises", "falls", "stays", "rises, then falls", "rises, then stays"];
 const drawn = (place) => Array.from({ length: COLUMNS + 1 }, (_, column) => place(column / COLUMNS));

@@ -6,7 +6,7 @@ import { go, place } from "../core/nav.js";
 import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
-import { openSection } from "../core/sections.js";
+import { opened, openSection } from "../core/sections.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
@@ -14,10 +14,9 @@ import { predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
 import { runStep } from "./run_step.js";
 
-/** Parts of a lesson's `look` that are sections below the first screen. */
-const SECTIONS = ["curves", "health", "frontier", "update"];
-/** @type {Record<string, string>} */
-const SECTION_OF = { "every-text": "texts" };
+/** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
+const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
+  update: "update" };
 
 /**
  * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
@@ -35,6 +34,8 @@ export class LessonPanel {
     this.runs = new LessonRuns(this, server);
     this.shown = signal(0); // counts how often a step was shown
     this.refresh = () => {}; // draws what of the open step changes by itself
+    this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
     element.append(this.root, this.speaker);
@@ -43,6 +44,7 @@ export class LessonPanel {
 
   /** Show a lesson; `focus`: it was opened from within the page. @param {string} name @param {boolean} focus */
   async open(name, focus) {
+    this.close();
     this.name = name;
     this.lesson = null;
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
@@ -58,12 +60,20 @@ export class LessonPanel {
     this.lesson = course.lessons.find((one) => one.name === name);
     this.answers = answersOf(name);
     document.body.dataset.look = this.lesson.look.join(" ");
-    for (const part of this.lesson.look) {
-      const key = SECTION_OF[part] ?? part;
-      if (SECTIONS.includes(key) || SECTION_OF[part]) openSection(key, true, false);
-    }
+    this.sections = this.lesson.look.map((part) => SECTION_OF[part] ?? "")
+      .filter((key) => key && !opened.value.has(key));
+    for (const key of this.sections) openSection(key, true, false);
+    const shown = newestRun(this.answers);
+    this.ended = shown?.told ? shown.id : "";
     this.viewNewest();
     this.show(focus);
+  }
+
+  /** The lesson is left: what it has opened below the first screen is closed. */
+  close() {
+    for (const key of this.sections) openSection(key, false, false);
+    this.sections = [];
+    this.name = "";
   }
 
   /** @param {string} name @param {string} why */
@@ -182,10 +192,8 @@ export class LessonPanel {
     this.refresh();
     this.runs.follow();
     const { value: playing } = player;
-    if (!playing) return;
-    untracked(() => {
-      const shown = newestRun(this.answers);
-      if (shown?.told && shown.id === live.runId && playing.playing.value) playing.seek(playing.updates.length);
-    });
+    if (!playing || this.ended !== live.runId) return;
+    this.ended = "";
+    untracked(() => playing.seek(playing.updates.length));
   }
 }

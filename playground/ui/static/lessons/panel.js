@@ -13,7 +13,7 @@ export function mount(element, props, { server }) {
     if (lesson === name) return;
     const first = name === null && !panel && document.activeElement === document.body;
     name = lesson;
-    if (!lesson) return leave();
+    if (!lesson) return leave(panel);
     panel ??= import("./lesson.js").then((module) => new module.LessonPanel(element, server));
     panel.then((made) => {
       if (name === lesson) made.open(lesson, !first);
@@ -21,8 +21,12 @@ export function mount(element, props, { server }) {
   });
 }
 
-/** The rest of the page again; what had no run in view has one now. */
-function leave() {
+/**
+ * The rest of the page again; what had no run in view has one now.
+ * @param {Promise<import("./lesson.js").LessonPanel> | null} panel
+ */
+function leave(panel) {
+  panel?.then((made) => made.close());
   delete document.body.dataset.look;
   const { living = null, recorded = {} } = home.value ?? {};
   if (live.runId === null) open(living ?? Object.values(recorded)[0] ?? null);

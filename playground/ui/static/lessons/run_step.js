@@ -39,8 +39,9 @@ export function runStep(panel, index, again = false) {
 /**
  * How a run begins: Start, or its recording. Drawn again whenever one may do something else.
  * @param {Panel} panel @param {number} index @param {() => Record<string, number | string>} values of the knobs
+ * @param {HTMLElement[]} more buttons
  */
-export function beginning({ runs }, index, values = () => ({})) {
+export function beginning({ runs }, index, values = () => ({}), more = []) {
   const { start, twin, waits } = runs.offered(index);
   const starting = runs.starting.value;
   const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
@@ -54,7 +55,7 @@ export function beginning({ runs }, index, values = () => ({})) {
   const recording = buttonOf(`button ${first ? "" : "strong"}`, { "data-key": "twin", onclick: () => runs.play(index) },
     "Play the recording");
   const buttons = [start ? starter : null, twin ? recording : null];
-  return [el("div.lesson-buttons", first ? buttons : buttons.reverse()),
+  return [el("div.lesson-buttons", first ? buttons : buttons.reverse(), more),
     ...notes.map((words, at) => el("p.muted.lesson-note", { "data-key": `note ${at}` }, words)), complaintOf(runs)]
     .filter(Boolean);
 }
@@ -109,7 +110,9 @@ export function toldParts(panel, index, { told, recorded }) {
   const { lesson: { predict }, answers } = panel;
   const parts = index === 0 ? verdictParts(predict, answers.prediction ?? {}, told) : [];
   return [...parts, told.said.map((words) => el("p", words)),
-    told.outside.map((words) => el("p.muted.lesson-note", signOf("! "), words)),
+    told.outside.length ? el("details.lesson-note",
+      el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
+      el("ul", told.outside.map((words) => el("li", words)))) : "",
     recorded ? el("p.muted.lesson-note", RECORDED) : ""];
 }
 

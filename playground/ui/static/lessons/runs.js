@@ -113,7 +113,7 @@ export class LessonRuns {
       if (!still()) return;
       if (!told.ready && tries) return void setTimeout(() => still() && this.ask(index, ran, end, tries - 1), AGAIN_MS);
       const now = { ...ran, told };
-      const said = [...told.said, ...told.outside].join(" ");
+      const said = told.said.join(" ");
       if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said);
       else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said);
     } catch (error) {

@@ -63,13 +63,13 @@ export function breakStep(panel) {
     control.show(values[field]);
     control.setMark(given[field]);
   }
-  panel.refresh = () => showParts(box, beginning(panel, index, () => values));
   const reached = last?.told.reached;
-  const skip = buttonOf(`button ${reached ? "strong" : ""}`, { onclick: () => panel.next() },
+  const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
     reached ? "One more question" : last ? "Go on without it" : "Skip this");
+  panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
   return { title: "Break it", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
-    reached ? "" : box, el("div.lesson-buttons", skip)] };
+    reached ? el("div.lesson-buttons", skip()) : box] };
 }
 
 /** @param {import("./progress.js").Ran} last @param {Wire.BreakIt} task */

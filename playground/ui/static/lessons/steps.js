@@ -65,7 +65,7 @@ export function breakStep(panel) {
   }
   const reached = last?.told.reached;
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
-    reached ? "One more question" : last ? "Go on without it" : "Skip this");
+    reached ? "One more question" : last ? "Go on without it" : start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
   return { title: "Break it", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",

@@ -1,27 +1,29 @@
 // A curve to be drawn on empty axes, with a finger or the mouse; and the curve of the run laid over it afterwards.
 
 import { frame, pointsOf } from "../charts/small_plots.js";
-import { roundTicks } from "../charts/arithmetic.js";
+import { roundTicks, smooth } from "../charts/arithmetic.js";
 import { shape } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { COLUMNS, scaled, seriesOf } from "./shapes.js";
 
 const SIZE = { width: 360, height: 190, left: 44, right: 14, top: 12, bottom: 34 };
 const ENOUGH = 0.6; // of the width: from there on the line goes on level to its end
+const WEIGHT = 0.6; // of what was before in a smoothed line, as beside the large charts
+const NAMES = { room: 50, height: 15 }; // of the lines, at their ends
 const LOWEST = { floor: -0.12, free: -1 };
 const HIGHEST = 1;
 
 /**
  * The axes, with the dot at which every curve begins.
  * @param {string} column @param {string} label
- * @param {{ tell?: (place: number) => string, yTicks?: number[], updates?: number[] | null }} scale
+ * @param {{ tell?: (place: number) => string, yTicks?: number[], updates?: number[] | null, right?: number }} scale
  */
-function axes(column, label, { tell = () => "", yTicks = [0], updates = null } = {}) {
+function axes(column, label, { tell = () => "", yTicks = [0], updates = null, right = SIZE.right } = {}) {
   const { floor, axis } = seriesOf(column);
   const low = floor ? LOWEST.floor : LOWEST.free;
-  const made = frame({ label, kind: "lesson-plot", size: SIZE, from: 0, to: 1, low, high: HIGHEST, yTicks, tell,
-    xTicks: updates ? [0, 1] : [], tellX: (at) => String(updates?.[at] ?? ""), xName: "update" });
-  const { left, right, width, height, top, bottom } = SIZE;
+  const made = frame({ label, kind: "lesson-plot", size: { ...SIZE, right }, from: 0, to: 1, low, high: HIGHEST,
+    yTicks, tell, xTicks: updates ? [0, 1] : [], tellX: (at) => String(updates?.[at] ?? ""), xName: "update" });
+  const { left, width, height, top, bottom } = SIZE;
   const middle = (top + height - bottom) / 2;
   made.add("text.tick.name", { transform: `translate(11 ${middle}) rotate(-90)`, "text-anchor": "middle" }, axis);
   made.add("line.axis", { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom });
@@ -119,21 +121,25 @@ export class Drawing {
  * @param {string} label
  */
 export function overlayOf(column, drawing, { curve, shape: went }, label) {
-  const { points, valueAt, placeOf, updates } = scaled(curve, went);
+  const line = smooth(curve.map(([, value]) => value), WEIGHT);
+  const { points, valueAt, placeOf, updates } = scaled(curve.map(([update], index) => [update, line[index]]), went);
   const { colour, floor } = seriesOf(column);
   const ticks = roundTicks(valueAt(floor ? 0 : -0.95), valueAt(0.95), 4);
   const places = new Map(ticks.map((value) => [placeOf(value), number(value)]));
-  const made = axes(column, label, { yTicks: [...places.keys()], tell: (place) => places.get(place), updates });
+  const made = axes(column, label, { yTicks: [...places.keys()], tell: (place) => places.get(place), updates,
+    right: NAMES.room });
   const run = points.map(([at, place]) => [made.x(at), made.y(place)]);
-  if (drawing) made.node.append(shape("polyline.mine", { points: placesOf(made, drawing) }));
-  made.node.append(shape("polyline.run", { points: pointsOf(run), pathLength: 1, style: `stroke: var(${colour})` }));
-  const mine = drawing ? made.y(drawing.at(-1)) : null;
-  const [, run_y] = run.at(-1) ?? [0, made.y(0)];
-  const apart = mine === null || Math.abs(mine - run_y) > 16 ? 0 : mine < run_y ? -10 : 10;
-  const end = SIZE.width - SIZE.right - 2;
-  const name = (/** @type {string} */ kind, /** @type {number} */ at, /** @type {string} */ words) =>
-    made.add(`text.line-end.${kind}`, { x: end, y: Math.max(at - 8, SIZE.top + 10), "text-anchor": "end" }, words);
-  name("run", run_y - apart, "the run");
-  if (mine !== null) name("mine", mine + apart, "you");
+  curve.forEach(([, value], index) => made.add("circle.raw", { cx: run[index][0], cy: made.y(placeOf(value)), r: 1.8,
+    style: `fill: var(${colour})` }));
+  if (drawing) made.add("polyline.mine", { points: placesOf(made, drawing) });
+  made.add("polyline.run", { points: pointsOf(run), pathLength: 1, style: `stroke: var(${colour})` });
+  const ends = [run.at(-1)[1], drawing ? made.y(drawing.at(-1)) : NaN];
+  const middle = (ends[0] + ends[1]) / 2;
+  const near = Math.abs(ends[0] - ends[1]) < NAMES.height;
+  ends.forEach((at, index) => {
+    const apart = (index ? ends[1] > ends[0] : ends[0] >= ends[1]) ? 1 : -1;
+    if (Number.isFinite(at)) made.add(`text.line-end.${index ? "mine" : "run"}`, { x: made.x(1) + 6,
+      y: 4 + (near ? middle + (apart * NAMES.height) / 2 : at) }, index ? "you" : "the run");
+  });
   return made.node;
 }

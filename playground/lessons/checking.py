@@ -138,7 +138,7 @@ class _Names:
             names |= {f"{facts.FIRST}{facts.SHAPE}{name}" for name in facts.curves(self.configs[0])}
         for name in placeholders(text):
             yield from self.named(field, name, names, run)
-        if PLACEHOLDER.sub("", text).strip("{}") != PLACEHOLDER.sub("", text):
+        if {*"{}"} & {*PLACEHOLDER.sub("", text)}:
             yield Problem(field, "has a brace without its other one.")
 
     def named(self, field: str, name: str, names: Iterable[str], run: int) -> Iterator[Problem]:

@@ -35,7 +35,7 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
-    "loss": "policy_loss",
+    "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
 }  # name of a figure -> its column in metrics.jsonl
 ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy")
@@ -48,7 +48,6 @@ LABELS = {
     "perplexity": "perplexity under the reference",
     "clip_fraction": "clipped tokens",
     "explained_variance": "explained variance",
-    "loss": "loss of the policy",
     "beta": "leash",
     "penalised": "score less penalty",
     "updates": "updates",
@@ -76,7 +75,7 @@ def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
     if config.method in ("ppo", "rloo", "grpo"):
-        names += ["clip_fraction", "loss"]
+        names.append("clip_fraction")
     if config.has_critic:
         names.append("explained_variance")
     if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
@@ -87,7 +86,8 @@ def known(config: RunConfig) -> set[str]:
 
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
-    return known(config) & CURVES.keys()
+    losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()
+    return (known(config) | losses) & CURVES.keys()
 
 
 def is_share(name: str, config: RunConfig) -> bool:
@@ -118,8 +118,8 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
     found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
-    names = known(config)
-    return {name: fact for name, fact in found.items() if name.removeprefix(SHAPE) in names}
+    names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
+    return {name: fact for name, fact in found.items() if name in names}
 
 
 def values(found: Facts) -> dict[str, float | None]:
@@ -161,7 +161,6 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
     add("perplexity", of["perplexity"][newest], "{}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
-    add("loss", of["loss"][newest], "{}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")
     for name, column in of.items():

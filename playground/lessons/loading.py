@@ -105,6 +105,8 @@ def load(path: Path, named: Mapping[str, CourseAbout] | None = None) -> Lesson:
     if path.suffix != ".yaml" or not RUN_ID.fullmatch(path.stem):
         message = f"{path.name[:80]}: name the file with small letters, digits and hyphens, and .yaml at its end."
         raise InvalidConfig([Problem("", message)])
+    if not path.is_file():
+        raise InvalidConfig([Problem("", f"There is no file {path}.")])
     data = yaml_io.read_yaml(path)
     if isinstance(data, dict) and "name" in data:
         raise InvalidConfig([Problem("name", "Leave it out: a lesson is called as its file is.")])

@@ -14,10 +14,10 @@ LEAST = {
     "length": 1.0,
     "distinct": 0.02,
     "beta": 0.001,
-    "loss": 0.05,
+    "policy_loss": 0.05,
 }
 LEAST_SHARE = 0.05  # of the largest value; a change of less is none, nor is one below LEAST
-SPREADS = 3.0  # of a running mean's noise
+SPREADS = 4.0  # of a running mean's noise
 WINDOWS = 8  # in a curve
 LOST = 0.25  # of a rise, for it to fall again
 LAST = 3  # it stays where this part of the curve (a third) has no more than a share of the rise

@@ -44,7 +44,8 @@ def bands(lesson: Lesson, index: int) -> dict[str, Band]:
 
 def against(when: Mapping[str, str], found: Mapping[str, Band]) -> tuple[list[str], list[str]]:
     """The conditions that do not hold over the whole band, with it, and those whose fact has none."""
-    unsure, unknown = [], []
+    unsure: list[str] = []
+    unknown: list[str] = []
     for name, text in when.items():
         band = found.get(name)
         if band is None:
@@ -73,7 +74,8 @@ def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun
     held = [number for number, option in enumerate(options) if holds(option.when, values)]
     conditions: list[When] = [options[number].when for number in held]
     conditions += [one.when for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)]
-    unsure, unknown = [], []
+    unsure: list[str] = []
+    unknown: list[str] = []
     for when in conditions:
         for all_of, new in zip((unsure, unknown), against(when, bands(lesson, index)), strict=True):
             all_of += [one for one in new if one not in all_of]

@@ -123,12 +123,12 @@ def _lesson(lesson: Lesson) -> LessonData:
         "predict": _prediction(lesson.predict),
         "runs": _runs(lesson),
         "look": list(lesson.look),
-        "break_it": lesson.break_it and _task(lesson.break_it, lesson.config(0)),
+        "break_it": _task(lesson.break_it, lesson.config(0)) if lesson.break_it else None,
         "transfer": {
             "ask": lesson.transfer.ask,
             "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
         },
-        "chapter": claim and {"says": claim.says, "right": claim.right, "so": claim.so},
+        "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
     }
 
 

@@ -1,0 +1,49 @@
+"""Lessons for tests: one of two runs in files/, and changed copies of it."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from playground.lessons import loading
+from playground.lessons.records import Lesson
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+
+FILES = Path(__file__).parent / "files"
+LEASH = yaml.safe_load((FILES / "leash.yaml").read_text(encoding="utf-8"))
+GONE = object()
+
+
+def data(**changes: Any) -> dict[str, Any]:
+    """The lesson on the leash; `predict__of` stands for predict.of, `options__0` for the first; GONE leaves out."""
+    made = copy.deepcopy(LEASH)
+    for path, value in changes.items():
+        *groups, name = [int(part) if part.isdecimal() else part for part in path.split("__")]
+        node: Any = made
+        for group in groups:
+            node = node[group]
+        if value is GONE:
+            del node[name]
+        else:
+            node[name] = value
+    return made
+
+
+def write(folder: Path, name: str = "mine", text: str = "", **changes: Any) -> Path:
+    """A file of it."""
+    path = folder / f"{name}.yaml"
+    path.write_text(text or yaml.safe_dump(data(**changes), sort_keys=False), encoding="utf-8")
+    return path
+
+
+def lesson(folder: Path, **changes: Any) -> Lesson:
+    """It, read from a file."""
+    return loading.load(write(folder, **changes))
+
+
+def recording(preset: str) -> RunDirectory:
+    return RunDirectory.open(catalog.RECORDED / preset)

@@ -1,0 +1,91 @@
+"""What a run says of a lesson, by recordings: without a leash 0 of 64 parse, with one 59."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.lessons.records import Lesson
+from playground.lessons.reveal import Reveal, outside, reveal
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from tests.lessons import lesson, recording
+from tests.ui import fake_run
+
+FIRST, SECOND = recording("no-leash"), recording("kinder-reviews")
+
+
+@pytest.fixture
+def leash(tmp_path: Path) -> Lesson:
+    return lesson(tmp_path)
+
+
+def test_the_option_that_came_true_and_the_sentences_that_hold(leash: Lesson) -> None:
+    found = reveal(leash, 0, FIRST)
+    assert found.ready and found.predicted.held == 1
+    assert found.said == ["The score rose by +20.4 sd, at a distance of 199 nats; 0 of 64 keep to the grammar."]
+    assert found.explained == () and found.reached is None and found.outside == []
+
+
+def test_a_second_run_is_told_beside_the_first_and_then_it_is_explained(leash: Lesson) -> None:
+    found = reveal(leash, 1, SECOND, FIRST)
+    assert found.predicted.held is None
+    assert found.said[0].startswith("With a leash 59 of 64 keep to the grammar, without 0 of 64.")
+    assert found.explained == ["At 199 nats nothing of the old model is left; at 8.4 nats much is."]
+
+
+def test_without_the_first_run_nothing_is_said_that_names_it(leash: Lesson) -> None:
+    found = reveal(leash, 1, SECOND)
+    assert found.said == [] and found.explained == []
+
+
+def test_a_task_is_reached_or_not_and_says_what_there_is(leash: Lesson) -> None:
+    assert reveal(leash, 2, FIRST, FIRST).reached is False
+    found = reveal(leash, 2, SECOND, FIRST)
+    assert found.reached is True
+    assert found.said == [
+        "gain in score: +3.9 sd (asked for: > 2)",
+        "keeps to the grammar: 59 of 64 (asked for: > 0.9)",
+    ]
+
+
+def test_where_no_option_holds_none_came_true(tmp_path: Path) -> None:
+    never = lesson(tmp_path, predict__options__1__when={"parses": "> 0.99"})
+    assert reveal(never, 0, FIRST).predicted.held is None
+
+
+def asking(folder: Path, **predict: Any) -> Lesson:
+    return lesson(folder, predict={"ask": "What?", **predict})
+
+
+def test_a_number_is_given_as_it_was_asked_for(tmp_path: Path) -> None:
+    share = reveal(asking(tmp_path, kind="number", of="positive"), 0, FIRST).predicted
+    assert share.value == pytest.approx(100 * 21 / 64) and share.words == "33 % (21 of 64)"
+    distinct = reveal(asking(tmp_path, kind="number", of="distinct"), 0, FIRST).predicted
+    assert distinct.words == "37 %" and distinct.value == pytest.approx(37, abs=0.5)
+    kl = reveal(asking(tmp_path, kind="number", of="kl"), 0, FIRST).predicted
+    assert kl.value == pytest.approx(199, abs=0.5) and kl.words == "199 nats"
+
+
+def test_a_curve_comes_with_its_shape_among_those_offered(tmp_path: Path) -> None:
+    shapes = ["rises", "falls", "rises, then falls"]
+    found = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST).predicted
+    assert found.shape == "rises" and len(found.curve) == 40 and found.curve[0][0] == 1
+    assert found.curve[-1][1] == FIRST.metrics()[-1].score_mean
+
+
+def test_nothing_is_said_of_a_run_that_has_not_ended(
+    leash: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunDirectory.create(tmp_path, catalog.preset("no-leash"), "one")
+    monkeypatch.setattr(RunDirectory, "is_alive", lambda self: True)
+    assert reveal(leash, 0, run) == Reveal(False)
+
+
+def test_a_run_that_ends_elsewhere_than_on_other_seeds_says_so(tmp_path: Path) -> None:
+    run = fake_run.write_run(tmp_path, "mine", catalog.preset("no-leash"))  # it gains far less than such runs do
+    found = outside(run, run.config())
+    assert any(one.startswith("gain in score: +") and one.endswith("on other seeds +13.5 to +25.2 sd") for one in found)
+    assert outside(SECOND, SECOND.config()) == []

@@ -1,0 +1,33 @@
+"""The lessons that ship, each tried on the recordings of its runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground.lessons import loading, trying
+from playground.lessons.loading import SHIPPED, Lessons
+from tests.lessons import recording
+
+PATHS = sorted(path for path in SHIPPED.glob("*.yaml") if path.name != loading.COURSES)
+
+
+def test_all_of_them_load_and_each_course_is_named() -> None:
+    courses = Lessons().courses
+    assert [course.name for course in courses] == list(loading.abouts(SHIPPED))
+    assert sum(len(course.lessons) for course in courses) == len(PATHS)
+    for course in courses:
+        assert [lesson.number for lesson in course.lessons] == list(range(1, len(course.lessons) + 1))
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_its_recordings_show_what_it_asks_and_what_is_said_holds_on_other_seeds(path: Path) -> None:
+    """Exactly one option comes true, something is said after each run, and there is something left to break; and what
+    comes true does so wherever in its band a run ends."""
+    lesson = loading.load(path)
+    found = trying.tried(lesson, [recording(run.preset) for run in lesson.runs if run.twin])
+    assert len(found) == len(lesson.runs), "every run has a recording"
+    assert [one for tried in found for one in tried.mend] == []
+    assert [one for tried in found for one in tried.unsure] == []
+    assert all(tried.reveal.outside == [] for tried in found)

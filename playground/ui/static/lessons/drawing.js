@@ -9,7 +9,7 @@ import { COLUMNS, scaled, seriesOf } from "./shapes.js";
 const SIZE = { width: 360, height: 190, left: 44, right: 14, top: 12, bottom: 34 };
 const ENOUGH = 0.6; // of the width: from there on the line goes on level to its end
 const WEIGHT = 0.6; // of what was before in a smoothed line, as beside the large charts
-const NAMES = { room: 50, height: 15 }; // of the lines, at their ends
+const NAMES = { room: 56, height: 15 }; // of the lines, at their ends
 const LOWEST = { floor: -0.12, free: -1 };
 const HIGHEST = 1;
 

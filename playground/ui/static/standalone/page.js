@@ -1,5 +1,5 @@
-// The page where nothing trains: the lessons, a list of experiments, the run view, Compare and the list of recordings,
-// mounted here as Gradio does elsewhere.
+// The page where nothing trains: a list of experiments, the run view, Compare and the list of recordings, mounted here
+// as Gradio does elsewhere.
 
 import { mount as mountHeader } from "../core/header.js";
 import { el } from "../core/dom.js";
@@ -8,7 +8,6 @@ import { recall } from "../core/kept.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
-import { mount as mountLesson } from "../lessons/panel.js";
 import { mount as mountPreset } from "../train/preset.js";
 import { mount as mountRun } from "../train/run_view.js";
 import { mount as mountStory } from "../train/story.js";
@@ -27,13 +26,6 @@ export function show(about) {
   showExperiments(about);
   mountRun(document.getElementById("run-view"), { value: null, can_save: false },
     toolsOf());
-  if (about.pages.includes("lessons")) {
-    mountLesson(document.getElementById("lesson-panel"), {}, toolsOf());
-    whenOpened("lessons", async () => {
-      const { mount } = await import("../lessons/lessons.js");
-      mount(document.getElementById("lessons"));
-    });
-  }
   whenOpened("compare", async () => {
     const [{ mount }, { mount: mountRows }] = await Promise.all([import("../runs/compare.js"),
       import("../runs/compare_rows.js")]);
@@ -75,8 +67,8 @@ function mounted(mount, props) {
   };
 }
 
-/** @param {string} page @param {() => void} act */
-function whenOpened(page, act) {
+/** When a page is in view for the first time. @param {string} page @param {() => void} act */
+export function whenOpened(page, act) {
   let opened = false;
   onPlace((here) => {
     if (opened || here.page !== page) return;

@@ -54,5 +54,6 @@ test("a column has a name for a sentence and an axis with its unit; only the dis
     { name: "the score", axis: "score, in sd", colour: "--pg-score", floor: false });
   assert.deepEqual(seriesOf("kl_to_reference"),
     { name: "the distance", axis: "distance, in nats", colour: "--pg-kl", floor: true });
-  assert.equal(seriesOf("policy_loss").name, "the policy loss");
+  assert.deepEqual(["policy_loss", "distinct_2"].map((column) => seriesOf(column).axis),
+    ["policy loss", "share of different word pairs"]);
 });

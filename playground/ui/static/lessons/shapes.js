@@ -85,8 +85,8 @@ export function scaled(curve, shape) {
  */
 export function seriesOf(column) {
   const spec = [...CHARTS, ...MORE_CHARTS].find((one) => one.column === column || one.key === column);
-  const { name, unit } = WORDS[spec?.key] ?? { name: spec ? `the ${spec.title.toLowerCase()}` : column,
-    unit: spec?.note(null) ?? "" };
+  const { name, unit } = WORDS[spec?.key ?? column]
+    ?? { name: spec ? `the ${spec.title.toLowerCase()}` : column, unit: "" };
   return { name, axis: `${name.replace("the ", "")}${unit ? `, in ${unit}` : ""}`, colour: spec?.colour ?? "--pg-ink",
     floor: spec?.key === "kl" };
 }
@@ -94,9 +94,10 @@ export function seriesOf(column) {
 /** @type {Record<string, { name: string, unit: string }>} */
 const WORDS = { score: { name: "the score", unit: "sd" }, kl: { name: "the distance", unit: "nats" },
   entropy: { name: "the entropy", unit: "nats per token" }, length: { name: "the length", unit: "tokens" },
-  beta: { name: "the leash", unit: "score per nat" }, clip: { name: "the clip fraction", unit: "share of tokens" },
-  fit: { name: "the value fit", unit: "explained variance" },
-  penalised: { name: "the score minus the leash cost", unit: "sd" } };
+  beta: { name: "the leash", unit: "score per nat" }, clip: { name: "the clip fraction", unit: "" },
+  fit: { name: "the value fit", unit: "" },
+  strange: { name: "the strangeness", unit: "perplexity" },
+  distinct_2: { name: "the share of different word pairs", unit: "" }, penalised: { name: "the score minus the leash cost", unit: "sd" } };
 
 /** @param {number} value */
 function rounded(value) {

@@ -1,5 +1,5 @@
-// A page of recordings as files: each pack of answers is one, asked for when it is needed. It has the lessons too, whose
-// runs are recordings.
+// A page of recordings as files: each pack of answers is one, asked for when it is needed. It has the lessons too,
+// whose runs are recordings.
 
 import { answerWith } from "./answers.js";
 import { unpack } from "./unpack.js";

@@ -97,7 +97,8 @@ const WORDS = { score: { name: "the score", unit: "sd" }, kl: { name: "the dista
   beta: { name: "the leash", unit: "score per nat" }, clip: { name: "the clip fraction", unit: "" },
   fit: { name: "the value fit", unit: "" },
   strange: { name: "the strangeness", unit: "perplexity" },
-  distinct_2: { name: "the share of different word pairs", unit: "" }, penalised: { name: "the score minus the leash cost", unit: "sd" } };
+  distinct_2: { name: "the share of different word pairs", unit: "" },
+  penalised: { name: "the score minus the leash cost", unit: "sd" } };
 
 /** @param {number} value */
 function rounded(value) {

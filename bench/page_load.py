@@ -128,7 +128,7 @@ def load(context: BrowserContext, url: str, seconds: float, slow: bool) -> dict[
     if slow:
         slow_down(session)
     started = time.perf_counter()
-    page.goto(url, wait_until="commit")
+    page.goto(f"{url}?tab=train", wait_until="commit")  # a newcomer begins with the lessons
     page.wait_for_function(USABLE, polling=50, timeout=120_000)
     usable = time.perf_counter() - started
     page.wait_for_timeout(max(0.0, seconds - usable) * 1000)

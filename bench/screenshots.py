@@ -14,7 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
-PAGES = {"train": "", "compare": "tab=compare", "rewards": "tab=rewards", "runs": "tab=runs"}
+PAGES = {name: f"tab={name}" for name in ("lessons", "train", "compare", "rewards", "runs")}
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 

@@ -104,6 +104,8 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
         later = own_files.needed_by(*components.modules(demo, page)) - now
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
     links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
+    if access.mode != "classroom":  # there one watches what the host runs
+        links.append('<meta name="newcomers" content="lessons">')
     lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from playground.lessons import loading
 from playground.models import real_model
 from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
@@ -27,6 +28,8 @@ from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
 PROJECT = Path(__file__).resolve().parents[2]
+LESSONS = PROJECT / "tests" / "ui" / "lessons"  # beside those that ship
+VISITED = "try { localStorage.setItem('playground-visited', 'yes'); } catch { /* a page without an address */ }"
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")  # the Makefile's names
 # a page lives for seconds: optimised code comes too late
@@ -73,6 +76,7 @@ class Site:
         command = [sys.executable, *self.command(), "--port", str(self.port), "--outputs", str(self.outputs)]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
         environment[real_model.FOLDER_VARIABLE] = str(self.models)
+        environment[loading.FOLDER_VARIABLE] = str(LESSONS)
         self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
@@ -160,9 +164,12 @@ def browser(tmp_path_factory, request):
         profile.close()
 
 
-def new_page(browser, faults, width, height, forgive, reduced_motion):
-    """A page that notes what goes wrong in it in `faults`, but for what contains words of `forgive`."""
+def new_page(browser, faults, width, height, forgive, reduced_motion, newcomer=False):
+    """A page that notes what goes wrong in it in `faults`, but for what contains words of `forgive`. A newcomer's
+    begins with the lessons, any other with Train."""
     page = browser.new_page()
+    if not newcomer:
+        page.add_init_script(VISITED)
     page.set_viewport_size({"width": width, "height": height})
     page.emulate_media(reduced_motion=reduced_motion)
     page.set_default_timeout(WAIT_MS)
@@ -188,8 +195,8 @@ def make_page(browser):
     """New pages; the test fails at its end if anything went wrong in one."""
     pages, faults = [], []
 
-    def make(width=1440, height=HEIGHT, *, forgive=(), reduced_motion="reduce"):
-        pages.append(new_page(browser, faults, width, height, forgive, reduced_motion))
+    def make(width=1440, height=HEIGHT, *, forgive=(), reduced_motion="reduce", newcomer=False):
+        pages.append(new_page(browser, faults, width, height, forgive, reduced_motion, newcomer))
         return pages[-1]
 
     yield make

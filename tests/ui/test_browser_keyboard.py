@@ -117,6 +117,7 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
 
 
 LOOKS = {
+    "lessons": ".course-lessons a",
     "train": "#run-view .charts-first",
     "compare": "table.compare tbody tr",
     "rewards": "#bench-texts",

@@ -80,13 +80,31 @@ def scrub(page, at):
     page.locator(".scrub input").evaluate("(slider, at) => { slider.value = at; slider.oninput(); }", at)
 
 
+def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page, served):
+    Quiet.missing.clear()
+    page = make_page(newcomer=True)
+    page.goto(served)
+    page.get_by_role("link", name="Why there is a leash").click()
+    page.get_by_role("radio").first.check()
+    page.get_by_role("button", name="That is my prediction").click()
+    for after in ("Next: With a leash", "Why is that?"):
+        assert page.get_by_role("button", name="Start the run").count() == 0
+        page.get_by_role("button", name="Play the recording").click()
+        page.get_by_role("button", name=after).click()
+    chosen(page, "[data-step=explain]", "nats")
+    page.get_by_role("button", name="Show everything").click()
+    page.locator("#preset").wait_for()
+    chosen(page, "#run-title", "Kinder reviews")
+    assert Quiet.missing == []
+
+
 def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     page.goto(served)
     chosen(page, "h1", "Kinder reviews")
     chosen(page, ".state", "update 40 of 40")
     assert "https://example.org/playground" in page.locator(".access-banner").inner_text()
     assert page.locator("#controls .taught").inner_text().startswith("Taught:")
-    assert page.locator("#header nav a").all_inner_texts() == ["Train", "Compare", "Runs"]
+    assert page.locator("#header nav a").all_inner_texts() == ["Lessons", "Train", "Compare", "Runs"]
     for name in ("Start training", "Pause", "Set up a run", "Sweep"):
         assert not page.get_by_role("button", name=name).filter(visible=True).count(), name
     scrub(page, 12)

@@ -17,7 +17,12 @@ from playground.ui.train import form_parts
 from tests.support import run_async, wait_until
 from tests.ui.conftest import go, visit
 
-PAGES = {"compare": "runs/compare.js", "rewards": "rewards/workbench.js", "runs": "runs/history.js"}
+PAGES = {
+    "lessons": "lessons/lessons.js",
+    "compare": "runs/compare.js",
+    "rewards": "rewards/workbench.js",
+    "runs": "runs/history.js",
+}
 SHEET = own_files.address(own_files.SHEET)
 TEXT = b"the same words again and again " * 40
 

@@ -18,7 +18,7 @@ from playground.ui.standalone.answers import MakeRoutes
 
 ENTRY = "standalone/site.js"
 OWN_FOLDERS = ("static", "answers")
-PAGES = ("train", "compare", "runs")
+PAGES = ("lessons", "train", "compare", "runs")
 FILES = (*answers.FILES, "export/html")
 NOTICE = (
     "This is a page of recordings: nothing trains here. To train, run the RLHF Playground on a computer of your own"
@@ -81,7 +81,7 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
 def _static() -> dict[str, str | bytes]:
     static = f"static/{own_files.fingerprint()}"
     scripts = parts.scripts(ENTRY)
-    now = sorted(own_files.needed_by(ENTRY, "standalone/page.js"))
+    now = sorted(own_files.needed_by(ENTRY, "standalone/page.js", "lessons/panel.js"))
     ahead = "\n".join(f'<link rel="modulepreload" href="{static}/{name}">' for name in now)
     index = parts.template("index.html").substitute(
         static=static, entry=ENTRY, ahead=ahead, bokeh=own_files.BOKEH_FILE, frame=parts.frame(NOT_YET)

@@ -10,7 +10,7 @@ import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
 /** @type {Record<string, string>} */
-const NAMES = { train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
+const NAMES = { lessons: "Lessons", train: "Train", compare: "Compare", rewards: "Rewards", runs: "Runs" };
 
 /**
  * `pages`: those there are, by default all.
@@ -27,9 +27,9 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
     el("span.grow"), training, machine, presentationSwitch(), ...displayMenu()));
   showAccess(element);
   tameDropdowns();
-  onPlace(({ page }) => {
+  onPlace(({ page, lesson }) => {
     for (const link of links) {
-      if (link.dataset.page === page) link.setAttribute("aria-current", "page");
+      if (link.dataset.page === (lesson ? "lessons" : page)) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
   });

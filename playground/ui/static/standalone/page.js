@@ -36,8 +36,9 @@ export function show(about) {
     const { mount } = await import("../runs/history.js");
     mount(document.getElementById("runs"), { sweep: NO_SWEEP }, toolsOf());
   });
-  onPlace(({ page }) => {
-    if (!about.pages.includes(page)) go({ page: "train", replace: true });
+  onPlace(({ page, lesson }) => {
+    if (!about.pages.includes(page) || (lesson && !about.pages.includes("lessons")))
+      go({ page: "train", replace: true });
   });
 }
 
@@ -66,8 +67,8 @@ function mounted(mount, props) {
   };
 }
 
-/** @param {string} page @param {() => void} act */
-function whenOpened(page, act) {
+/** When a page is in view for the first time. @param {string} page @param {() => void} act */
+export function whenOpened(page, act) {
   let opened = false;
   onPlace((here) => {
     if (opened || here.page !== page) return;

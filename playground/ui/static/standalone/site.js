@@ -1,4 +1,5 @@
-// A page of recordings as files: each pack of answers is one, asked for when it is needed.
+// A page of recordings as files: each pack of answers is one, asked for when it is needed. It has the lessons too,
+// whose runs are recordings.
 
 import { answerWith } from "./answers.js";
 import { unpack } from "./unpack.js";
@@ -27,5 +28,11 @@ async function load(pack) {
 }
 
 const about = await answerWith(read);
-const { show } = await import("./page.js"); // not before there are answers
+const [{ show, whenOpened }, panel] = await Promise.all([import("./page.js"), // not before there are answers
+  import("../lessons/panel.js")]);
 show(about);
+panel.mount(document.getElementById("lesson-panel"), {}, { server: /** @type {Page.Server} */ ({}) });
+whenOpened("lessons", async () => {
+  const { mount } = await import("../lessons/lessons.js");
+  mount(document.getElementById("lessons"));
+});

@@ -4,7 +4,7 @@ import { isWatching, rights, WAITING } from "../core/access.js";
 import { chosen, recordingOf, stepOf } from "../core/experiments.js";
 import { form } from "../core/form.js";
 import { home } from "../core/home.js";
-import { go } from "../core/nav.js";
+import { go, place } from "../core/nav.js";
 import { live } from "../core/store.js";
 import { lacksIt, NAME } from "./real_model.js";
 
@@ -16,6 +16,8 @@ export function emptyView(run) {
     return { title: "Not found", tab: NONE, text: live.problem,
       buttons: [{ key: "runs", text: "All runs", act: () => go({ page: "runs" }) }] };
   if (live.runId) return { title: run?.title ?? "", tab: NONE, text: "Loading the run\u2026", buttons: [] };
+  if (place().lesson)
+    return { title: "No run yet", tab: NONE, text: "The run of this lesson appears here when it starts.", buttons: [] };
   const step = stepOf(chosen.value);
   const unrecorded = chosen.value && home.value?.connected && !recordingOf(chosen.value);
   const words = [unrecorded ? "There is no recording of this experiment yet." : "", toBegin()];

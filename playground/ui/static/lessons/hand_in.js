@@ -1,0 +1,54 @@
+// All answers of a visitor as one page that needs nothing else, to be saved. It is built of text nodes, and written out
+// by the browser.
+
+import { el } from "../core/dom.js";
+import { predictionInWords } from "./predict.js";
+import { markOf } from "./progress.js";
+import { verdictOf } from "./verdict.js";
+
+const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; "
+  + "color: #0f172a; } h2 { margin-top: 2em; } h3 { margin: 1.6em 0 0.2em; } "
+  + "dt { font-weight: 600; margin-top: 0.6em; } dd { margin: 0; } .muted { color: #526077; } "
+  + "@media print { article { break-inside: avoid; } }";
+
+/** @typedef {Record<string, import("./progress.js").Answers>} Kept */
+
+/** Save it. @param {Wire.Course[]} all @param {Kept} kept */
+export function handIn(all, kept) {
+  const href = URL.createObjectURL(new Blob([pageOf(all, kept)], { type: "text/html" }));
+  el("a", { href, download: "lessons.html" }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 5000);
+}
+
+/** @param {Wire.Course[]} all @param {Kept} kept */
+function pageOf(all, kept) {
+  const answered = all.map(({ title, lessons }) => ({ title,
+    lessons: lessons.filter(({ name }) => markOf(kept[name])) }))
+    .filter(({ lessons }) => lessons.length);
+  const page = el("html", { lang: "en" },
+    el("head", el("meta", { charset: "utf-8" }), el("meta", { name: "viewport", content: "width=device-width" }),
+      el("title", "RLHF Playground: answers to the lessons"), el("style", STYLE)),
+    el("body", el("h1", "Answers to the lessons"),
+      el("p.muted", `RLHF Playground, saved on ${new Date().toISOString().slice(0, 10)}.`),
+      answered.map(({ title, lessons }) => [el("h2", title),
+        lessons.map((lesson) => lessonOf(lesson, kept[lesson.name]))])));
+  return `<!doctype html>\n${new XMLSerializer().serializeToString(page)}\n`;
+}
+
+/** @param {Wire.Lesson} lesson @param {import("./progress.js").Answers} answers */
+function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
+  const told = runs[0]?.told;
+  const verdict = told ? verdictOf(lesson.predict, prediction, told) : null;
+  const chosen = lesson.transfer.options[transfer];
+  const rows = [["Question", lesson.question],
+    ["Prediction", predictionInWords(lesson.predict, prediction) || "only looked"], ["Reason", why],
+    ["Held against the run", verdict && [verdict.said, ...verdict.more].join(" ")],
+    ...runs.map((ran, index) => [lesson.runs[index]?.title ?? "Run",
+      ran?.told && [...ran.told.said, ran.recorded ? "(a recording)" : ""].join(" ").trim()]),
+    ...tries.map(({ told: tried, values }) => [lesson.break_it?.ask, tried
+      && `${tried.reached ? "Reached" : "Not reached"}, with ${Object.entries(values ?? {}).map(([field, value]) =>
+        `${field} ${value}`).join(", ")}.`]),
+    [lesson.transfer.ask, chosen && `${chosen.say} (${chosen.right ? "right" : "not so"})`]];
+  return el("article", el("h3", `${lesson.number}. ${lesson.title}`),
+    el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
+}

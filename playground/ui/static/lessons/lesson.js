@@ -1,0 +1,199 @@
+// A lesson in the place of the form: its question, then one step after the other; those behind are a line each. What
+// was answered is kept by the browser (progress.js), so that a reload comes back to the same step.
+
+import { buttonOf, el, setText } from "../core/dom.js";
+import { go, place } from "../core/nav.js";
+import { effect, signal, untracked } from "../core/signals.js";
+import { live, open, player } from "../core/store.js";
+import { choosePreset } from "../core/experiments.js";
+import { opened, openSection } from "../core/sections.js";
+import { courses } from "./courses.js";
+import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
+import { LessonRuns } from "./runs.js";
+import { predictionInWords } from "./predict.js";
+import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
+import { runStep } from "./run_step.js";
+
+/** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
+const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
+  update: "update" };
+
+/**
+ * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
+ * @typedef {{ title: string, parts: Page.Child[], before?: Node }} Step
+ */
+
+export class LessonPanel {
+  /** @param {HTMLElement} element @param {Page.Server} server */
+  constructor(element, server) {
+    this.name = "";
+    this.lesson = /** @type {Wire.Lesson | null} */ (null);
+    this.course = /** @type {Wire.Course | null} */ (null);
+    this.all = /** @type {Wire.Course[]} */ ([]);
+    this.answers = newAnswers();
+    this.runs = new LessonRuns(this, server);
+    this.shown = signal(0); // counts how often a step was shown
+    this.refresh = () => {}; // draws what of the open step changes by itself
+    this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.ended = ""; // a run that has been seen: of its recording the end is shown
+    this.root = el("section.lesson", { "aria-label": "Lesson" });
+    this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
+    element.append(this.root, this.speaker);
+    effect(() => this.follow());
+  }
+
+  /** Show a lesson; `focus`: it was opened from within the page. @param {string} name @param {boolean} focus */
+  async open(name, focus) {
+    this.close();
+    this.name = name;
+    this.lesson = null;
+    this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
+    try {
+      this.all = (await courses()).courses;
+    } catch (error) {
+      return this.cannot(name, error.message);
+    }
+    if (this.name !== name || place().lesson !== name) return;
+    const course = this.all.find(({ lessons }) => lessons.some((one) => one.name === name));
+    if (!course) return this.cannot(name, `There is no lesson called \u201c${name}\u201d here.`);
+    this.course = course;
+    this.lesson = course.lessons.find((one) => one.name === name);
+    this.answers = answersOf(name);
+    document.body.dataset.look = this.lesson.look.join(" ");
+    this.sections = this.lesson.look.map((part) => SECTION_OF[part] ?? "")
+      .filter((key) => key && !opened.value.has(key));
+    for (const key of this.sections) openSection(key, true, false);
+    const shown = newestRun(this.answers);
+    this.ended = shown?.told ? shown.id : "";
+    this.viewNewest();
+    this.show(focus);
+  }
+
+  /** The lesson is left: what it has opened below the first screen is closed. */
+  close() {
+    for (const key of this.sections) openSection(key, false, false);
+    this.sections = [];
+    this.name = "";
+  }
+
+  /** @param {string} name @param {string} why */
+  cannot(name, why) {
+    if (this.name !== name) return;
+    this.root.replaceChildren(el("p", { role: "alert" }, why), el("div.lesson-buttons",
+      buttonOf("button", { onclick: () => this.open(name, true) }, "Try again"),
+      buttonOf("button", { onclick: () => go({ page: "lessons" }) }, "All lessons")));
+  }
+
+  get step() {
+    return stepOf(this.lesson, this.answers);
+  }
+
+  /** Keep what was answered, and show it. @param {Partial<import("./progress.js").Answers>} change */
+  answer(change, said = "") {
+    this.answers = { ...this.answers, ...change };
+    keep(this.name, this.answers);
+    this.viewNewest();
+    this.show(true);
+    if (said) setText(this.speaker, said);
+  }
+
+  /** Go on to the next step. @param {Partial<import("./progress.js").Answers>} change */
+  next(change = {}, said = "") {
+    this.answer({ ...change, at: nextStep(this.lesson, this.step) }, said);
+  }
+
+  /** From the beginning, as if it had never been opened. */
+  again() {
+    keep(this.name, null);
+    this.answers = newAnswers();
+    this.viewNewest();
+    this.show(true);
+  }
+
+  /** The lesson's newest run comes into view, and no other one. */
+  viewNewest() {
+    const run = newestRun(this.answers)?.id ?? null;
+    go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
+    if (live.runId !== run) open(run);
+  }
+
+  show(focus = false) {
+    const { lesson, course, step } = this;
+    const steps = stepsOf(lesson);
+    const behind = steps.slice(0, steps.indexOf(step)).map((name) => this.lineOf(name)).filter(Boolean);
+    this.refresh = () => {};
+    const now = this.stepParts(step);
+    const heading = el("h3", { tabindex: "-1", id: "lesson-step" }, now.title);
+    const title = el("h2", { tabindex: "-1" }, lesson.title);
+    this.root.replaceChildren(
+      el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
+        el("span.lesson-ways", buttonOf("quiet-button", { onclick: () => this.showEverything(),
+          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
+        buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
+      title, el("p.lesson-question", lesson.question), now.before ?? "",
+      behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
+      el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
+    this.refresh();
+    this.shown.value += 1;
+    if (!focus) return;
+    (now.before ? title : heading).focus({ preventScroll: true });
+    const box = heading.getBoundingClientRect();
+    if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
+  }
+
+  /** @param {string} step @returns {Step} */
+  stepParts(step) {
+    if (step === "predict") return predictStep(this);
+    if (step === "explain") return explainStep(this);
+    if (step === "break") return breakStep(this);
+    if (step === "transfer") return transferStep(this);
+    return step === "end" ? endStep(this) : runStep(this, Number(step.split("-")[1]));
+  }
+
+  /** What a step behind one has come to, in a line; what there is to read again unfolds. @param {string} step */
+  lineOf(step) {
+    const { lesson, answers } = this;
+    if (step === "predict") {
+      const words = predictionInWords(lesson.predict, answers.prediction ?? {});
+      return el("li", el("p", el("strong", words ? "You predicted: " : "You only look."), words,
+        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""));
+    }
+    if (step.startsWith("run-")) {
+      const index = Number(step.split("-")[1]);
+      const told = answers.runs[index]?.told;
+      const { parts } = runStep(this, index, true);
+      return told && el("li", el("details", el("summary", el("strong", `${lesson.runs[index].title}: `),
+        told.said[0] ?? told.words), parts));
+    }
+    if (step === "explain")
+      return el("li", el("details", el("summary", el("strong", "Why it is so")), explainStep(this, true).parts));
+    if (step === "break") {
+      const word = !answers.tries.length ? "Skipped: "
+        : answers.tries.some(({ told }) => told?.reached) ? "Done: " : "Tried: ";
+      return el("li", el("p", el("strong", word), lesson.break_it.ask));
+    }
+    const chosen = lesson.transfer.options[answers.transfer];
+    return chosen ? el("li", el("p", el("strong", "You answered: "), chosen.say, " ",
+      el("span.muted", chosen.right ? "Right." : "Not so."))) : null;
+  }
+
+  /** The whole page, with the run in view; without one, with the lesson's experiment. */
+  showEverything() {
+    const { runId } = live;
+    const { preset } = this.lesson.runs[0];
+    document.dispatchEvent(new CustomEvent("playground-use-preset", { detail: preset }));
+    if (runId) go({ page: "train", run: runId });
+    else choosePreset(preset);
+  }
+
+  /** Again whenever something has changed that the open step says: its run, what runs elsewhere, what one may do. */
+  follow() {
+    if (!this.shown.value || !this.lesson || place().lesson !== this.name) return;
+    this.refresh();
+    this.runs.follow();
+    const { value: playing } = player;
+    if (!playing || this.ended !== live.runId) return;
+    this.ended = "";
+    untracked(() => playing.seek(playing.updates.length));
+  }
+}

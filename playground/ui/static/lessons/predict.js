@@ -1,0 +1,82 @@
+// What a visitor expects before a run: one of some answers, a number, or a curve; and what was expected in words.
+
+import { buttonOf, el, setAttribute, setText } from "../core/dom.js";
+import { number } from "../core/format.js";
+import { isMotionWelcome } from "../core/player.js";
+import { Drawing } from "./drawing.js";
+import { drawingOf, seriesOf, shapeAmong } from "./shapes.js";
+
+/** @typedef {import("./progress.js").Prediction} Prediction */
+
+/**
+ * The part that asks. `changed(prediction)` hears of each answer, and null while there is none.
+ * @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed
+ */
+export function asking(predict, changed) {
+  if (predict.kind === "choice")
+    return options("lesson-choice", predict.ask, predict.options, (choice) => changed({ choice }));
+  return predict.kind === "number" ? slider(predict, changed) : drawing(predict, changed);
+}
+
+/**
+ * Answers of which one is chosen.
+ * @param {string} name @param {string} ask @param {Wire.Option[]} answers @param {(index: number) => void} chosen
+ */
+export function options(name, ask, answers, chosen) {
+  return el("fieldset.lesson-options", el("legend", ask), answers.map(({ say }, index) =>
+    el("label", el("input", { type: "radio", name, value: index, onchange: () => chosen(index) }),
+      el("span", say))));
+}
+
+/** @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed */
+function slider({ ask, low, high, step, unit }, changed) {
+  const value = el("output.lesson-number", { for: "lesson-slider" }, "?");
+  const range = el("input.knob-slider", { type: "range", id: "lesson-slider", min: low, max: high, step,
+    value: (low + high) / 2, "aria-label": ask, "aria-valuetext": "nothing chosen yet" });
+  const take = () => {
+    const chosen = Number(range.value);
+    setText(value, numberInWords(chosen, unit));
+    setAttribute(range, "aria-valuetext", numberInWords(chosen, unit));
+    range.style.setProperty("--share", String((chosen - low) / (high - low)));
+    range.classList.remove("unset");
+    changed({ number: chosen });
+  };
+  range.classList.add("unset");
+  for (const event of ["input", "change", "pointerup"]) range.addEventListener(event, take);
+  return el("div.lesson-slider", el("p.lesson-ask", ask), value, el("div.track", range),
+    el("div.lesson-ends", { "aria-hidden": "true" }, el("span", numberInWords(low, unit)),
+      el("span", numberInWords(high, unit))));
+}
+
+/** @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed */
+function drawing({ ask, column, shapes }, changed) {
+  const buttons = shapes.map((name) => buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => {
+    const curve = drawingOf(name);
+    box.show(curve, name, isMotionWelcome());
+    mark(name);
+    changed({ curve, shape: name });
+  } }, name));
+  const mark = (/** @type {string | null} */ name) => buttons.forEach((button, index) =>
+    setAttribute(button, "aria-pressed", String(shapes[index] === name)));
+  const box = new Drawing(column, (curve) => {
+    const shape = curve && shapeAmong(curve, shapes);
+    mark(shape);
+    if (curve) box.show(curve, shape);
+    changed(curve && { curve, shape });
+  });
+  return el("div.lesson-drawing", el("p.lesson-ask", ask), box.root,
+    el("div.lesson-shapes", { role: "group", "aria-label": `A shape for ${seriesOf(column).name}` },
+      el("span.muted", "or choose:"), buttons));
+}
+
+/** @param {number} value @param {string} unit */
+function numberInWords(value, unit) {
+  return `${number(value)}${unit ? ` ${unit}` : ""}`;
+}
+
+/** What was predicted, to go on with "You predicted: ". @param {Wire.Prediction} predict @param {Prediction} given */
+export function predictionInWords(predict, { choice, number: value, shape }) {
+  if (choice !== undefined) return predict.options[choice]?.say ?? "";
+  if (value !== undefined) return numberInWords(value, predict.unit);
+  return shape === undefined ? "" : `${seriesOf(predict.column).name} ${shape}`;
+}

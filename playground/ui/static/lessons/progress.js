@@ -1,0 +1,102 @@
+// What a visitor has answered in the lessons, as this browser keeps it, and how far each lesson is. Nothing of it
+// leaves the browser by itself.
+
+import { recall, remember } from "../core/kept.js";
+import { signal } from "../core/signals.js";
+
+const KEPT = "playground-lessons";
+
+/**
+ * A prediction: the number of an option, a number, or a curve: places from -1 to 1 around where it begins, with the
+ * shape in words. Empty: the visitor only looked.
+ * @typedef {{ choice?: number, number?: number, curve?: number[], shape?: string }} Prediction
+ */
+/**
+ * A run of a lesson, and what it said of it as soon as it had ended. `values`: of the task to break it.
+ * @typedef {{ id: string, recorded: boolean, told?: Wire.Reveal, values?: Record<string, number | string> }} Ran
+ */
+/**
+ * `at`: the step that is open (`stepsOf`).
+ * @typedef {{ at: string, prediction?: Prediction, why?: string, runs: Ran[], tries: Ran[],
+ *   transfer?: number }} Answers
+ */
+
+/** By the names of the lessons. */
+export const progress = signal(read());
+
+globalThis.addEventListener?.("storage", (event) => {
+  if (event.key === KEPT) progress.value = read();
+});
+
+/** @returns {Record<string, Answers>} */
+function read() {
+  try {
+    const kept = JSON.parse(recall(KEPT) ?? "{}");
+    return kept && typeof kept === "object" ? kept : {};
+  } catch {
+    return {};
+  }
+}
+
+/** @returns {Answers} */
+export function newAnswers() {
+  return { at: "predict", runs: [], tries: [] };
+}
+
+/** What was answered in a lesson. @param {string} name */
+export function answersOf(name) {
+  return { ...newAnswers(), ...progress.value[name] };
+}
+
+/** @param {string} name @param {Answers | null} answers null: as if it had never been begun */
+export function keep(name, answers) {
+  const next = { ...read(), [name]: answers };
+  if (!answers) delete next[name];
+  remember(KEPT, JSON.stringify(next));
+  progress.value = next;
+}
+
+/** The steps of a lesson in their order. @param {Pick<Wire.Lesson, "runs" | "break_it">} lesson */
+export function stepsOf({ runs, break_it }) {
+  return ["predict", ...runs.map((_, index) => `run-${index}`), "explain", ...(break_it ? ["break"] : []), "transfer",
+    "end"];
+}
+
+/**
+ * The step that is open: the kept one, unless the lesson has been changed since.
+ * @param {Pick<Wire.Lesson, "runs" | "break_it">} lesson @param {Answers} answers
+ */
+export function stepOf(lesson, { at, runs }) {
+  const steps = stepsOf(lesson);
+  const place = steps.indexOf(at);
+  const missing = lesson.runs.findIndex((_, index) => !runs[index]?.told);
+  if (place < 0) return steps[0];
+  return missing >= 0 && place > missing + 1 ? `run-${missing}` : at;
+}
+
+/** The step after one. @param {Pick<Wire.Lesson, "runs" | "break_it">} lesson @param {string} at */
+export function nextStep(lesson, at) {
+  const steps = stepsOf(lesson);
+  return steps[Math.min(steps.indexOf(at) + 1, steps.length - 1)];
+}
+
+/** How far a lesson is: "done", "begun", or "". @param {Answers | undefined} answers */
+export function markOf(answers) {
+  if (!answers?.prediction) return "";
+  return answers.at === "end" ? "done" : "begun";
+}
+
+/** The run that belongs into view: the newest of the lesson. @param {Answers} answers @returns {Ran | null} */
+export function newestRun({ runs, tries }) {
+  return tries.at(-1) ?? runs.at(-1) ?? null;
+}
+
+/**
+ * Which lesson comes next: one that was begun, else the first that was not done; null when all are done.
+ * @param {Wire.Course[]} courses @param {Record<string, Answers>} kept @param {string | null} after a lesson
+ */
+export function nextLesson(courses, kept, after = null) {
+  const all = courses.flatMap(({ lessons }) => lessons);
+  if (after !== null) return all[all.findIndex(({ name }) => name === after) + 1] ?? null;
+  return all.find(({ name }) => markOf(kept[name]) === "begun") ?? all.find(({ name }) => !markOf(kept[name])) ?? null;
+}

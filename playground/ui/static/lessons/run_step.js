@@ -1,0 +1,144 @@
+// The step of a run: what it is and how it begins, what to watch while it goes, and then what it says: the prediction
+// held against it, first in words.
+
+import { buttonOf, el, showParts, signOf } from "../core/dom.js";
+import { stateOf } from "../core/format.js";
+import { live, player } from "../core/store.js";
+import { overlayOf } from "./drawing.js";
+import { seriesOf } from "./shapes.js";
+import { verdictOf } from "./verdict.js";
+
+/** @type {Record<string, string>} */
+const LOOK = { texts: "the texts before and now", counts: "the counts", score: "the score", distance: "the distance",
+  curves: "all the curves", health: "the checks of its health", "every-text": "every text",
+  frontier: "score against distance", update: "what happens in one update" };
+/** @type {Record<string, string[]>} */
+const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
+  other: ["\u2260", "Otherwise than you said"] };
+const RECORDED = "This is a recording: the same settings, run earlier.";
+
+/** @typedef {import("./lesson.js").LessonPanel} Panel */
+
+/**
+ * `again`: only what there is to be read of it afterwards.
+ * @param {Panel} panel @param {number} index @returns {import("./lesson.js").Step}
+ */
+export function runStep(panel, index, again = false) {
+  const run = panel.lesson.runs[index];
+  const ran = panel.answers.runs[index];
+  if (ran?.told)
+    return { title: panel.lesson.runs.length > 1 ? run.title : "What happened",
+      parts: [toldParts(panel, index, ran), again ? "" : goOn(panel, index)] };
+  const intro = [el("p", el("strong", `${run.title}. `), run.why),
+    run.changes.length ? el("p.muted", `Changed: ${run.changes.join(", ")}.`) : ""];
+  const box = el("div.lesson-run");
+  panel.refresh = () => showParts(box, ran ? watching(panel, index, ran) : beginning(panel, index));
+  return { title: ran ? `Watch: ${run.title}` : index ? "And now" : "Now try it", parts: [...(ran ? [] : intro), box] };
+}
+
+/**
+ * How a run begins: Start, or its recording. Drawn again whenever one may do something else.
+ * @param {Panel} panel @param {number} index @param {() => Record<string, number | string>} values of the knobs
+ * @param {HTMLElement[]} more buttons
+ */
+export function beginning({ runs }, index, values = () => ({}), more = []) {
+  const { start, twin, waits } = runs.offered(index);
+  const starting = runs.starting.value;
+  const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
+    twin ? "The recording shows a run with the same settings, made earlier: some 20 seconds." : "",
+    start || twin ? "" : "Runs are not started from this page, and there is no recording of this one. Run the RLHF "
+      + "Playground on a computer of your own for it."].filter(Boolean);
+  const first = start && !(waits && twin);
+  const starter = buttonOf(`button ${first ? "strong" : ""}`, { "data-key": "start", off: starting,
+    onclick: () => runs.start(index, values()) },
+  starting ? "Starting\u2026" : waits ? "Add to the queue" : "Start the run");
+  const recording = buttonOf(`button ${first ? "" : "strong"}`, { "data-key": "twin", onclick: () => runs.play(index) },
+    "Play the recording");
+  const buttons = [start ? starter : null, twin ? recording : null];
+  return [el("div.lesson-buttons", first ? buttons : buttons.reverse(), more),
+    ...notes.map((words, at) => el("p.muted.lesson-note", { "data-key": `note ${at}` }, words)), complaintOf(runs)]
+    .filter(Boolean);
+}
+
+/** @param {import("./runs.js").LessonRuns} runs */
+function complaintOf({ complaint }) {
+  return complaint.value ? el("p.problem.lesson-note", { "data-key": "wrong", role: "alert" }, complaint.value) : null;
+}
+
+/** @param {Panel} panel @param {number} index @param {import("./progress.js").Ran} ran */
+export function watching(panel, index, ran) {
+  const { runs, lesson } = panel;
+  const viewed = live.runId === ran.id;
+  const state = viewed ? live.status?.state : undefined;
+  if (viewed && live.connection === "failed") return gone(panel, index, ["This run is gone: it was deleted."]);
+  if (state === "failed" || state === "interrupted")
+    return gone(panel, index, [`This run ended early: ${stateOf(state).word}.`, live.status.outcome]);
+  if (runs.complaint.value) return gone(panel, index, [runs.complaint.value]);
+  const looks = lesson.look.map((part) => LOOK[part]).filter(Boolean);
+  const ended = live.status?.ended && viewed;
+  const playing = ran.recorded && player.value?.playing.value;
+  return [el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), "."),
+    el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
+      : state === "queued" ? "It waits for the run that trains now." : "It trains on this machine, now."),
+    el("p", { "data-key": "then" }, ended ? "It has ended. What it says of your prediction comes in a moment."
+      : "When it has ended, your prediction is held against it here."),
+    playing ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
+      onclick: () => player.value?.seek(player.value.updates.length) }, "Go to the end")) : null].filter(Boolean);
+}
+
+/** @param {Panel} panel @param {number} index @param {string[]} words */
+function gone({ runs }, index, words) {
+  const told = words.filter(Boolean);
+  return [...told.map((said, at) => el("p", { "data-key": `gone ${at}`, role: at ? null : "alert" }, said)),
+    el("div.lesson-buttons", { "data-key": "again" }, buttonOf("button strong", { onclick: () => runs.forget(index) },
+      "Run it again"))];
+}
+
+/** @param {Panel} panel @param {number} index */
+function goOn(panel, index) {
+  const { lesson } = panel;
+  const another = lesson.runs[index + 1];
+  return el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
+    another ? `Next: ${another.title}` : "Why is that?"));
+}
+
+/**
+ * What a run has said of the lesson.
+ * @param {Panel} panel @param {number} index @param {import("./progress.js").Ran} ran
+ */
+export function toldParts(panel, index, { told, recorded }) {
+  const { lesson: { predict }, answers } = panel;
+  const parts = index === 0 ? verdictParts(predict, answers.prediction ?? {}, told) : [];
+  return [...parts, told.said.map((words) => el("p", words)),
+    told.outside.length ? el("details.lesson-note",
+      el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
+      el("ul", told.outside.map((words) => el("li", words)))) : "",
+    recorded ? el("p.muted.lesson-note", RECORDED) : ""];
+}
+
+/** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */
+function verdictParts(predict, given, told) {
+  const { tone, said, more } = verdictOf(predict, given, told);
+  const [sign, word] = SIGNS[tone] ?? ["", ""];
+  return [el("div.lesson-verdict", { "data-tone": tone },
+    word ? el("p.lesson-tone", signOf(sign), ` ${word}`) : "", el("p", said), more.map((words) => el("p", words))),
+  predict.kind === "curve" && told.curve.length ? overlayOf(predict.column, given.curve, told,
+    `${seriesOf(predict.column).name} over the run: it ${told.shape}`) : "",
+  predict.kind === "number" && told.value !== null ? scaleOf(predict, given.number, told) : ""];
+}
+
+/**
+ * Where the prediction and the run lie between the ends of the slider. The words above say the same.
+ * @param {Wire.Prediction} predict @param {number | undefined} guess @param {Wire.Reveal} told
+ */
+function scaleOf({ low, high }, guess, { value }) {
+  const at = (/** @type {number} */ place) => `--share: ${Math.min(Math.max((place - low) / (high - low), 0), 1)}`;
+  return el("div.lesson-scale", { "aria-hidden": "true" }, el("div.lesson-scale-line"),
+    guess === undefined ? "" : el("span.mine", { style: at(guess) }, el("span", "you")),
+    el("span.run", { style: at(value) }, el("span", "the run")));
+}
+
+/** "one, two and three" @param {string[]} words */
+function listed(words) {
+  return words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : words.join("");
+}

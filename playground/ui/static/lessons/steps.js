@@ -1,0 +1,122 @@
+// The other steps of a lesson: what is predicted, why it is so, a task to break it, one more question, and the end.
+
+import { buttonOf, el, showParts, signOf } from "../core/dom.js";
+import { knobControls } from "../core/knob.js";
+import { go } from "../core/nav.js";
+import { lessonLink } from "./courses.js";
+import { asking, options } from "./predict.js";
+import { nextLesson, progress } from "./progress.js";
+import { beginning, watching } from "./run_step.js";
+
+/** @typedef {import("./lesson.js").LessonPanel} Panel */
+/** @typedef {import("./lesson.js").Step} Step */
+
+/** @param {Panel} panel @returns {Step} */
+export function predictStep(panel) {
+  const { lesson } = panel;
+  let given = /** @type {import("./progress.js").Prediction | null} */ (null);
+  const why = el("input", { type: "text", id: "lesson-why", maxlength: 200, autocomplete: "off",
+    placeholder: "in a few words, for yourself" });
+  const ready = buttonOf("button strong", { off: true, "aria-describedby": "lesson-predict-first",
+    onclick: () => panel.next({ prediction: given, why: why.value.trim() }, "Your prediction is kept.") },
+  "That is my prediction");
+  const form = asking(lesson.predict, (prediction) => {
+    given = prediction;
+    ready.setAttribute("aria-disabled", String(!prediction));
+  });
+  return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [form,
+    el("div.own", el("label", { for: "lesson-why" }, "Why? ", el("span.muted", "(if you like)")), why),
+    el("div.lesson-buttons", ready, buttonOf("quiet-button", {
+      onclick: () => panel.next({ prediction: {}, why: "" }, "You only look.") }, "Only look")),
+    el("p.muted.lesson-note", { id: "lesson-predict-first" },
+      "Right or wrong does not count. Those who predict first see more.")] };
+}
+
+/** @param {Panel} panel @returns {Step} */
+export function explainStep(panel, again = false) {
+  const { lesson, answers } = panel;
+  const told = answers.runs.findLast((ran) => ran?.told)?.told;
+  return { title: "Why it is so", parts: [(told?.explained ?? []).map((words) => el("p", words)),
+    again ? "" : el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
+      lesson.break_it ? "Now break it" : "One more question"))] };
+}
+
+/** @param {Panel} panel @returns {Step} */
+export function breakStep(panel) {
+  const { lesson: { break_it: task, runs }, answers } = panel;
+  const last = answers.tries.at(-1);
+  const index = runs.length;
+  const box = el("div.lesson-run");
+  if (last && !last.told) {
+    panel.refresh = () => showParts(box, watching(panel, index, last));
+    return { title: "Break it", parts: [el("p", task.ask), box] };
+  }
+  const { start } = panel.runs.offered(index);
+  const given = /** @type {Record<string, number | string>} */ (
+    Object.fromEntries(task.knobs.map(({ field }) => [field, task.values[field] ?? ""])));
+  const values = { ...given, ...last?.values };
+  const controls = knobControls(task.knobs, "lesson", "first run", (field, value) => {
+    values[field] = value;
+    controls.get(field).show(value);
+  });
+  for (const [field, control] of controls) {
+    control.show(values[field]);
+    control.setMark(given[field]);
+  }
+  const reached = last?.told.reached;
+  const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
+    reached ? "One more question" : last ? "Go on without it" : start ? "Skip this" : "Go on");
+  panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
+  return { title: "Break it", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
+    reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
+    reached ? el("div.lesson-buttons", skip()) : box] };
+}
+
+/** @param {import("./progress.js").Ran} last @param {Wire.BreakIt} task */
+function resultOf({ told }, { hint }) {
+  const { reached } = told;
+  return [el("div.lesson-verdict", { "data-tone": reached ? "right" : "other" },
+    el("p.lesson-tone", signOf(reached ? "\u2713" : "\u2260"), reached ? " You have done it" : " Not yet"),
+    told.said.map((words) => el("p", words))), !reached && hint ? el("p", el("strong", "A hint: "), hint) : ""];
+}
+
+/** @param {Panel} panel @returns {Step} */
+export function transferStep(panel) {
+  const { lesson: { transfer }, answers } = panel;
+  const chosen = answers.transfer;
+  if (chosen === undefined) {
+    let given = -1;
+    const ready = buttonOf("button strong", { off: true, onclick: () => panel.answer({ transfer: given },
+        `${verdict(given)} ${transfer.options[given].why ?? ""}`) }, "That is my answer");
+    const form = options("lesson-transfer", transfer.ask, transfer.options, (index) => {
+      given = index;
+      ready.setAttribute("aria-disabled", "false");
+    });
+    return { title: "One more question", parts: [form, el("div.lesson-buttons", ready)] };
+  }
+  function verdict(/** @type {number} */ index) {
+    return transfer.options[index].right ? "Right." : "Not so.";
+  }
+  const { say, why, right } = transfer.options[chosen];
+  const better = transfer.options.find((option) => option.right);
+  return { title: "One more question", parts: [el("p", transfer.ask),
+    el("div.lesson-verdict", { "data-tone": right ? "right" : "other" },
+      el("p.lesson-tone", signOf(right ? "\u2713" : "\u2260"), ` ${verdict(chosen)}`),
+      el("p", `You said: \u201c${say}\u201d`), why ? el("p", why) : "",
+      right || !better ? "" : el("p", el("strong", "What is so: "), better.say, " ", better.why ?? "")),
+    el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next({}, "The lesson is done.") },
+      "Go on"))] };
+}
+
+/** @param {Panel} panel @returns {Step} */
+export function endStep(panel) {
+  const { lesson: { chapter }, all, name } = panel;
+  const next = nextLesson(all, progress.value, name);
+  return { title: chapter ? "What the chapter says" : "Done", parts: [
+    chapter ? [el("blockquote.lesson-claim", chapter.says),
+      el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite. "), chapter.so)] : "",
+    el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
+      el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
+        : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) }, "All lessons are done: hand in"),
+      buttonOf("quiet-button", { onclick: () => panel.again() }, "Do it again")))] };
+}

@@ -170,7 +170,8 @@ def main(settings: Settings) -> list[dict[str, float]]:
     policy = AutoModelForCausalLM.from_pretrained(MODEL).eval()  # no dropout: a ratio must begin at 1
     reference = copy.deepcopy(policy).requires_grad_(False)  # a copy; the policy itself would be trained along
     value_head = nn.Linear(policy.config.hidden_size, 1)
-    nn.init.zeros_(value_head.weight), nn.init.zeros_(value_head.bias)  # at first it expects nothing
+    nn.init.zeros_(value_head.weight)  # at first it expects nothing, so the first advantages are the rewards themselves
+    nn.init.zeros_(value_head.bias)
     prompts = [tokenizer(prompt).input_ids for prompt in PROMPTS]
 
     def rewards(episodes: Episodes) -> Tensor:

@@ -175,9 +175,7 @@ def ppo_step(
     clip_fraction: the share of tokens whose policy loss is flat, as r is past the clip on the side that A wants.
     """
     mask, tokens, clip = episodes.mask, episodes.completions[episodes.mask], settings.clip_range
-    before = features(policy, episodes.ids, episodes.real)[:, -mask.shape[1] - 1 : -1][
-        mask
-    ]  # [N, H]: no padding in here
+    before = features(policy, episodes.ids, episodes.real)[:, -mask.shape[1] - 1 : -1][mask]  # [N, H], real tokens only
     log_probs = next_token(policy, before, settings).log_prob(tokens)
     ratio, advantages = (log_probs - episodes.log_probs[mask]).exp(), advantages[mask]
     free, clipped = ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages
@@ -229,7 +227,8 @@ def main(settings: Settings) -> list[dict[str, float]]:
     policy = AutoModelForCausalLM.from_pretrained(MODEL).eval()  # no dropout: a ratio must begin at 1
     reference = copy.deepcopy(policy).requires_grad_(False)  # a copy; the policy itself would be trained along
     value_head = nn.Linear(policy.config.hidden_size, 1)
-    nn.init.zeros_(value_head.weight), nn.init.zeros_(value_head.bias)  # at first it expects nothing
+    nn.init.zeros_(value_head.weight)  # at first it expects nothing, so the first advantages are the rewards themselves
+    nn.init.zeros_(value_head.bias)
     prompts = [tokenizer(prompt).input_ids for prompt in PROMPTS]
 
     def rewards(episodes: Episodes) -> Tensor:

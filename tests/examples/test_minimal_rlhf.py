@@ -150,6 +150,10 @@ def test_it_is_short_and_imports_torch_and_transformers_only() -> None:
     assert len(source.splitlines()) <= 250
 
 
+def test_the_page_shows_the_lines_of_the_example_as_they_are() -> None:
+    assert exercise.SCRIPT.read_text(encoding="utf-8") == exercise.script()
+
+
 def test_the_exercise_is_the_example_without_its_five_bodies() -> None:
     assert (EXAMPLES / "exercise.py").read_text(encoding="utf-8") == exercise.exercise()
     assert nbformat.read(EXAMPLES / "exercise.ipynb", as_version=4) == exercise.notebook()

@@ -52,7 +52,7 @@ TITLES = {
     "ppo_step": "## 4. Learn\n\nOne optimizer step on one minibatch.",
     "train": "## 5. All of it, again and again",
 }
-CHECK = "import sys\n\n!cd .. && {sys.executable} -m playground check examples/exercise.ipynb"
+CHECK = "import sys  # noqa: F401\n\n!cd .. && {sys.executable} -m playground check examples/exercise.ipynb"
 
 
 def pieces(source: str) -> tuple[str, dict[str, str], str]:

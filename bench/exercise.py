@@ -1,10 +1,12 @@
 """Makes the exercise from examples/minimal_rlhf.py: the same file, and a notebook, in which five bodies are missing;
-`make exercise`."""
+and for the page the lines that compute what a step of slow motion shows. `make exercise`."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
+import textwrap
 from pathlib import Path
 
 import nbformat
@@ -12,6 +14,16 @@ import nbformat
 PROJECT = Path(__file__).resolve().parents[1]
 MINIMAL = PROJECT / "examples" / "minimal_rlhf.py"
 FUNCTIONS = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step", "train")
+SCRIPT = PROJECT / "playground" / "ui" / "static" / "inside" / "minimal_code.js"
+LINES = {  # step of slow motion -> the function that computes it, and how its first and its last line begin
+    "write": ("generate_with_logprobs", "hidden = features", "log_probs.append"),
+    "score": ("compute_advantages", "rewards[", "rewards["),
+    "leash": ("compute_kl", "mask, tokens", "return"),
+    "value": ("compute_advantages", "delta =", "delta ="),
+    "advantage": ("compute_advantages", "for t in", "return"),
+    "clip": ("ppo_step", "mask, tokens", "policy_loss ="),
+    "step": ("ppo_step", "values =", "optimizer.step"),
+}
 MISSING = "    raise NotImplementedError\n"
 INTRODUCTION = '''"""Write RLHF with PPO yourself. Settings, reward and model are there; five functions are missing.
 
@@ -40,7 +52,7 @@ TITLES = {
     "ppo_step": "## 4. Learn\n\nOne optimizer step on one minibatch.",
     "train": "## 5. All of it, again and again",
 }
-CHECK = "!cd .. && {__import__('sys').executable} -m playground check examples/exercise.ipynb"
+CHECK = "import sys  # noqa: F401\n\n!cd .. && {sys.executable} -m playground check examples/exercise.ipynb"
 
 
 def pieces(source: str) -> tuple[str, dict[str, str], str]:
@@ -81,7 +93,23 @@ def notebook() -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells, metadata=metadata)
 
 
+def script() -> str:
+    """minimal_code.js: of each step the function and its lines, without the comments behind them."""
+    source, found = MINIMAL.read_text(encoding="utf-8"), {}
+    nodes = {node.name: node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)}
+    for step, (function, first, last) in LINES.items():
+        lines = source.splitlines()[nodes[function].body[0].end_lineno : nodes[function].end_lineno]
+        begin = next(at for at, line in enumerate(lines) if line.strip().startswith(first))
+        end = next(at for at, line in enumerate(lines) if at >= begin and line.strip().startswith(last))
+        kept = [line.partition("  # ")[0].rstrip() for line in lines[begin : end + 1]]
+        found[step] = {"function": function, "lines": textwrap.dedent("\n".join(kept)).splitlines()}
+    head = "// What examples/minimal_rlhf.py has for each step of slow motion; made by `make exercise`.\n"
+    head += "/* eslint max-len: off */\n\n"
+    return f"{head}export const MINIMAL = {json.dumps(found, indent=2)};\n"
+
+
 def main() -> None:
+    SCRIPT.write_text(script(), encoding="utf-8")
     folder = MINIMAL.parent
     (folder / "exercise.py").write_text(exercise(), encoding="utf-8")
     nbformat.write(notebook(), folder / "exercise.ipynb")

@@ -87,8 +87,8 @@ def features(model: Module, ids: Tensor, real: Tensor, cache: DynamicCache | Non
 
 
 def next_token(model: Module, hidden: Tensor, settings: Settings) -> Categorical:
-    """What may follow after features [..., H]. Sampling, ratio and KL all use the one temperature; if one of them did
-    not, it would compare two different distributions, and a KL below 0 is one that the policy is paid for."""
+    """What may follow after features [..., H]. Sampling, ratio and KL share one temperature: otherwise the KL is
+    that of two different distributions, falls below 0, and the policy is paid for it."""
     return Categorical(logits=model.lm_head(hidden) / settings.temperature, validate_args=False)
 
 
@@ -157,7 +157,7 @@ def train(
     tokens) and the means of what ppo_step returns. score(episodes) gives one number for each of them, [B].
 
     An update: draw batch_size prompts, write, score, KL, advantages; then num_epochs passes over the batch, each
-    shuffled anew and cut into minibatches. Log-probs, values and advantages stay as they were when it was written. One
+    shuffled anew and cut into minibatches. Log-probs, values and advantages stay those of when it was written. One
     AdamW (eps 1e-5, no weight decay) trains the policy at learning_rate, and the value head at value_learning_rate.
     """
     raise NotImplementedError
@@ -170,7 +170,8 @@ def main(settings: Settings) -> list[dict[str, float]]:
     policy = AutoModelForCausalLM.from_pretrained(MODEL).eval()  # no dropout: a ratio must begin at 1
     reference = copy.deepcopy(policy).requires_grad_(False)  # a copy; the policy itself would be trained along
     value_head = nn.Linear(policy.config.hidden_size, 1)
-    nn.init.zeros_(value_head.weight), nn.init.zeros_(value_head.bias)  # at first it expects nothing
+    nn.init.zeros_(value_head.weight)  # at first it expects nothing, so the first advantages are the rewards themselves
+    nn.init.zeros_(value_head.bias)
     prompts = [tokenizer(prompt).input_ids for prompt in PROMPTS]
 
     def rewards(episodes: Episodes) -> Tensor:

@@ -86,8 +86,8 @@ def features(model: Module, ids: Tensor, real: Tensor, cache: DynamicCache | Non
 
 
 def next_token(model: Module, hidden: Tensor, settings: Settings) -> Categorical:
-    """What may follow after features [..., H]. Sampling, ratio and KL all use the one temperature; if one of them did
-    not, it would compare two different distributions, and a KL below 0 is one that the policy is paid for."""
+    """What may follow after features [..., H]. Sampling, ratio and KL share one temperature: otherwise the KL is
+    that of two different distributions, falls below 0, and the policy is paid for it."""
     return Categorical(logits=model.lm_head(hidden) / settings.temperature, validate_args=False)
 
 
@@ -146,6 +146,7 @@ def compute_advantages(
     3. returns = A + V: what the value head is to predict.
     4. Whiten A: mean 0 and variance 1 (divide by n, not n - 1) over the real tokens of the batch.
     """
+    # Every token pays for its own drift, and a text has one score, which is known when its last token is there.
     rewards, values = torch.where(mask, -settings.kl_coef * kl, 0.0), torch.where(mask, values, 0.0)
     rewards[torch.arange(len(scores)), mask.sum(1) - 1] += scores  # masks begin at the left, and none is empty
     advantages, next_advantage, next_value = torch.zeros_like(values), 0.0, 0.0
@@ -153,7 +154,7 @@ def compute_advantages(
         delta = rewards[:, t] + settings.gamma * next_value - values[:, t]
         advantages[:, t] = next_advantage = mask[:, t] * (delta + settings.gamma * settings.gae_lambda * next_advantage)
         next_value = values[:, t]
-    variance, mean = torch.var_mean(advantages[mask], correction=0)
+    variance, mean = torch.var_mean(advantages[mask], correction=0)  # with padding's zeros it would depend on lengths
     return mask * (advantages - mean) * torch.rsqrt(variance + 1e-8), advantages + values
 
 
@@ -175,9 +176,7 @@ def ppo_step(
     clip_fraction: the share of tokens whose policy loss is flat, as r is past the clip on the side that A wants.
     """
     mask, tokens, clip = episodes.mask, episodes.completions[episodes.mask], settings.clip_range
-    before = features(policy, episodes.ids, episodes.real)[:, -mask.shape[1] - 1 : -1][
-        mask
-    ]  # [N, H]: no padding in here
+    before = features(policy, episodes.ids, episodes.real)[:, -mask.shape[1] - 1 : -1][mask]  # [N, H], real tokens only
     log_probs = next_token(policy, before, settings).log_prob(tokens)
     ratio, advantages = (log_probs - episodes.log_probs[mask]).exp(), advantages[mask]
     free, clipped = ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages
@@ -200,7 +199,7 @@ def train(
     tokens) and the means of what ppo_step returns. score(episodes) gives one number for each of them, [B].
 
     An update: draw batch_size prompts, write, score, KL, advantages; then num_epochs passes over the batch, each
-    shuffled anew and cut into minibatches. Log-probs, values and advantages stay as they were when it was written. One
+    shuffled anew and cut into minibatches. Log-probs, values and advantages stay those of when it was written. One
     AdamW (eps 1e-5, no weight decay) trains the policy at learning_rate, and the value head at value_learning_rate.
     """
     groups = [{"params": policy.parameters()}, {"params": value_head.parameters(), "lr": settings.value_learning_rate}]
@@ -229,7 +228,8 @@ def main(settings: Settings) -> list[dict[str, float]]:
     policy = AutoModelForCausalLM.from_pretrained(MODEL).eval()  # no dropout: a ratio must begin at 1
     reference = copy.deepcopy(policy).requires_grad_(False)  # a copy; the policy itself would be trained along
     value_head = nn.Linear(policy.config.hidden_size, 1)
-    nn.init.zeros_(value_head.weight), nn.init.zeros_(value_head.bias)  # at first it expects nothing
+    nn.init.zeros_(value_head.weight)  # at first it expects nothing, so the first advantages are the rewards themselves
+    nn.init.zeros_(value_head.bias)
     prompts = [tokenizer(prompt).input_ids for prompt in PROMPTS]
 
     def rewards(episodes: Episodes) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import re
+from typing import Any
 
 import nbformat
 import pytest
@@ -150,9 +151,17 @@ def test_it_is_short_and_imports_torch_and_transformers_only() -> None:
     assert len(source.splitlines()) <= 250
 
 
-def test_the_exercise_is_the_example_without_its_five_bodies() -> None:
+def test_the_page_shows_the_lines_of_the_example_as_they_are() -> None:
+    assert exercise.SCRIPT.read_text(encoding="utf-8") == exercise.script()
+
+
+def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (EXAMPLES / "exercise.py").read_text(encoding="utf-8") == exercise.exercise()
     assert nbformat.read(EXAMPLES / "exercise.ipynb", as_version=4) == exercise.notebook()
+    monkeypatch.chdir(EXAMPLES)
+    names: dict[str, Any] = {}
+    exec(exercise.notebook().cells[1].source, names)
+    assert names["MODEL"] == minimal.MODEL and names["PROMPTS"] == minimal.PROMPTS
     missing = loaded(EXAMPLES / "exercise.py")
     for name in exercise.FUNCTIONS:
         assert getattr(missing, name).__doc__ == getattr(minimal, name).__doc__

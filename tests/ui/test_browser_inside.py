@@ -90,6 +90,7 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_pa
     for title in ("1 Write", "2 Score", "3 Leash", "4 Value", "5 Advantage", "6 Clip", "7 Step"):
         expect(panel.locator("[aria-current=step]")).to_have_text(title)
         expect(panel.locator(".slow-code code").first).not_to_be_empty()
+        expect(panel.locator(".slow-minimal summary")).to_contain_text("of examples/minimal_rlhf.py")
         press("Enter")
     expect(panel.get_by_role("button", name="Next")).to_have_attribute("aria-disabled", "true")
     panel.get_by_role("button", name="6 Clip").focus()

@@ -27,10 +27,11 @@ CHANGES = {
 }
 CASE = "2 updates of 12 episodes: 3 epochs, minibatches of 4"  # fmt: skip
 STEPS = 9  # of an update
+UNKNOWN = -1  # an episode that is not of the batch
 Problem = tuple[str, Any, Any, str]
 
 
-class Recorder:
+class CallRecorder:
     """The project's four functions, with a record of their calls. An update begins with each batch that is written."""
 
     def __init__(self, ours: Names) -> None:
@@ -75,7 +76,7 @@ def check(names: dict[str, Any], ours: Names) -> Finding | None:
     """The first thing that is wrong, or None. Raises: StudentFailed, NotWritten."""
     policy, reference, head = language_model(0), language_model(0).requires_grad_(False), value_head(0)
     before = copy.deepcopy(reference)
-    recorder = Recorder(ours)
+    recorder = CallRecorder(ours)
     functions = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step")
     kept = {name: names.get(name) for name in functions}
     names.update({name: getattr(recorder, name) for name in functions})
@@ -100,7 +101,7 @@ def check(names: dict[str, Any], ours: Names) -> Finding | None:
     return Finding(CASE, all_shown(CHANGES), all_shown({what: expected}), all_shown({what: got}), hint)
 
 
-def _of_calls(recorder: Recorder) -> Problem | None:
+def _of_calls(recorder: CallRecorder) -> Problem | None:
     wanted = CHANGES["num_updates"]
     if len(recorder.updates) != wanted:
         hint = "A batch is written once for each update, and all its epochs learn from it."
@@ -130,8 +131,8 @@ def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
     orders = []
     for step, (episodes, step_advantages, step_returns) in enumerate(steps):
         rows = [_row_of(batch, episodes, advantages, step_advantages, place) for place in range(len(episodes.ids))]
-        if None in rows:
-            place = rows.index(None)
+        if UNKNOWN in rows:
+            place = rows.index(UNKNOWN)
             hint = (
                 "Advantages, returns and episodes of a minibatch must be those of the same rows, as they were written."
             )
@@ -158,16 +159,18 @@ def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
     return None
 
 
-def _row_of(batch: Any, episodes: Any, advantages: Tensor, of_step: Tensor, place: int) -> int | None:
+def _row_of(batch: Any, episodes: Any, advantages: Tensor, of_step: Tensor, place: int) -> int:
     """Which episode of the batch one of a minibatch is, with what it deserves: of several that are equal, the first."""
     for row in range(len(batch.ids)):
         pairs = ((batch.ids, episodes.ids), (batch.log_probs, episodes.log_probs), (advantages, of_step))
         if all(torch.equal(whole[row], part[place]) for whole, part in pairs):
             return row
-    return None
+    return UNKNOWN
 
 
-def _of_weights(recorder: Recorder, policy: Any, reference: Any, before: Any, head: Any, knobs: Any) -> Problem | None:
+def _of_weights(
+    recorder: CallRecorder, policy: Any, reference: Any, before: Any, head: Any, knobs: Any
+) -> Problem | None:
     if any(model is not policy for model in recorder.models):
         return "who writes", "the policy", "another model", "The batch is written by the policy that is trained."
     if any(update["reference"] != [reference] for update in recorder.updates):
@@ -207,7 +210,7 @@ def _equal(one: Any, other: Any) -> bool:
     return all(torch.equal(first, second) for first, second in zip(one.parameters(), other.parameters(), strict=True))
 
 
-def _of_history(recorder: Recorder, history: Any) -> Problem | None:
+def _of_history(recorder: CallRecorder, history: Any) -> Problem | None:
     wanted = [_means(update) for update in recorder.updates]
     if (
         not isinstance(history, list)

@@ -41,7 +41,7 @@ Problem = tuple[str, Any, Any, str]
 
 
 def _problem(ours: Names, found: Any, policy: Any, head: Any, prompts: list[list[int]], knobs: Any) -> Problem | None:
-    parts = {name: getattr(found, name, None) for name in ("ids", "real", "log_probs", "values")}
+    parts: dict[str, Any] = {name: getattr(found, name, None) for name in ("ids", "real", "log_probs", "values")}
     for name, tensor in parts.items():
         if not isinstance(tensor, Tensor) or tensor.dim() != 2:
             return "returned", "Episodes(ids, real, log_probs, values), four tensors", found, f"{name} is missing."

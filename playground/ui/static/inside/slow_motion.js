@@ -10,6 +10,7 @@ import { number, signed } from "../core/format.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
 import { opened, openSection } from "../core/sections.js";
 import { live } from "../core/store.js";
+import { MinimalPart } from "./minimal_part.js";
 import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
@@ -72,6 +73,7 @@ export class SlowMotion {
     this.tokens = new Tokens({ class: "tokens", role: "group", "aria-label": "Tokens: the arrow keys choose one" },
       (token) => this.go({ token }));
     this.row = el("div.token-row", this.caption, this.tokens.root);
+    this.minimal = new MinimalPart();
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
     this.body = el("div.slow-body", { hidden: true });
     this.record = buttonOf("button", { hidden: true, off: false, onclick: () => this.requestTrace(),
@@ -155,7 +157,8 @@ export class SlowMotion {
     setText(this.caption, `Under each token: ${now.unit}`);
     this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
-    showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now),
+    this.minimal.show(trace, now.key);
+    showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now), this.minimal.root,
       el("p.output.slow-prompt", el("span", episode.prompt_pieces.join(""))), this.row,
       now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
       this.whatIf.root].filter(Boolean), runTitle());

@@ -8,6 +8,7 @@
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
 # make payloads   the types of what Python and the page send each other, for its scripts (static/wire.d.ts)
 # make static-space  the recordings as a page of files, in static-space/: for a static Space or any file server
+# make lessons  what comes of each lesson on three seeds, write docs/lessons.md (trains only what is no preset)
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
@@ -36,7 +37,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results recordings notebook reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings notebook reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -86,6 +87,9 @@ static-space: $(VENV)/.run-ready
 
 results: $(VENV)/.run-ready
 	$(BIN)/python bench/results.py
+
+lessons: $(VENV)/.run-ready
+	$(BIN)/python bench/lessons.py
 
 recordings: $(VENV)/.run-ready
 	$(BIN)/python bench/recordings.py

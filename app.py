@@ -53,11 +53,16 @@ def main() -> int:
     )
     parser.add_argument("--mcp", action="store_true", help="let agents use it too, through MCP (docs/api.md)")
     parser.add_argument(
+        "--lessons", type=Path, help="folder of your own lessons (default: what PLAYGROUND_LESSONS says)", metavar="DIR"
+    )
+    parser.add_argument(
         "--on-server-death",
         choices=lifeline.POLICIES,
         help=f"whether runs go on when this server ends (default: survive, or what {lifeline.POLICY_VARIABLE} says)",
     )
     arguments = parser.parse_args()
+    if arguments.lessons:
+        os.environ["PLAYGROUND_LESSONS"] = str(arguments.lessons)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     try:
         from playground.ui.server import serve  # after --help: importing gradio takes seconds

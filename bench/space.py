@@ -22,12 +22,12 @@ sys.path.insert(0, str(PROJECT))
 
 from playground.setup import catalog, limits  # noqa: E402
 
-FILES = ("app.py", "LICENSE", "playground", "presets")  # what runs; all else is written here
+FILES = ("app.py", "LICENSE", "playground", "presets", "lessons")  # what runs; all else is written here
 PYTHON = "3.12.12"  # of the two that ZeroGPU has, the one that the playground runs on
 HARDWARE = "zero-a10g"  # the hub's name for ZeroGPU, whatever GPU that is
 TAGS = ["rlhf", "ppo", "reinforcement-learning", "language-model", "education"]
 THUMBNAIL = "thumbnail.png"
-REMOVED = ["playground/*", "presets/*"]  # on the hub, where an upload does not have them any more
+REMOVED = ["playground/*", "presets/*", "lessons/*"]  # on the hub, where an upload does not have them any more
 TEXT = """# RLHF Playground
 
 Train a small language model by reinforcement learning and watch it change: real PPO runs, their curves, and the same

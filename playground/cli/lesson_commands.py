@@ -65,7 +65,7 @@ def check(
     Exit codes: 0 nothing to mend, 1 its runs do not show what it asks for, 2 the file is not valid.
     """
     lesson = loading.load(file)
-    runs = _given(lesson, run, outputs) if run else _trained(lesson, outputs) if train else _recorded(lesson)
+    runs = _given(lesson, run, outputs) if run else _trained(lesson, outputs) if train else trying.recordings(lesson)
     found = trying.tried(lesson, runs)
     mend = [one for tried in found for one in tried.mend]
     if json:
@@ -79,16 +79,6 @@ def check(
         say(*(f"To mend: {one}" for one in mend))
     if mend:
         raise typer.Exit(FAILED)
-
-
-def _recorded(lesson: Lesson) -> list[RunDirectory]:
-    """The recordings of its runs, as far as there are any from the first on."""
-    found = []
-    for run in lesson.runs:
-        if run.twin is None:
-            break
-        found.append(RunDirectory.open(run.twin))
-    return found
 
 
 def _given(lesson: Lesson, runs: Sequence[str], outputs: Path) -> list[RunDirectory]:

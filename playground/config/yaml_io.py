@@ -9,13 +9,13 @@ import difflib
 import functools
 import re
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import ValidationError
 
 from playground import plain_files
-from playground.config import REWARD_CLASSES, Behaviour, Part, RunConfig, knobs_of
+from playground.config import REWARD_CLASSES, Part, RunConfig, knobs_of
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
@@ -276,9 +276,21 @@ def _meant(field: str, kind_of_config: type[Part]) -> str:
 @functools.cache
 def _names(kind_of_config: type[Part]) -> list[str]:
     """Every name that a configuration of this kind can have somewhere."""
-    parts: list[type[Part]] = [kind_of_config, Behaviour, *REWARD_CLASSES.values()]
-    found = {name for part in parts for name in part.model_fields}
-    return sorted(found.union(*(field.split(".") for field in knobs_of(kind_of_config))))
+    return sorted({name for part in _parts(kind_of_config) for name in part.model_fields})
+
+
+def _parts(kind_of_config: type[Part]) -> set[type[Part]]:
+    """It and all that it is made of, at whatever depth."""
+    found: set[type[Part]] = set()
+    ahead: list[Any] = [kind_of_config]
+    while ahead:
+        one = ahead.pop()
+        if not isinstance(one, type) or not issubclass(one, Part):
+            ahead += get_args(one)
+        elif one not in found:
+            found.add(one)
+            ahead += [field.annotation for field in one.model_fields.values()]
+    return found
 
 
 def _sentence(text: str) -> str:

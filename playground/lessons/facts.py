@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
@@ -63,6 +64,7 @@ class RunFact(NamedTuple):
     words: str
 
 
+@functools.lru_cache(maxsize=64)
 def shares(config: RunConfig) -> dict[str, str]:
     """The behaviours that a run of these settings counts: name -> words. Of a preset that was measured, those of which
     there was something to count."""
@@ -71,6 +73,7 @@ def shares(config: RunConfig) -> dict[str, str]:
     return {name: words for name, words in found.items() if not bands or name in bands or name not in READY}
 
 
+@functools.lru_cache(maxsize=64)
 def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
@@ -84,6 +87,7 @@ def known(config: RunConfig) -> set[str]:
     return {*names, *before, *(f"{LAMP}{name}" for name in CHECKS)}
 
 
+@functools.lru_cache(maxsize=64)
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
     losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()

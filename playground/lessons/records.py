@@ -54,6 +54,8 @@ class LessonRun(Part):
 
     def config(self) -> RunConfig:
         """Raises: InvalidConfig, if there is no such preset, or it cannot have these settings."""
+        if not self.set:
+            return catalog.preset(self.preset)
         changes = [f"{field}={json.dumps(value)}" for field, value in self.set.items()]
         return yaml_io.overridden(catalog.preset(self.preset).model_dump(mode="json"), changes, RunConfig)
 
@@ -123,6 +125,11 @@ class Lesson(Part):
     break_it: Task | None = None
     transfer: Transfer
     chapter: ChapterClaim | None = None
+
+    @property
+    def indices(self) -> range:
+        """The indices of its runs, and behind them that of the task to break it, if there is one."""
+        return range(len(self.runs) + (self.break_it is not None))
 
     def config(self, index: int) -> RunConfig:
         """The settings of a run; those of the first for the task to break it, which comes after the last."""

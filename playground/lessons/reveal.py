@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from playground.analysis import before_after, meters
+from playground.analysis.before_after import read_once
 from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
 from playground.lessons import facts, shapes
@@ -58,7 +59,7 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
         predicted(lesson.predict, run, found) if index == 0 else Predicted(),
         said(lesson, index, found),
         _filled(lesson.explain, found) if index == len(lesson.runs) - 1 else (),
-        outside=outside(run, config),
+        outside=outside(run),
     )
 
 
@@ -96,9 +97,10 @@ def said(lesson: Lesson, index: int, found: Facts) -> list[str]:
     return _filled([one.say for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)], found)
 
 
-def outside(run: RunDirectory, config: RunConfig) -> list[str]:
-    """Where a run of a preset ended elsewhere than on other seeds, in words."""
-    samples, edited = before_after.samples_of(run), bool(changes.edits_of(run.events()))
+@read_once("config_path", "samples_path", "events_path", size=256)
+def outside(run: RunDirectory) -> list[str]:
+    """Where a run of a preset ended elsewhere than on other seeds, in words. Raises: InvalidConfig."""
+    config, samples, edited = run.config(), before_after.samples_of(run), bool(changes.edits_of(run.events()))
     bands = meters.bands_of(config, samples, edited=edited)
     if not bands:
         return []

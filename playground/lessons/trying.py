@@ -6,6 +6,7 @@ other seeds, where there is one: of the score, the KL and the included behaviour
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -28,6 +29,12 @@ class TriedRun(NamedTuple):
     unsure: Sequence[str]
     unknown: Sequence[str]
     mend: Sequence[str]
+
+
+def recordings(lesson: Lesson) -> list[RunDirectory]:
+    """The recordings of the runs of a lesson, up to the first that has none."""
+    twins = itertools.takewhile(lambda twin: twin is not None, (run.twin for run in lesson.runs))
+    return [RunDirectory.open(twin) for twin in twins if twin]
 
 
 def tried(lesson: Lesson, runs: Sequence[RunDirectory]) -> list[TriedRun]:
@@ -53,6 +60,12 @@ def against(when: Mapping[str, str], found: Mapping[str, Band]) -> tuple[list[st
         elif not condition(text).holds_over(band):
             unsure.append(f"{name} {text} (its band: {band.low:g} to {band.high:g})")
     return unsure, unknown
+
+
+def whens(lesson: Lesson, index: int) -> list[When]:
+    """The conditions that a lesson has on a run: those of the options on the first, those of its sentences."""
+    options = [option.when for option in lesson.predict.options] if index == 0 else []
+    return [*options, *(one.when for one in lesson.reveal if one.run == index + 1)]
 
 
 def _bands_of(lesson: Lesson, index: int) -> dict[str, Band]:
@@ -117,9 +130,6 @@ def _of_prediction(lesson: Lesson, said: Reveal, held: Sequence[int]) -> Iterato
 
 def _asked(lesson: Lesson, index: int) -> list[str]:
     """The facts that are asked of a run in the conditions of a lesson."""
-    whens = [one.when for one in lesson.reveal if one.run == index + 1]
-    if index == 0:
-        whens += [option.when for option in lesson.predict.options]
-        whens += [lesson.break_it.when] if lesson.break_it else []
-    names = dict.fromkeys(name for when in whens for name in when)
+    task = [lesson.break_it.when] if lesson.break_it and index == 0 else []
+    names = dict.fromkeys(name for when in (*whens(lesson, index), *task) for name in when)
     return [name for name in names if index or not name.startswith(facts.FIRST)]

@@ -77,9 +77,12 @@ def compare(asked: RouteCall) -> CompareData:
 
 def lesson(asked: RouteCall) -> RevealData:
     """What a run says of a lesson, in the place of one of its runs; `?first=` is the run in the first place."""
-    found, first = asked.hub.lessons.find(asked.part("name")), asked.request.query_params.get("first")
+    found, index = asked.hub.lessons.find(asked.part("name")), asked.part("index")
+    if index not in found.indices:
+        raise LessonNotFound(f"The lesson \u201c{found.title}\u201d has no run {index + 1}.")
+    first = asked.request.query_params.get("first")
     earlier = asked.hub.find(first) if first else None
-    return lesson_part.reveal_data(reveal(found, asked.part("index"), asked.run, earlier), found)
+    return lesson_part.reveal_data(reveal(found, index, asked.run, earlier), found)
 
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {

@@ -206,7 +206,7 @@ def test_help_names_every_command(run: Run) -> None:
     commands = (
         "app train estimate resume fork stop set pause step trace rename runs show presets export save push "
         "import replay static generate prompts pretrain doctor diagnose score try sweep reward-train "
-        "reward-models reward-check"
+        "reward-models reward-check lessons"
     )
     assert result.code == 0
     assert all(f"\n  {command} " in result.out for command in commands.split())

@@ -29,6 +29,9 @@ def test_a_lesson_is_called_as_its_file_and_has_the_settings_of_its_runs(tmp_pat
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"question": GONE}, "question", "missing"),
     ({"colour": "red"}, "colour", "no such setting"),
+    ({"reveals": []}, "reveals", "`reveal`"),
+    ({"predict__optoins": []}, "predict.optoins", "`options`"),
+    ({"runs__0__presett": "x"}, "runs.0.presett", "`preset`"),
     ({"minutes": 40}, "minutes", "at most 15"),
     ({"question": "x" * 141}, "question", "at most 140"),
     ({"situation": "word " * 71}, "situation", "71 words"),

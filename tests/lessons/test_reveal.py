@@ -86,6 +86,6 @@ def test_nothing_is_said_of_a_run_that_has_not_ended(
 
 def test_a_run_that_ends_elsewhere_than_on_other_seeds_says_so(tmp_path: Path) -> None:
     run = fake_run.write_run(tmp_path, "mine", catalog.preset("no-leash"))  # it gains far less than such runs do
-    found = outside(run, run.config())
+    found = outside(run)
     assert any(one.startswith("gain in score: +") and one.endswith("on other seeds +13.5 to +25.2 sd") for one in found)
-    assert outside(SECOND, SECOND.config()) == []
+    assert outside(SECOND) == []

@@ -8,7 +8,6 @@ import pytest
 
 from playground.lessons import loading, trying
 from playground.lessons.loading import SHIPPED, Lessons
-from tests.lessons import recording
 
 PATHS = sorted(path for path in SHIPPED.glob("*.yaml") if path.name != loading.COURSES)
 
@@ -26,7 +25,7 @@ def test_its_recordings_show_what_it_asks_and_what_is_said_holds_on_other_seeds(
     """Exactly one option comes true, something is said after each run, and there is something left to break; and what
     comes true does so wherever in its band a run ends."""
     lesson = loading.load(path)
-    found = trying.tried(lesson, [recording(run.preset) for run in lesson.runs if run.twin])
+    found = trying.tried(lesson, trying.recordings(lesson))
     assert len(found) == len(lesson.runs), "every run has a recording"
     assert [one for tried in found for one in tried.mend] == []
     assert [one for tried in found for one in tried.unsure] == []

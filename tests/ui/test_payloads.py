@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from bench import payloads
+from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog
@@ -27,8 +28,9 @@ from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.server import ServerAnswersData
 from playground.ui.rewards import self_test_part, workbench_part
 from playground.ui.runs import sweeps_part
-from playground.ui.train import filling, form, form_parts, run_actions
+from playground.ui.train import filling, form, form_parts, lesson_part, run_actions
 from tests import reward_tools
+from tests.lessons import FILES
 from tests.support import PROJECT, small_config
 from tests.ui import fake_run, fake_trace
 from tests.ui.test_weighing_part import FOUND, REWARDS
@@ -75,7 +77,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_the_routes_answer_is_of_its_type(outputs: Path, tmp_path: Path) -> None:
-    hub = feed.Hub(outputs)
+    hub = feed.Hub(outputs, lessons=Lessons(shipped=FILES))
     with TestClient(Starlette(routes=routes.routes(hub))) as client:
         found = [(name, client.get(f"/live/{path}").json()) for name, path in routed()]
         client.portal.call(hub.close)
@@ -91,6 +93,10 @@ def routed() -> Iterator[tuple[str, str]]:
     yield "RewardTraining", "_rewards/kind"
     yield "Overlay", "_overlay?runs=one,judged,_recorded,_recorded-best-of-n,nobody"
     yield "Compare", "one/compare?with=_recorded"
+    yield "Lessons", "_lessons"
+    yield "Reveal", "_recorded-no-leash/lesson/leash/0"
+    yield "Reveal", "_recorded/lesson/leash/1?first=_recorded-no-leash"
+    yield "Reveal", "one/lesson/leash/2?first=_recorded-no-leash"
     yield "Trace", "one/trace/12"
     yield "Trace", "_recorded/trace/1"
     yield "Error", "nobody/poll"
@@ -178,13 +184,15 @@ def test_what_the_form_is_told_is_of_its_type(outputs: Path, tmp_path: Path) -> 
 
 def test_what_server_functions_answer_is_of_its_type(outputs: Path, tmp_path: Path) -> None:
     ask = {function.__name__: function for function in run_actions.guarded_functions(outputs, Access())}
+    (start,) = lesson_part.guarded_functions(outputs, Access(), Lessons(shipped=FILES))
     sweep = {"preset": "kinder-reviews", "vary": [{"field": "kl.coef", "values": "0.1, 0.5"}], "seeds": 2}
     functions = {function.__name__: function for function in sweeps_part.guarded_functions(outputs, Access())}
     found: list[tuple[str, Any]] = [
         ("ForkPoints", ask["fork_points"]("one")),
         ("Done", ask["name_run"]({"run": "one", "name": "First", "note": ""})),
         ("EditsAnswer", ask["change_settings"]({"run": "one", "changes": {"kl.coef": "much"}})),
-        ("Forked", ask["fork_run"]({"run": "one", "at": 0, "changes": {"kl.coef": "much"}})),
+        ("Started", ask["fork_run"]({"run": "one", "at": 0, "changes": {"kl.coef": "much"}})),
+        ("Started", start({"lesson": "leash", "index": 2, "values": {"kl.coef": "much"}})),
         ("SweepAnswer", functions["plan_sweep"](sweep)),
         ("SweepAnswer", functions["plan_sweep"]({**sweep, "seeds": 0})),
         ("Weighed", workbench_part.weigh_rewards({"found": FOUND, "rewards": REWARDS})),

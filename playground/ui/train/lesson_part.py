@@ -6,6 +6,7 @@ in them but the values of the knobs that it names.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from playground.config import RunConfig, flatten
 from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
-from playground.lessons.loading import Course, Lessons
+from playground.lessons.loading import Course, LessonNotFound, Lessons
 from playground.lessons.records import Lesson, Prediction, Task
 from playground.lessons.reveal import Reveal
 from playground.runs import launcher
@@ -35,6 +36,7 @@ from playground.ui.train.form import entry
 MOST_POINTS = 400  # of a curve
 
 
+@functools.lru_cache(maxsize=4)
 def lessons_data(lessons: Lessons) -> LessonsData:
     """All lessons, without what comes of them."""
     return {"courses": [_course(course) for course in lessons.courses]}
@@ -89,10 +91,10 @@ class LessonStarts:
 
 
 def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
-    """The settings of a run of a lesson. Raises: InvalidConfig, NotAllowed (it has no such run, or no such knob)."""
+    """The settings of a run of a lesson. Raises: InvalidConfig, LessonNotFound, NotAllowed (it has no such knob)."""
     task = lesson.break_it
-    if isinstance(index, bool) or index not in range(len(lesson.runs) + (task is not None)):
-        raise NotAllowed(f"The lesson \u201c{lesson.title}\u201d has no such run.")
+    if isinstance(index, bool) or index not in lesson.indices:
+        raise LessonNotFound(f"The lesson \u201c{lesson.title}\u201d has no such run.")
     config = lesson.config(index)
     if index < len(lesson.runs) or task is None:
         return config

@@ -1,0 +1,81 @@
+"""Write docs/lessons.md: `make lessons`. Runs that are presets as they are were measured by `make results`; any other
+run of a lesson is trained on three seeds through the public command line, and its facts are kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from bench import lessons_page, results_page  # noqa: E402
+from playground.config import RunConfig  # noqa: E402
+from playground.lessons import facts  # noqa: E402
+from playground.lessons.loading import Lessons  # noqa: E402
+from playground.lessons.records import Lesson  # noqa: E402
+from playground.lessons.reveal import reveal  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
+
+
+def main() -> None:
+    """Train what is not measured yet, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "lessons")
+    arguments = parser.parse_args()
+    courses = Lessons().courses
+    old = results_page.read(lessons_page.FIGURES).get("runs", [])
+    rows: list[dict[str, Any]] = []
+    for lesson, index, seed in wanted([lesson for course in courses for lesson in course.lessons], arguments.seeds):
+        asked = settings(lesson, index, seed)
+        made_of = hashlib.sha256(asked.to_yaml().encode()).hexdigest()[:12]
+        known = [row for row in old if (row["lesson"], row["index"], row["made_of"]) == (lesson.name, index, made_of)]
+        rows += known or [{**row(lesson, index, train(asked, arguments.outputs)), "seed": seed, "made_of": made_of}]
+        lessons_page.FIGURES.write_text(json.dumps({"runs": rows}, indent=1) + "\n", encoding="utf-8")
+    measured = lessons_page.Measured.read()
+    lessons_page.PAGE.write_text(lessons_page.page(courses, measured), encoding="utf-8")
+    print(f"wrote {lessons_page.PAGE}")
+
+
+def wanted(lessons: list[Lesson], seeds: list[int]) -> Iterator[tuple[Lesson, int, int]]:
+    """The runs that are no preset as it is, on each seed."""
+    for lesson in lessons:
+        for index, run in enumerate(lesson.runs):
+            for seed in seeds if run.set else ():
+                yield lesson, index, seed
+
+
+def settings(lesson: Lesson, index: int, seed: int) -> RunConfig:
+    """Of a run of a lesson on a seed."""
+    return lesson.config(index).model_copy(update={"seed": seed})
+
+
+def train(config: RunConfig, outputs: Path) -> RunDirectory:
+    """Train a run in a process of its own, as a user would."""
+    outputs.mkdir(parents=True, exist_ok=True)
+    run_id = f"lesson-{time.time_ns() % 10**12}"
+    file = outputs / f"{run_id}.yaml"
+    file.write_text(config.to_yaml(), encoding="utf-8")
+    command = [sys.executable, "-m", "playground", "train", file, "--outputs", outputs, "--run-id", run_id, "--json"]
+    subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+    return RunDirectory.open(outputs / run_id)
+
+
+def row(lesson: Lesson, index: int, run: RunDirectory) -> dict[str, Any]:
+    """What is kept of it."""
+    known = {name: round(value, 4) for name, value in facts.values(facts.of_run(run)).items() if value is not None}
+    shape = reveal(lesson, index, run).predicted.shape
+    return {"lesson": lesson.name, "index": index, "facts": known, "shape": shape}
+
+
+if __name__ == "__main__":
+    main()

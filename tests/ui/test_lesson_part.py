@@ -1,0 +1,183 @@
+"""Lessons on the page: what it gets of them, and which of their runs may be started with what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from playground.lessons import loading
+from playground.lessons.loading import Lessons
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.ui import page, routes, server
+from playground.ui.auth.access import Access
+from playground.ui.feed.feed import Hub
+from playground.ui.standalone import answers
+from playground.ui.train import lesson_part
+from tests.lessons import FILES, write
+
+LEASH = Lessons(shipped=FILES)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(Starlette(routes=routes.routes(Hub(tmp_path, lessons=LEASH)))) as made:
+        yield made
+
+
+def test_the_list_of_lessons_does_not_give_their_answers_away(client: TestClient) -> None:
+    (course,) = client.get("/live/_lessons").json()["courses"]
+    (lesson,) = course["lessons"]
+    assert (course["name"], course["minutes"], lesson["name"]) == ("first", 6, "leash")
+    assert lesson["predict"]["options"][1] == {"say": "Strings of praise that are no English"}
+    assert [(run["preset"], run["changes"], run["twin"]) for run in lesson["runs"]] == [
+        ("no-leash", [], True),
+        ("kinder-reviews", [], True),
+    ]
+    task = lesson["break_it"]
+    assert [knob["field"] for knob in task["knobs"]] == ["kl.coef"] and task["values"] == {"kl.coef": 0.0}
+    assert "reveal" not in lesson and "explain" not in lesson and "'when'" not in str(lesson)
+
+
+def test_a_changed_run_says_what_differs_and_has_no_twin(tmp_path: Path) -> None:
+    write(tmp_path, runs__1__set={"kl.coef": 0.5})
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    run = course["lessons"][0]["runs"][1]
+    assert run["changes"] == ["beta 0.5"] and run["twin"] is False
+
+
+def test_a_curve_is_of_a_column_of_the_metrics(tmp_path: Path) -> None:
+    shapes = ["rises", "falls", "stays"]
+    write(tmp_path, predict={"ask": "?", "kind": "curve", "of": "kl", "shapes": shapes})
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    predict = course["lessons"][0]["predict"]
+    assert (predict["column"], predict["shapes"]) == ("kl_to_reference", shapes)
+
+
+def test_what_a_run_says_of_a_lesson(client: TestClient) -> None:
+    first = client.get("/live/_recorded-no-leash/lesson/leash/0").json()
+    assert (first["ready"], first["held"], len(first["said"]), first["explained"]) == (True, 1, 1, [])
+    assert first["beliefs"] == ["More reward is not more of what was meant.", "", ""]
+    second = client.get("/live/_recorded/lesson/leash/1?first=_recorded-no-leash").json()
+    assert "without 0 of 64" in second["said"][0] and second["explained"] and second["beliefs"] == []
+    assert client.get("/live/_recorded/lesson/leash/2?first=_recorded-no-leash").json()["reached"] is True
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "_recorded/lesson/nothing/0",
+        "_recorded/lesson/..%2Fleash/0",
+        "nobody/lesson/leash/0",
+        "_recorded/lesson/leash/1?first=nobody",
+        "_recorded/lesson/leash/1?first=../one",
+        "_recorded/lesson/leash/3",
+        "_recorded/lesson/leash/x",
+    ],
+)
+def test_what_is_not_there_is_not_found(client: TestClient, path: str) -> None:
+    assert client.get(f"/live/{path}").status_code == 404
+
+
+def start(outputs: Path, access: Access | None = None) -> Any:
+    (function,) = lesson_part.guarded_functions(outputs, access or Access(), LEASH)
+    return function
+
+
+def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_path: Path, workers: list[Any]) -> None:
+    asked = {"lesson": "leash", "index": 0, "values": {}, "request": "lesson-start-1"}
+    answer = start(tmp_path)(asked)
+    assert answer["error"] == "" and answer["sentence"] == ""
+    config = RunDirectory.open(tmp_path / answer["run"]).config()
+    assert config == catalog.preset("no-leash")
+    assert start(tmp_path)(asked)["run"] == answer["run"] and len(workers) == 1
+
+
+def test_a_second_one_waits_and_says_why(tmp_path: Path, workers: list[Any]) -> None:
+    start(tmp_path)({"lesson": "leash", "index": 0})
+    answer = start(tmp_path)({"lesson": "leash", "index": 1})
+    assert answer["sentence"].startswith("No leash") and len(workers) == 1
+    assert RunDirectory.open(tmp_path / answer["run"]).status().state == "queued"
+
+
+@pytest.mark.usefixtures("workers")
+def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
+    asked = {"lesson": "leash", "index": 2, "values": {"kl.coef": 0.5}}
+    answer = start(tmp_path)(asked)
+    config = RunDirectory.open(tmp_path / answer["run"]).config()
+    assert config.kl.coef == 0.5 and config.rewards == catalog.preset("no-leash").rewards
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        None,
+        {},
+        {"lesson": "nothing", "index": 0},
+        {"lesson": {"a": 1}, "index": 0},
+        {"lesson": "leash"},
+        {"lesson": "leash", "index": True},
+        {"lesson": "leash", "index": -1},
+        {"lesson": "leash", "index": 3},
+        {"lesson": "leash", "index": "0"},
+        {"lesson": "leash", "index": [0]},
+        {"lesson": "leash", "index": 2, "values": {"ppo.num_updates": 100_000}},
+        {"lesson": "leash", "index": 2, "values": {"kl.coef": 0.5, "model.source": "/etc"}},
+        {"lesson": "leash", "index": 2, "values": {"kl.coef": "much"}},
+        {"lesson": "leash", "index": 2, "values": {"kl.coef": [1]}},
+        {"lesson": "leash", "index": 2, "values": {"kl.coef": -1}},
+    ],
+)
+def test_nothing_else_is_started(tmp_path: Path, workers: list[Any], asked: Any) -> None:
+    assert start(tmp_path)(asked)["error"] and workers == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_beside_a_run_change_nothing_of_it(tmp_path: Path, workers: list[Any]) -> None:
+    answer = start(tmp_path)({"lesson": "leash", "index": 1, "values": {"kl.coef": 3}})
+    assert RunDirectory.open(tmp_path / answer["run"]).config().kl.coef == 0.25 and len(workers) == 1
+
+
+def test_in_a_class_only_the_host_starts_one(tmp_path: Path, workers: list[Any]) -> None:
+    asked = start(tmp_path, Access("classroom", tmp_path, "token"))({"lesson": "leash", "index": 0})
+    assert "host" in asked["error"] and workers == []
+
+
+def test_a_public_page_caps_its_time(tmp_path: Path, workers: list[Any]) -> None:
+    access = Access("space", tmp_path)
+    answer = start(tmp_path, access)({"lesson": "leash", "index": 0})
+    config = RunDirectory.open(tmp_path / answer["run"]).config()
+    assert config.max_minutes == access.limits.numbers["max_minutes"] and len(workers) == 1
+
+
+def test_ones_own_lessons_are_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "mine", course="ours")
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(tmp_path))
+    found = server.new_demo(tmp_path / "outputs", "local").serving.hub.lessons
+    assert found.find("mine").course == "ours"
+
+
+def test_the_panel_can_start_them(tmp_path: Path) -> None:
+    demo = page.build(tmp_path)
+    (panel,) = [block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "lesson-panel"]
+    assert [function.__name__ for function in panel.server_fns] == ["start_lesson"]
+
+
+def test_a_page_without_a_server_has_what_recordings_say_of_lessons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "SHIPPED", FILES)
+    runs = {"_recorded": catalog.RECORDED / "kinder-reviews", "_recorded-no-leash": catalog.RECORDED / "no-leash"}
+
+    def make_routes(hub: Hub, access: Access) -> Any:
+        hub.lessons = LEASH
+        return routes.routes(hub, access)
+
+    packs = answers.of_runs(runs, make_routes, files=(), lessons=True)
+    assert packs["live/_lessons"][""]["courses"][0]["name"] == "first"
+    assert packs["live/_recorded-no-leash/lesson"]["leash/0"]["held"] == 1
+    assert packs["live/_recorded/lesson"]["leash/1?first=_recorded-no-leash"]["explained"]
+    assert "live/_lessons" not in answers.of_runs({"_recorded": runs["_recorded"]}, make_routes, files=())

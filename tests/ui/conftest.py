@@ -259,6 +259,12 @@ def visit(page, site, query=""):
     return page
 
 
+def present(page):
+    """Begin the presentation of the run in view, by the menu of the display."""
+    page.get_by_title("Colours and size of the text").click()
+    page.get_by_role("button", name="Present", exact=True).click()
+
+
 def open_settings(page):
     """The form with all settings, as a press on its switch opens it, and wait until they are drawn."""
     switch = page.locator(".all-settings-switch")

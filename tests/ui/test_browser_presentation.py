@@ -12,7 +12,7 @@ from playground.runs.folder import changes
 from playground.setup import catalog
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
-from tests.ui.conftest import HEIGHT, go, visit
+from tests.ui.conftest import HEIGHT, go, present, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -156,7 +156,7 @@ def test_all_of_an_ended_run_is_in_sight_on_every_screen(site, open_page, preset
     fake_run.write_run(site.outputs, f"ended-{preset}", catalog.preset(preset)).write_label("N" * 80, "n" * 300)
     page = open_page
     go(page, "train", run=f"ended-{preset}")
-    page.get_by_role("button", name="Present").click()
+    present(page)
     assert "view=presentation" in page.url
     expect(page.locator("#controls")).to_be_hidden()
     expect(page.locator(".next")).to_be_visible()

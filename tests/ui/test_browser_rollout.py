@@ -9,7 +9,7 @@ from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, go, visit
+from tests.ui.conftest import HEIGHT, go, present, visit
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_behaviours import serious
 from tests.ui.test_browser_ends import begin, button  # noqa: F401
@@ -316,7 +316,7 @@ def test_the_window_has_no_serious_fault_and_fits_a_phone_and_a_presentation(run
     page.wait_for_function(FITS)
     close(page)
     page.set_viewport_size({"width": 1024, "height": 768})
-    page.get_by_role("button", name="Present").click()
+    present(page)
     stage = stage_of(page)
     update = point_at(page, stage, 0.6)
     press_mouse(page)

@@ -16,7 +16,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.standalone import site
-from tests.ui.conftest import open_section
+from tests.ui.conftest import open_section, present
 
 RECORDINGS = ("kinder-reviews", "no-leash", "short-leash")
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
@@ -133,7 +133,7 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
 def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, served):
     page.goto(served)
     chosen(page, "h1", "Kinder reviews")
-    page.get_by_role("button", name="Present").click()
+    present(page)
     page.locator("#controls").wait_for(state="hidden")
     above = page.evaluate("getComputedStyle(document.getElementById('page-train')).paddingTop")
     assert above == "0px"  # which is room that the run is given

@@ -1,4 +1,4 @@
-// The header: brand, navigation, machine facts, presentation, and the menu of the display: light or dark, larger text.
+// The header: brand, navigation, machine facts, and the menu of the display: presentation, light or dark, larger text.
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
@@ -24,7 +24,7 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   element.append(el("header.top",
     el("span.brand", "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
-    el("span.grow"), training, machine, presentationSwitch(), ...displayMenu()));
+    el("span.grow"), training, machine, ...displayMenu()));
   showAccess(element);
   tameDropdowns();
   onPlace(({ page, lesson }) => {
@@ -50,22 +50,27 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   });
 }
 
-function presentationSwitch() {
-  const button = buttonOf("switch presentation-switch", {
-    onclick: () => go({ page: "train", present: !place().present }),
-    title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" });
-  onPlace(({ present }) => {
-    button.setAttribute("aria-label", present ? "End the presentation" : "Present");
-    button.replaceChildren(...(present ? ["\u00d7"] : named("\u25a3", " Present")));
-  });
+/** What begins a presentation, and what ends it, which is there instead of all else. */
+function presentation() {
+  const end = buttonOf("switch presentation-switch", { "aria-label": "End the presentation",
+    onclick: () => go({ page: "train", present: false }) }, "\u00d7");
+  const begin = buttonOf("switch present-begin", { onclick: () => {
+    go({ page: "train", present: true });
+    begin.parentElement.hidePopover();
+    end.focus({ preventScroll: true });
+  }, title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" }, "Present");
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && place().present) go({ present: false });
   });
-  return button;
+  return [begin, end];
 }
 
-/** A menu of two switches, of which each sets a class of the page and remembers it: light or dark, and larger text. */
+/**
+ * A menu: the presentation, and two switches, of which each sets a class of the page and remembers it: light or dark,
+ * and larger text.
+ */
 function displayMenu() {
+  const [begin, end] = presentation();
   const { classList } = document.body;
   /** @param {string} name @param {string} key @param {string} on @param {string} off */
   const change = (name, key, on, off) => {
@@ -90,14 +95,9 @@ function displayMenu() {
   classList.toggle("projector", recall("playground-projector") === "on");
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
-  return [buttonOf("switch display-switch", { popovertarget: "display-menu", title: "Colours and size of the text" },
-    named("\u25d0", " Display")),
-  el("div.display-menu", { id: "display-menu", popover: "auto" }, theme, projector)];
-}
-
-/** A sign with its name, for which a narrow window has no room. @param {string} sign @param {string} name */
-function named(sign, name) {
-  return [document.createTextNode(sign), el("span.wide-only", name)];
+  return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
+    title: "Colours and size of the text" }, "\u25d0", el("span.wide-only", " Display")),
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, begin, theme, projector)];
 }
 
 /**

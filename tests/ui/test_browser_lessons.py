@@ -50,8 +50,8 @@ def press(page, name):
 
 def test_a_newcomer_lands_on_the_lessons_and_is_no_newcomer_on_train(site, make_page):
     page = make_page(newcomer=True)
-    page.goto(site.url)
-    expect(page).to_have_url(re.compile(r"\?tab=lessons$"))
+    page.goto(f"{site.url}?__theme=light")  # as on a Space
+    expect(page).to_have_url(re.compile(r"tab=lessons$"))
     page.get_by_role("link", name="Start with lesson 1").wait_for()
     assert page.locator("#page-train").is_hidden()
     page.goto(f"{site.url}?run=_recorded")  # a link goes where it says

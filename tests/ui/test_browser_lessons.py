@@ -196,7 +196,7 @@ def test_a_run_of_ones_own_is_started_a_reload_comes_back_to_it_and_a_deleted_on
     page.evaluate("kept => localStorage.setItem('playground-lessons', kept)", json.dumps(kept))
     shutil.rmtree(site.outputs / run)
     page.goto(f"{site.url}?lesson=a-curve")
-    expect(step(page, "run-0")).to_contain_text("it was deleted")
+    expect(step(page, "run-0")).to_contain_text("deleted")
     press(page, "Run it again")
     expect(page.get_by_role("button", name="Play the recording")).to_be_visible()
 

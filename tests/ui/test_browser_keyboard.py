@@ -118,6 +118,7 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
 
 LOOKS = {
     "lessons": ".course-lessons a",
+    "a lesson": ".lesson-drawing svg",
     "train": "#run-view .charts-first",
     "compare": "table.compare tbody tr",
     "rewards": "#bench-texts",
@@ -139,7 +140,9 @@ def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
     expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
     for place, shown in LOOKS.items():
         run = "one" if place == "compare" else "_recorded"  # of a recording nobody can be asked
-        if place in PARTS:
+        if place == "a lesson":
+            go(page, "train", lesson="a-curve", run="")
+        elif place in PARTS:
             go(page, "rewards", part=PARTS[place])
         else:
             go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))

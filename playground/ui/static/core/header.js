@@ -52,15 +52,19 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
 
 /** What begins a presentation, and what ends it, which is there instead of all else. */
 function presentation() {
-  const end = buttonOf("switch presentation-switch", { "aria-label": "End the presentation",
-    onclick: () => go({ page: "train", present: false }) }, "\u00d7");
+  const leave = () => {
+    go({ present: false });
+    /** @type {HTMLElement} */ (document.querySelector(".display-switch")).focus({ preventScroll: true });
+  };
+  const end = buttonOf("switch presentation-switch", { "aria-label": "End the presentation", onclick: leave },
+    "\u00d7");
   const begin = buttonOf("switch present-begin", { onclick: () => {
     go({ page: "train", present: true });
     begin.parentElement.hidePopover();
     end.focus({ preventScroll: true });
   }, title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" }, "Present");
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && place().present) go({ present: false });
+    if (event.key === "Escape" && place().present) leave();
   });
   return [begin, end];
 }

@@ -15,6 +15,7 @@ const PARTS = ["try", "train", "test"]; // of the Rewards page
 /** @type {Record<string, string>} */
 const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
   lesson: "train", part: "rewards" };
+const PLACES = ["tab", "run", "preset", "set", "settings", ...Object.keys(ONLY_ON)]; // all that an address may ask for
 /** @typedef {ReturnType<typeof place>} Place */
 
 /** @type {Set<(here: Place) => void>} */
@@ -109,6 +110,13 @@ function show() {
   if (left && left.id !== `page-${here.page}`) enter(here.page);
 }
 
+/** Whether nothing was opened before, and the address asks for nothing: what a Space adds to it does not count. */
+function isNewcomer() {
+  const query = new URLSearchParams(location.search);
+  return !PLACES.some((name) => query.has(name)) && !recall(VISITED)
+    && document.querySelector("meta[name='newcomers'][content='lessons']") !== null;
+}
+
 /** Who was in a page that is no longer in view goes on from the beginning of the one that is. @param {string} page */
 function enter(page) {
   const start = (page === "train" && runTitle()) || document.getElementById(`page-${page}`);
@@ -118,6 +126,5 @@ function enter(page) {
 }
 
 addEventListener("popstate", show);
-if (!location.search && !recall(VISITED) && document.querySelector("meta[name='newcomers'][content='lessons']"))
-  history.replaceState(null, "", "?tab=lessons");
-show();
+if (isNewcomer()) go({ page: "lessons", replace: true });
+else show();

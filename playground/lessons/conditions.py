@@ -28,6 +28,15 @@ class Condition(NamedTuple):
             return False
         return self.low < value < self.high if self.open_ else self.low <= value <= self.high
 
+    def in_words(self, *, percent: bool = False) -> str:
+        """ "more than 2", "at most 12 %", "0.4 to 2"."""
+        low, high = (f"{100 * end:.3g} %" if percent else f"{end:g}" for end in (self.low, self.high))
+        if math.isinf(self.low):
+            return f"{'less than' if self.open_ else 'at most'} {high}"
+        if math.isinf(self.high):
+            return f"{'more than' if self.open_ else 'at least'} {low}"
+        return f"{low.removesuffix(' %')} to {high}"
+
     def holds_over(self, band: Band) -> bool:
         """Whether it holds wherever in its band a run ends."""
         return self.holds(band.low) and self.holds(band.high)

@@ -12,7 +12,7 @@ from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
 from playground.lessons import facts, shapes
 from playground.lessons.checking import PLACEHOLDER
-from playground.lessons.conditions import holds
+from playground.lessons.conditions import condition, holds
 from playground.lessons.facts import Facts, RunFact
 from playground.lessons.records import Lesson, Prediction
 from playground.runs.folder import changes
@@ -115,9 +115,10 @@ def outside(run: RunDirectory) -> list[str]:
 
 
 def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list[str]:
-    """What a task asks for, and what there is of it."""
+    """What a task asks for, and what there is of it: "✓ is kind: 49 of 64 (asked for: more than 66 %)"."""
     return [
-        f"{facts.label(name, config)}: {found[name].words} (asked for: {text.strip()})"
+        f"{'✓' if condition(text).holds(found[name].value) else '✗'} {facts.label(name, config)}: {found[name].words} "
+        f"(asked for: {condition(text).in_words(percent=facts.is_share(name, config))})"
         for name, text in when.items()
         if name in found
     ]

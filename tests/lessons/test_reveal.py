@@ -46,8 +46,8 @@ def test_a_task_is_reached_or_not_and_says_what_there_is(leash: Lesson) -> None:
     found = reveal(leash, 2, SECOND, FIRST)
     assert found.reached is True
     assert found.said == [
-        "gain in score: +3.9 sd (asked for: > 2)",
-        "keeps to the grammar: 59 of 64 (asked for: > 0.9)",
+        "✓ gain in score: +3.9 sd (asked for: more than 2)",
+        "✓ keeps to the grammar: 59 of 64 (asked for: more than 90 %)",
     ]
 
 

@@ -180,7 +180,7 @@ def test_a_run_of_ones_own_is_started_a_reload_comes_back_to_it_and_a_deleted_on
     expect(page.locator(".lesson-verdict")).to_contain_text("So it does.")
     assert page.url.endswith(f"?lesson=a-curve&run={run}")
     press(page, "Why is that?")
-    press(page, "Now break it")
+    press(page, "Now try it yourself")
     page.locator(".lesson-knobs .knob-field").fill("3")
     page.locator(".lesson-knobs .knob-field").press("Enter")
     press(page, "Start the run")

@@ -34,10 +34,11 @@ test("a number is close where it is no further off than the lesson says", () => 
   assert.equal(far.said, "You said 79 % kind, and it is 90 % kind. It is more.");
 });
 
-test("a curve came true where it has the same shape, and nearly where it began alike", () => {
+test("a curve came true where it has the same shape, and nearly where it then stayed", () => {
   const ran = (shape) => verdictOf(curve, { curve: [0, 1], shape: "rises" }, told({ shape }));
   assert.equal(ran("rises").tone, "right");
-  assert.equal(ran("rises, then falls").tone, "close");
+  assert.equal(ran("rises, then stays").tone, "close");
+  assert.equal(ran("rises, then falls").tone, "other");
   assert.equal(ran("falls").tone, "other");
   assert.equal(ran("falls").said, "You said: the score rises. It falls.");
   assert.equal(verdictOf(curve, {}, told({ shape: "stays" })).said, "The score stays.");

@@ -11,12 +11,15 @@ const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; mar
   + "dt { font-weight: 600; margin-top: 0.6em; } dd { margin: 0; } .muted { color: #526077; } "
   + "@media print { article { break-inside: avoid; } }";
 
+/** @type {Record<string, string>} */
+const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Otherwise than predicted." };
+
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
 
 /** Save it. @param {Wire.Course[]} all @param {Kept} kept */
 export function handIn(all, kept) {
   const href = URL.createObjectURL(new Blob([pageOf(all, kept)], { type: "text/html" }));
-  el("a", { href, download: "lessons.html" }).click();
+  el("a", { href, download: `lessons-${today()}.html` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 5000);
 }
 
@@ -29,7 +32,8 @@ function pageOf(all, kept) {
     el("head", el("meta", { charset: "utf-8" }), el("meta", { name: "viewport", content: "width=device-width" }),
       el("title", "RLHF Playground: answers to the lessons"), el("style", STYLE)),
     el("body", el("h1", "Answers to the lessons"),
-      el("p.muted", `RLHF Playground, saved on ${new Date().toISOString().slice(0, 10)}.`),
+      el("p", "Name: ______________________________"),
+      el("p.muted", `RLHF Playground, saved on ${today()}.`),
       answered.map(({ title, lessons }) => [el("h2", title),
         lessons.map((lesson) => lessonOf(lesson, kept[lesson.name]))])));
   return `<!doctype html>\n${new XMLSerializer().serializeToString(page)}\n`;
@@ -40,15 +44,26 @@ function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
   const told = runs[0]?.told;
   const verdict = told ? verdictOf(lesson.predict, prediction, told) : null;
   const chosen = lesson.transfer.options[transfer];
-  const rows = [["Question", lesson.question],
+  const better = lesson.transfer.options.find((option) => option.right);
+  const rows = [["Question", lesson.question], ["Asked", lesson.predict.ask],
     ["Prediction", predictionInWords(lesson.predict, prediction) || "only looked"], ["Reason", why],
-    ["Held against the run", verdict && [verdict.said, ...verdict.more].join(" ")],
+    ["Compared with the run", verdict
+      && [VERDICTS[verdict.tone] ?? "", verdict.said, ...verdict.more].join(" ").trim()],
     ...runs.map((ran, index) => [lesson.runs[index]?.title ?? "Run",
       ran?.told && [...ran.told.said, ran.recorded ? "(a recording)" : ""].join(" ").trim()]),
     ...tries.map(({ told: tried, values }) => [lesson.break_it?.ask, tried
       && `${tried.reached ? "Reached" : "Not reached"}, with ${Object.entries(values ?? {}).map(([field, value]) =>
-        `${field} ${value}`).join(", ")}.`]),
-    [lesson.transfer.ask, chosen && `${chosen.say} (${chosen.right ? "right" : "not so"})`]];
+        `${labelOf(lesson, field)}: ${value}`).join(", ")}.`]),
+    [lesson.transfer.ask, chosen && `${chosen.say} (${chosen.right ? "right" : `not so; right is: ${better?.say}`})`]];
   return el("article", el("h3", `${lesson.number}. ${lesson.title}`),
     el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
+}
+
+/** What a setting of the task is called. @param {Wire.Lesson} lesson @param {string} field */
+function labelOf(lesson, field) {
+  return lesson.break_it?.knobs.find((knob) => knob.field === field)?.label ?? field;
+}
+
+function today() {
+  return new Date().toISOString().slice(0, 10);
 }

@@ -47,6 +47,7 @@ export class LessonPanel {
     this.close();
     this.name = name;
     this.lesson = null;
+    setText(this.speaker, "");
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
     try {
       this.all = (await courses()).courses;

@@ -15,7 +15,9 @@ const LOOK = { texts: "the texts before and now", counts: "the counts", score: "
 /** @type {Record<string, string[]>} */
 const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
   other: ["\u2260", "Otherwise than you said"] };
-const RECORDED = "This is a recording: the same settings, run earlier.";
+const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
+const COUNTED = "Counts and gains here are of the run's fixed test texts. The curves at the right show its training "
+  + "texts, so their numbers differ a little.";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
 
@@ -45,6 +47,7 @@ export function beginning({ runs }, index, values = () => ({}), more = []) {
   const { start, twin, waits } = runs.offered(index);
   const starting = runs.starting.value;
   const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
+    start && !waits ? "A run takes one or two minutes on a quiet computer." : "",
     twin ? "The recording shows a run with the same settings, made earlier: some 20 seconds." : "",
     start || twin ? "" : "Runs are not started from this page, and there is no recording of this one. Run the RLHF "
       + "Playground on a computer of your own for it."].filter(Boolean);
@@ -76,14 +79,20 @@ export function watching(panel, index, ran) {
   if (runs.complaint.value) return gone(panel, index, [runs.complaint.value]);
   const looks = lesson.look.map((part) => LOOK[part]).filter(Boolean);
   const ended = live.status?.ended && viewed;
-  const playing = ran.recorded && player.value?.playing.value;
   return [el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), "."),
     el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
       : state === "queued" ? "It waits for the run that trains now." : "It trains on this machine, now."),
-    el("p", { "data-key": "then" }, ended ? "It has ended. What it says of your prediction comes in a moment."
-      : "When it has ended, your prediction is held against it here."),
-    playing ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
+    el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
+      : `When it has ended, ${endingWords(panel, index)}.`),
+    ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
       onclick: () => player.value?.seek(player.value.updates.length) }, "Go to the end")) : null].filter(Boolean);
+}
+
+/** What comes when a run has ended. @param {Panel} panel @param {number} index */
+function endingWords({ lesson, answers }, index) {
+  if (index >= lesson.runs.length) return "you read here whether the task is done";
+  const predicted = !index && Object.keys(answers.prediction ?? {}).length;
+  return predicted ? "your prediction is compared with it here" : "you read here what came of it";
 }
 
 /** @param {Panel} panel @param {number} index @param {string[]} words */
@@ -113,7 +122,7 @@ export function toldParts(panel, index, { told, recorded }) {
     told.outside.length ? el("details.lesson-note",
       el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
       el("ul", told.outside.map((words) => el("li", words)))) : "",
-    recorded ? el("p.muted.lesson-note", RECORDED) : ""];
+    el("p.muted.lesson-note", COUNTED), recorded ? el("p.muted.lesson-note", RECORDED) : ""];
 }
 
 /** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */

@@ -38,7 +38,7 @@ export function explainStep(panel, again = false) {
   const told = answers.runs.findLast((ran) => ran?.told)?.told;
   return { title: "Why it is so", parts: [(told?.explained ?? []).map((words) => el("p", words)),
     again ? "" : el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
-      lesson.break_it ? "Now break it" : "One more question"))] };
+      lesson.break_it ? "Now try it yourself" : "One more question"))] };
 }
 
 /** @param {Panel} panel @returns {Step} */
@@ -49,7 +49,7 @@ export function breakStep(panel) {
   const box = el("div.lesson-run");
   if (last && !last.told) {
     panel.refresh = () => showParts(box, watching(panel, index, last));
-    return { title: "Break it", parts: [el("p", task.ask), box] };
+    return { title: "Try it yourself", parts: [el("p", task.ask), box] };
   }
   const { start } = panel.runs.offered(index);
   const given = /** @type {Record<string, number | string>} */ (
@@ -67,7 +67,7 @@ export function breakStep(panel) {
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
     reached ? "One more question" : last ? "Go on without it" : start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
-  return { title: "Break it", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
+  return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
     reached ? el("div.lesson-buttons", skip()) : box] };
 }
@@ -112,7 +112,7 @@ export function transferStep(panel) {
 export function endStep(panel) {
   const { lesson: { chapter }, all, name } = panel;
   const next = nextLesson(all, progress.value, name);
-  return { title: chapter ? "What the chapter says" : "Done", parts: [
+  return { title: chapter ? "What a textbook chapter says" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite. "), chapter.so)] : "",
     el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),

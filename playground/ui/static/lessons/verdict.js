@@ -20,9 +20,8 @@ export function verdictOf(predict, given, told) {
   const went = `${capital(name)} ${told.shape}`;
   if (looked) return { tone: "", said: `${went}.`, more: [] };
   if (given.shape === told.shape) return { tone: "right", said: `You said: ${words}. So it does.`, more: [] };
-  const [one, other] = [given.shape, told.shape].map((shape) => shape.split(",")[0]);
-  const so = `You said: ${words}. It ${told.shape}.`;
-  return one === other ? { tone: "close", said: so, more: [] } : { tone: "other", said: so, more: [] };
+  const [one, other] = [given.shape, told.shape].map((shape) => shape.replace(", then stays", ""));
+  return { tone: one === other ? "close" : "other", said: `You said: ${words}. It ${told.shape}.`, more: [] };
 }
 
 /** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told

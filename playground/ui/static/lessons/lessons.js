@@ -29,7 +29,7 @@ export async function mount(element) {
 function intro(all) {
   const next = nextLesson(all, progress.value);
   const begun = Object.values(progress.value).some(markOf);
-  const words = next && `${begun ? "Go on with" : "Start with"} ${begun ? "" : `lesson ${next.number}: `}${next.title}`;
+  const words = next && (begun ? `Go on with: ${next.title}` : `Start with lesson ${next.number}: ${next.title}`);
   return el("section.lessons-intro", { "data-key": "intro", "aria-labelledby": "lessons-title" },
     el("h1", { id: "lessons-title" }, "Train a language model, and see what it learns"),
     el("p", "Each lesson asks one question. You say what you expect, a small model is trained while you watch, and you "

@@ -16,7 +16,7 @@ const LOOK = { texts: "the texts before and now", counts: "the counts", score: "
 const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
   other: ["\u2260", "Otherwise than you said"] };
 const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
-const COUNTED = "Counts and gains here are of the run's fixed test texts. The curves at the right show its training "
+const COUNTED = "Counts and gains here are of the run's fixed test texts. The curves show its training "
   + "texts, so their numbers differ a little.";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */

@@ -5,7 +5,6 @@ run of a lesson is trained on three seeds through the public command line, and i
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import subprocess
 import sys
@@ -37,7 +36,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for lesson, index, seed in wanted([lesson for course in courses for lesson in course.lessons], arguments.seeds):
         asked = settings(lesson, index, seed)
-        made_of = hashlib.sha256(asked.to_yaml().encode()).hexdigest()[:12]
+        made_of = results_page.made_of(asked)
         known = [row for row in old if (row["lesson"], row["index"], row["made_of"]) == (lesson.name, index, made_of)]
         rows += known or [{**row(lesson, index, train(asked, arguments.outputs)), "seed": seed, "made_of": made_of}]
         lessons_page.FIGURES.write_text(json.dumps({"runs": rows}, indent=1) + "\n", encoding="utf-8")

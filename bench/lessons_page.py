@@ -21,6 +21,7 @@ from playground.lessons import facts, trying  # noqa: E402
 from playground.lessons.conditions import holds  # noqa: E402
 from playground.lessons.loading import Course  # noqa: E402
 from playground.lessons.records import Lesson  # noqa: E402
+from playground.lessons.reveal import held  # noqa: E402
 from playground.setup.expected import Band, band_in_words  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "lessons.json"
@@ -106,15 +107,11 @@ def _prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Meas
         return shape, f"{drawn.count(shape)} of {len(drawn)}" if drawn else RECORDED
     if predict.kind == "number":
         return shown.words if shown else "", _range([values.get(predict.of) for values in seeds.values()], lesson)
-    first: Sequence[int] = tried[0].held if tried else _held(lesson, next(iter(seeds.values()), {}))
+    first: Sequence[int] = tried[0].held if tried else held(predict, next(iter(seeds.values()), {}))
     if not first:
         return "none", ""
     option = predict.options[first[0]]
     return option.say, _count(option.when, seeds)
-
-
-def _held(lesson: Lesson, values: Values) -> list[int]:
-    return [number for number, option in enumerate(lesson.predict.options) if holds(option.when, values)]
 
 
 def _count(when: Mapping[str, str], seeds: Seeds) -> str:

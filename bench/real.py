@@ -9,7 +9,6 @@ prompts that a run is not trained on (`bench.real_answers`, `bench.real_counts`)
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import statistics
@@ -31,7 +30,7 @@ from bench.real_counts import counted, example  # noqa: E402
 from bench.results import machine, train  # noqa: E402
 from playground.analysis import compute  # noqa: E402
 from playground.analysis.path import path_of  # noqa: E402
-from playground.config import RunConfig, differences, flatten, yaml_io  # noqa: E402
+from playground.config import RunConfig, differences, yaml_io  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, devices  # noqa: E402
@@ -88,7 +87,7 @@ def main() -> None:
     def done(run: tuple[str, int]) -> str:
         """What went wrong; the other runs do not suffer from it."""
         preset, seed = run
-        if report.has(preset, seed, made_of(as_wanted(preset, seed, arguments.set))):
+        if report.has(preset, seed, results_page.made_of(as_wanted(preset, seed, arguments.set))):
             return ""
         try:
             judges([preset])
@@ -129,8 +128,7 @@ class Report:
         with self._lock:
             rows = {(one["preset"], one["seed"]): one for one in [*self.figures["runs"], row]}
             order = real_presets.named()
-            ordered = sorted(rows.values(), key=lambda one: (order.index(one["preset"]), one["seed"]))
-            self.figures["runs"] = ordered
+            self.figures["runs"] = sorted(rows.values(), key=lambda one: (order.index(one["preset"]), one["seed"]))
             self.write()
 
     def write(self) -> None:
@@ -164,12 +162,6 @@ def as_wanted(preset: str, seed: int, overrides: list[str]) -> RunConfig:
     return yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
 
 
-def made_of(config: RunConfig) -> str:
-    """Stands for a configuration without its name and words."""
-    settings = {field: value for field, value in flatten(config).items() if not field.startswith(("name", "about."))}
-    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
-
-
 def finished(preset: str, seed: int, outputs: Path, overrides: list[str]) -> RunDirectory:
     """The finished run of a preset as it is now: found, let go on, or trained."""
     wanted = as_wanted(preset, seed, overrides)
@@ -201,7 +193,7 @@ def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path
     return {
         "preset": preset,
         "seed": seed,
-        "made_of": made_of(config),
+        "made_of": results_page.made_of(config),
         "machine": f"{machine()}, {'bf16' if devices.computes_in_bf16('cpu', MODEL_PARAMETERS) else 'fp32'}",
         "method": config.method,
         "seconds": round(run.status().seconds_at_work(), 1),

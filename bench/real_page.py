@@ -220,8 +220,8 @@ It can be ended at any time and go on elsewhere: what was measured stays, what w
 what is there. A preset that was changed is trained again. Runs are kept in `outputs/real/`, figures in
 `bench/results/real.json`, and seed 0 becomes the recording.
 `ARGS="--alone NAME"` times one run on all cores, `ARGS="--only page"` writes this page without training,
-`ARGS="--only recordings"` makes the recordings, `ARGS="--only judges"` the two reward models. To use these in runs of
-your own, train them with the commands above, from the pairs in `outputs/real/`."""
+`ARGS="--only recordings"` makes the recordings, `ARGS="--only judges"` the two reward models, where runs in `outputs/`
+find them too."""
 
 
 def bands(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:

@@ -5,6 +5,7 @@ Each of the two commands writes the whole page: what the other has measured is t
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import statistics
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from playground.config import RunConfig, flatten  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.rewards.agreement import t95, wilson  # noqa: E402
 
@@ -45,6 +47,12 @@ COLUMNS = (
 def read(path: Path) -> dict[str, Any]:
     """The figures that a command has written; empty where it has not run yet."""
     return json.loads(path.read_text()) if path.exists() else {}
+
+
+def made_of(config: RunConfig) -> str:
+    """Stands for a configuration without its name and words."""
+    settings = {field: value for field, value in flatten(config).items() if not field.startswith(("name", "about."))}
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def page(presets: dict[str, Any], frontier: dict[str, Any]) -> str:

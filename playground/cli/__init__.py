@@ -53,8 +53,7 @@ from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
 from playground.runs.folder import changes
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, checks, estimates
-from playground.setup.estimates import disk
+from playground.setup import catalog, estimates
 
 CALLERS_MISTAKES = (
     errors.ExerciseUnusable,
@@ -158,12 +157,7 @@ def train(
 
 def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
     """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
-    config = yaml_io.load(catalog.preset_path(preset), changes)
-    checks.check(config, outputs)
-    checks.require_in_reach(config, outputs)
-    disk.check([config], outputs)
-    Supervisor(outputs).look()
-    return launcher.start(config, outputs, run_id)
+    return following.start(yaml_io.load(catalog.preset_path(preset), changes), outputs, run_id)
 
 
 @app.command()

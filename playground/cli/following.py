@@ -18,6 +18,7 @@ from typing import Any
 
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
+from playground.config import RunConfig
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -26,6 +27,8 @@ from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import Sweep
+from playground.setup import checks
+from playground.setup.estimates import disk
 
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
@@ -34,6 +37,15 @@ KEEP_SECONDS = 0.5
 ASKED = "Asked it to stop. Press Ctrl-C once more (in a notebook: interrupt) to let it end without being watched."
 LEFT = "It was asked to stop and is no longer followed here."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
+
+
+def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launcher.Started:
+    """Check a run and start it. Raises: PlaygroundError, with every problem at once."""
+    checks.check(config, outputs)
+    checks.require_in_reach(config, outputs)
+    disk.check([config], outputs)
+    Supervisor(outputs).look()
+    return launcher.start(config, outputs, run_id)
 
 
 class Display:

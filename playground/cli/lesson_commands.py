@@ -16,11 +16,7 @@ from playground.lessons import loading, trying
 from playground.lessons.loading import FOLDER_VARIABLE, Lessons
 from playground.lessons.records import Lesson
 from playground.lessons.trying import TriedRun
-from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.supervisor import Supervisor
-from playground.setup import checks
-from playground.setup.estimates import disk
 
 Folder = Annotated[
     Path | None, typer.Option("--lessons", envvar=FOLDER_VARIABLE, help="A folder of your own lessons.", metavar="DIR")
@@ -91,12 +87,7 @@ def _trained(lesson: Lesson, outputs: Path) -> list[RunDirectory]:
     """Raises: RunFailed, InvalidConfig."""
     found = []
     for index in range(len(lesson.runs)):
-        config = lesson.config(index)
-        checks.check(config, outputs)
-        checks.require_in_reach(config, outputs)
-        disk.check([config], outputs)
-        Supervisor(outputs).look()
-        run, process = launcher.start(config, outputs)
+        run, process = following.start(lesson.config(index), outputs)
         status = following.follow(run, process, following.Display(False))
         if status.state != "finished":
             raise RunFailed(f"{run.id} has ended: {status.state}. {status.message}".strip())
@@ -133,11 +124,5 @@ def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
 
 
 def _facts(lesson: Lesson) -> dict[str, Any]:
-    return {
-        "name": lesson.name,
-        "number": lesson.number,
-        "title": lesson.title,
-        "minutes": lesson.minutes,
-        "question": lesson.question,
-        "runs": [run.preset for run in lesson.runs],
-    }
+    known = lesson.model_dump(include={"name", "number", "title", "minutes", "question"})
+    return {**known, "runs": [run.preset for run in lesson.runs]}

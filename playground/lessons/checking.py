@@ -29,11 +29,6 @@ def problems(lesson: Lesson) -> list[Problem]:
     return [*found, *_Names(lesson, [config for config in configs if config]).problems()]
 
 
-def placeholders(text: str) -> list[str]:
-    """The names in braces."""
-    return PLACEHOLDER.findall(text)
-
-
 def _configs(lesson: Lesson) -> tuple[list[RunConfig | None], list[Problem]]:
     shipped = [*catalog.preset_names(), *catalog.model_preset_names()]
     configs: list[RunConfig | None] = []
@@ -136,7 +131,7 @@ class _Names:
         names = self.available(run) | {f"{facts.SHAPE}{name}" for name in facts.curves(self.configs[run])}
         if run:
             names |= {f"{facts.FIRST}{facts.SHAPE}{name}" for name in facts.curves(self.configs[0])}
-        for name in placeholders(text):
+        for name in PLACEHOLDER.findall(text):
             yield from self.named(field, name, names, run)
         if {*"{}"} & {*PLACEHOLDER.sub("", text)}:
             yield Problem(field, "has a brace without its other one.")

@@ -72,7 +72,7 @@ def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str,
 def predicted(predict: Prediction, run: RunDirectory, found: Facts) -> Predicted:
     """What has become of what was asked."""
     if predict.kind == "choice":
-        return Predicted(held=held(predict, found))
+        return Predicted(held=next(iter(held(predict, facts.values(found))), None))
     if predict.kind == "curve":
         curve = facts.curve(run, predict.of)
         return Predicted(shape=shapes.shape(predict.of, [value for _, value in curve], predict.shapes), curve=curve)
@@ -85,10 +85,9 @@ def predicted(predict: Prediction, run: RunDirectory, found: Facts) -> Predicted
     return Predicted(value=100 * fact.value, words=percent if fact.words == percent else f"{percent} ({fact.words})")
 
 
-def held(predict: Prediction, found: Facts) -> int | None:
-    """The option that has come true, the first of them; None if none has."""
-    options = (number for number, option in enumerate(predict.options) if holds(option.when, facts.values(found)))
-    return next(options, None)
+def held(predict: Prediction, values: Mapping[str, float | None]) -> list[int]:
+    """The options that have come true."""
+    return [number for number, option in enumerate(predict.options) if holds(option.when, values)]
 
 
 def said(lesson: Lesson, index: int, found: Facts) -> list[str]:

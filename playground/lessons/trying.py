@@ -14,7 +14,7 @@ from playground.lessons import facts
 from playground.lessons.conditions import condition, holds
 from playground.lessons.facts import Facts
 from playground.lessons.records import Lesson, When
-from playground.lessons.reveal import Reveal, all_facts, reveal
+from playground.lessons.reveal import Reveal, all_facts, held, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import expected
 from playground.setup.expected import Band
@@ -83,27 +83,26 @@ def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun
     found = all_facts(runs[index], runs[0] if index else None)
     said = reveal(lesson, index, runs[index], runs[0])
     values = facts.values(found)
-    options = lesson.predict.options if index == 0 else ()
-    held = [number for number, option in enumerate(options) if holds(option.when, values)]
-    conditions: list[When] = [options[number].when for number in held]
+    true = held(lesson.predict, values) if index == 0 else []
+    conditions: list[When] = [lesson.predict.options[number].when for number in true]
     conditions += [one.when for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)]
     unsure: list[str] = []
     unknown: list[str] = []
     for when in conditions:
         for all_of, new in zip((unsure, unknown), against(when, bands(lesson, index)), strict=True):
             all_of += [one for one in new if one not in all_of]
-    mend = list(_mend(lesson, index, said, held, found))
-    return TriedRun(said, held, unsure, unknown, mend)
+    mend = list(_mend(lesson, index, said, true, found))
+    return TriedRun(said, true, unsure, unknown, mend)
 
 
-def _mend(lesson: Lesson, index: int, said: Reveal, held: Sequence[int], found: Facts) -> Iterator[str]:
+def _mend(lesson: Lesson, index: int, said: Reveal, true: Sequence[int], found: Facts) -> Iterator[str]:
     """What is wrong with a lesson, by a run of it."""
     predict, number = lesson.predict, index + 1
     if not said.ready:
         yield f"Run {number} has not ended."
         return
     if index == 0:
-        yield from _of_prediction(lesson, said, held)
+        yield from _of_prediction(lesson, said, true)
         if lesson.break_it and holds(lesson.break_it.when, facts.values(found)):
             yield "break_it: the first run reaches it already, so there is nothing to do."
     missing = [f"`{one}`" for one in _asked(lesson, index) if one not in found]
@@ -117,10 +116,10 @@ def _mend(lesson: Lesson, index: int, said: Reveal, held: Sequence[int], found: 
         yield "predict.options: say with `belief` what is behind a wrong option, and why it fails here."
 
 
-def _of_prediction(lesson: Lesson, said: Reveal, held: Sequence[int]) -> Iterator[str]:
+def _of_prediction(lesson: Lesson, said: Reveal, true: Sequence[int]) -> Iterator[str]:
     predict, shown = lesson.predict, said.predicted
-    if predict.kind == "choice" and len(held) != 1:
-        which = "; ".join(predict.options[number].say for number in held) or "none"
+    if predict.kind == "choice" and len(true) != 1:
+        which = "; ".join(predict.options[number].say for number in true) or "none"
         yield f"predict.options: exactly one has to come true ({which})."
     if predict.kind == "number" and not (shown.value is not None and predict.low <= shown.value <= predict.high):
         yield f"predict: {shown.words or 'nothing'} is not between {predict.low:g} and {predict.high:g}."

@@ -24,6 +24,10 @@ class ProcessEnded(Exception):
     """The process did not answer as it should; the text is the sentence for it."""
 
 
+class TookTooLong(ProcessEnded):
+    """It was stopped by the clock."""
+
+
 class LimitedProcess:
     """One process at a time; it and its group are killed with `close`."""
 
@@ -66,7 +70,7 @@ class LimitedProcess:
             line = self.process.stdout.readline(MAX_ANSWER_BYTES)
         clock.cancel()
         if not line and time.monotonic() - started >= seconds:
-            raise ProcessEnded(f"took longer than {seconds:g} s and was stopped.")
+            raise TookTooLong(f"took longer than {seconds:g} s and was stopped.")
         with contextlib.suppress(ValueError, RecursionError):
             answer = json.loads(line)
         if not isinstance(answer, dict):

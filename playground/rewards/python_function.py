@@ -12,7 +12,7 @@ from typing import Any
 
 from playground.config import local_only
 from playground.errors import RewardFailed
-from playground.rewards.limited_process import LimitedProcess, ProcessEnded
+from playground.rewards.limited_process import LimitedProcess, ProcessEnded, TookTooLong
 
 RUNNER = Path(__file__).with_name("python_runner.py")
 MEMORY_BYTES = 4 << 30  # of address space: what numpy or torch reserve counts
@@ -44,7 +44,7 @@ class PythonFunction(LimitedProcess):
             except ProcessEnded as error:
                 self.close()
                 if attempt == ATTEMPTS:
-                    advice = " Make it faster, or raise time_limit." if "took longer" in str(error) else ""
+                    advice = " Make it faster, or raise time_limit." if isinstance(error, TookTooLong) else ""
                     raise RewardFailed(f"The function of the reward `python` {error}{advice}") from None
         raise AssertionError("not reached")
 

@@ -45,6 +45,15 @@ class Finding(NamedTuple):
     hint: str = ""
 
 
+Problem = tuple[str, Any, Any, str]  # what is wrong, what it should be, what it is, and a hint
+
+
+def found_wrong(case: str, given: Mapping[str, Any], problem: Problem) -> Finding:
+    """A problem of a case, as a student reads it."""
+    what, expected, got, hint = problem
+    return Finding(case, all_shown(given), all_shown({what: expected}), all_shown({what: got}), hint)
+
+
 def called(names: Names, function: str, *arguments: Any) -> Any:
     """What a function gives. Raises: NotWritten; StudentFailed, from its own error."""
     try:

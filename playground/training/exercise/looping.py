@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from playground.training.exercise import comparing
-from playground.training.exercise.comparing import Finding, Names, all_shown, called, same
+from playground.training.exercise.comparing import Finding, Names, Problem, called, found_wrong, same
 from playground.training.exercise.toys import language_model, value_head
 
 PROMPTS = [[5, 3, 9, 2], [4], [8, 6], [7, 2], [2]]
@@ -28,7 +28,6 @@ CHANGES = {
 CASE = "2 updates of 12 episodes: 3 epochs, minibatches of 4"  # fmt: skip
 STEPS = 9  # of an update
 UNKNOWN = -1  # an episode that is not of the batch
-Problem = tuple[str, Any, Any, str]
 
 
 class CallRecorder:
@@ -95,10 +94,7 @@ def check(names: dict[str, Any], ours: Names) -> Finding | None:
         names.update(kept)
     problem = _of_calls(recorder) or _of_weights(recorder, policy, reference, before, head, knobs)
     problem = problem or _of_history(recorder, history)
-    if problem is None:
-        return None
-    what, expected, got, hint = problem
-    return Finding(CASE, all_shown(CHANGES), all_shown({what: expected}), all_shown({what: got}), hint)
+    return found_wrong(CASE, CHANGES, problem) if problem else None
 
 
 def _of_calls(recorder: CallRecorder) -> Problem | None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from playground.training.exercise import comparing
-from playground.training.exercise.comparing import Finding, Names, all_shown, called, same
+from playground.training.exercise.comparing import Finding, Names, Problem, called, found_wrong, same
 from playground.training.exercise.toys import END, PAD, language_model, value_head
 
 PROMPTS = [[5, 3, 9, 2], [4], [PAD, 6], [8, 6], [7, PAD], [2], [3, 3], [9]]  # the padding id is a token, too
@@ -32,12 +32,8 @@ def check(names: Names, ours: Names) -> Finding | None:
         found = called(names, "generate_with_logprobs", policy, head, [[*one] for one in prompts], knobs)
         given = {"prompts": prompts, "pad": pad, "end": END, **changes}
         if problem := _problem(ours, found, policy, head, prompts, comparing.settings(ours, ours, **changes)):
-            what, expected, got, hint = problem
-            return Finding(words, all_shown(given), all_shown({what: expected}), all_shown({what: got}), hint)
+            return found_wrong(words, given, problem)
     return _drawn_wrongly(names, ours)
-
-
-Problem = tuple[str, Any, Any, str]
 
 
 def _problem(ours: Names, found: Any, policy: Any, head: Any, prompts: list[list[int]], knobs: Any) -> Problem | None:
@@ -186,9 +182,8 @@ def _drawn_wrongly(names: Names, ours: Names) -> Finding | None:
         hint = "It always takes the likeliest token. PPO needs samples: draw from the distribution."
     elif _apart(shares, hot) < FAR:
         hint = "The tokens are drawn at temperature 1: divide the logits by settings.temperature before drawing."
-    given = all_shown({"prompt": [5, 3], "completions": MANY, **knobs})
-    what = "share of each token"
-    return Finding("4000 completions of one token", given, all_shown({what: wanted}), all_shown({what: shares}), hint)
+    given = {"prompt": [5, 3], "completions": MANY, **knobs}
+    return found_wrong("4000 completions of one token", given, ("share of each token", wanted, shares, hint))
 
 
 def _apart(shares: Tensor, probabilities: Tensor) -> float:

@@ -30,7 +30,7 @@ def problems(lesson: Lesson) -> list[Problem]:
 
 
 def _configs(lesson: Lesson) -> tuple[list[RunConfig | None], list[Problem]]:
-    shipped = [*catalog.preset_names(), *catalog.model_preset_names()]
+    shipped = catalog.every_preset_name()
     configs: list[RunConfig | None] = []
     found = []
     for number, run in enumerate(lesson.runs):

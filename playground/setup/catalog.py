@@ -29,6 +29,7 @@ from playground.pocket import annotators
 PROJECT = Path(__file__).resolve().parents[2]
 PRESETS = PROJECT / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
+LESSON_PRESETS = PRESETS / "lessons"  # runs that only a lesson needs
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
 RECORDED = PROJECT / "playground" / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
@@ -38,6 +39,7 @@ MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
 INCLUDED = "Included"  # the group of the presets that ship with their model
 REAL_GROUP = "A real chat model"  # of the experiments on it
+LESSON_GROUP = "Of the lessons"
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
@@ -85,7 +87,8 @@ class Story(NamedTuple):
 def stories() -> dict[str, Story]:
     """By the name of a preset, the story first: the last part of its file, before which nothing is parsed here."""
     found = []
-    for path in (*sorted(PRESETS.glob("*.yaml")), *sorted(MODEL_PRESETS.glob("*.yaml"))):
+    folders = (PRESETS, LESSON_PRESETS, MODEL_PRESETS)
+    for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
         story = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.STORY}:")[2]
         found.append(Story(path.stem, **(yaml.safe_load(story) or {})))
     return {one.preset: one for one in sorted(found, key=lambda one: one.number or len(found))}
@@ -107,15 +110,27 @@ def model_preset_names() -> list[str]:
     return [model.preset for model in CURATED if (MODEL_PRESETS / f"{model.preset}.yaml").is_file()]
 
 
+def lesson_preset_names() -> list[str]:
+    """Names of the presets that only a lesson needs. They ship with their model."""
+    return sorted(path.stem for path in LESSON_PRESETS.glob("*.yaml"))
+
+
+def every_preset_name() -> list[str]:
+    """Names of all of them."""
+    return [*preset_names(), *lesson_preset_names(), *model_preset_names()]
+
+
 def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
-    names = [*preset_names(), *model_preset_names()]
+    of_lessons = lesson_preset_names()
+    names = [name for name in every_preset_name() if name not in of_lessons]
     known = {name: stories().get(name, Story(name)) for name in names}
     sources = {name: preset(name).model.source for name in names}
     real = [name for name in names if sources[name] == real_model.NAME]
     from_hub = [name for name in names if name not in real and is_hub_id(sources[name])]
     return {
         INCLUDED: [name for name in names if name not in (*real, *from_hub)],
+        LESSON_GROUP: of_lessons,
         REAL_GROUP: real,
         "Downloads a model first": [name for name in from_hub if not known[name].needs_gpu],
         "Downloads a model, needs a GPU": [name for name in from_hub if known[name].needs_gpu],
@@ -129,7 +144,7 @@ def preset(name: str) -> RunConfig:
 
 def preset_titled(title: str, likely: str = "") -> RunConfig | None:
     """The preset with this title, which no other has; None if there is none. `likely`: the name to look at first."""
-    for name in sorted([*preset_names(), *model_preset_names()], key=lambda name: name != likely) if title else ():
+    for name in sorted(every_preset_name(), key=lambda name: name != likely) if title else ():
         with contextlib.suppress(InvalidConfig):  # a broken preset is reported where it is chosen
             if (found := preset(name)).about.title == title:
                 return found
@@ -138,7 +153,8 @@ def preset_titled(title: str, likely: str = "") -> RunConfig | None:
 
 def preset_path(name: str) -> Path:
     """The file of a preset, given its name or the path of any YAML file. Raises: InvalidConfig, if there is neither."""
-    shipped = {one: PRESETS for one in preset_names()} | {one: MODEL_PRESETS for one in model_preset_names()}
+    shipped = {one: PRESETS for one in preset_names()} | {one: LESSON_PRESETS for one in lesson_preset_names()}
+    shipped |= {one: MODEL_PRESETS for one in model_preset_names()}
     if name in shipped:
         return shipped[name] / f"{name}.yaml"
     path = Path(name)

@@ -63,7 +63,7 @@ class Description(NamedTuple):
 
 def title_of(config: RunConfig) -> str:
     """What a run is called before it is renamed: by the name in its settings, or by its preset's title."""
-    given = {RunConfig.model_fields["name"].default, *catalog.preset_names(), *catalog.model_preset_names()}
+    given = {RunConfig.model_fields["name"].default, *catalog.every_preset_name()}
     return config.about.title if config.about.title and config.name in given else config.name
 
 

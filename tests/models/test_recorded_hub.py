@@ -28,7 +28,7 @@ RECORD = json.loads((Path(__file__).parent / "recorded_hub.json").read_text(enco
 MODELS, REFUSED, DATASETS = RECORD["models"], RECORD["refused"], RECORD["datasets"]
 OPEN = ("apache-2.0", "mit")
 SCORER = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
-PRESETS = (*catalog.preset_names(), *catalog.model_preset_names())
+PRESETS = (*catalog.every_preset_name(),)
 EACH_SUGGESTION = pytest.mark.parametrize("model", CURATED, ids=lambda model: model.preset)
 
 

@@ -16,7 +16,7 @@ from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 
-NAMES = [*catalog.preset_names(), *catalog.model_preset_names()]
+NAMES = catalog.every_preset_name()
 
 
 def config_with(**changes: object) -> RunConfig:
@@ -44,14 +44,14 @@ def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one() ->
 
 
 def test_the_presets_are_grouped_by_what_they_take() -> None:
-    shipped, real, downloads, gpu = catalog.preset_groups().values()
+    shipped, lessons, real, downloads, gpu = catalog.preset_groups().values()
     assert [catalog.preset(name).model.source in catalog.MODEL_NAMES for name in (*shipped, *real)] == [
         *[True] * len(shipped),
         *[False] * len(real),
     ]
     assert {"real-short-answers", "real-kinder"} <= {*real} and all(name.startswith("real-") for name in real)
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
-    assert sorted([*shipped, *real, *downloads, *gpu]) == sorted(NAMES)
+    assert sorted([*shipped, *lessons, *real, *downloads, *gpu]) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -38,7 +38,7 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
     data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
     data["ppo"] |= {name: usual["ppo"][name] for name in ("learning_rate", "num_epochs")}
-    given = [catalog.preset(name) for name in (*catalog.preset_names(), *catalog.model_preset_names())]
+    given = [catalog.preset(name) for name in catalog.every_preset_name()]
     replaced = _world(config) != _world(pattern) and (
         _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
     )

@@ -98,7 +98,7 @@ class Endpoints:
             preset: The name of one, for its settings by their dotted names and the help and range of each.
         """
         if not preset:
-            names = [*catalog.preset_names(), *catalog.model_preset_names()]
+            names = catalog.every_preset_name()
             return {"default": catalog.DEFAULT_PRESET, "presets": [answers.preset(name) for name in names]}
         filling.base_of(preset, self._outputs)
         if filling.named_run(preset, self._outputs):

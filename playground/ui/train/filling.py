@@ -178,7 +178,7 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     name = str(chosen or "")
     if run := named_run(chosen, outputs):
         return run.config()
-    names = [*catalog.preset_names(), *catalog.model_preset_names()]
+    names = catalog.every_preset_name()
     if name not in names:  # the form takes names only, never the path of a file
         raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, names))])
     return catalog.preset(name)

@@ -19,7 +19,7 @@ sys.path.insert(0, str(PROJECT))
 from bench.results import machine, newest, train  # noqa: E402
 from playground.analysis.diagnosis import diagnose  # noqa: E402
 from playground.analysis.diagnosis.run_records import Records  # noqa: E402
-from playground.config.training_settings import FAULTS  # noqa: E402
+from playground.config.faults import FAULTS  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "diagnosis.json"

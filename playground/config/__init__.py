@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from playground.config import faults as mistakes
 from playground.config import methods
 from playground.config.behaviour_settings import Behaviour
 from playground.config.parts import RUN_ID, Part, device_knob, knob, knobs_of
@@ -46,7 +47,6 @@ from playground.config.training_settings import (
     CheckpointConfig,
     DPOConfig,
     EvaluationConfig,
-    Fault,
     KLConfig,
     SteeringConfig,
 )
@@ -108,7 +108,7 @@ class RunConfig(Part):
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
     judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # monitors: score the fixed prompts, never trained on
     experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
-    faults: tuple[Fault, ...] = Field((), max_length=9)
+    faults: tuple[mistakes.Fault | mistakes.Drawn, ...] = Field((), max_length=9)  # see `planted`
     behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # None: those that suit the prompts
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
@@ -136,14 +136,10 @@ class RunConfig(Part):
             raise ValueError("faults|are mistakes on purpose, so they need `experiments: true`")
         if self.faults and (self.method != "ppo" or self.by_trl):
             raise ValueError("faults|can be planted in this project's own PPO only (method ppo, engine playground)")
-        needed = {
-            "headless-critic": (self.ppo.baseline == "value", "ppo.baseline value"),
-            "reward-format": (any(spec.kind == "model" for spec in self.rewards), "a reward of kind `model`"),
-            "chapter-controller": (self.kl.controller == "ziegler", "kl.controller ziegler"),
-        }
+        if mistakes.DRAWN in self.faults and len(self.faults) > 1:
+            raise ValueError(f"faults|`{mistakes.DRAWN}` is one mistake, drawn by the seed: it has to be alone")
         for fault in self.faults:
-            is_there, what = needed.get(fault, (True, ""))
-            if not is_there:
+            if fault != mistakes.DRAWN and (what := self._missing(fault)):
                 raise ValueError(f"faults|{fault} needs {what}")
         self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
@@ -165,6 +161,17 @@ class RunConfig(Part):
                 f"{several}|{most} processes need a minibatch of at least {most} episodes to share: raise "
                 f"ppo.minibatch_size (it is {self.ppo.minibatch_size})"
             )
+
+    def _missing(self, fault: mistakes.Fault) -> str:
+        return mistakes.missing(fault, self.ppo.baseline, {spec.kind for spec in self.rewards}, self.kl.controller)
+
+    @property
+    def planted(self) -> tuple[mistakes.Fault, ...]:
+        """The mistakes that the run is trained with. A drawn one is among those that are possible with these settings.
+        For what makes the mistakes, and for who asks for the answer: all else says `faults`."""
+        if mistakes.DRAWN in self.faults:
+            return (mistakes.drawn(self.seed, [fault for fault in mistakes.FAULTS if not self._missing(fault)]),)
+        return tuple(fault for fault in self.faults if fault != mistakes.DRAWN)
 
     @property
     def loaded_model(self) -> ModelConfig:

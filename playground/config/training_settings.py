@@ -8,32 +8,6 @@ from pydantic import model_validator
 
 from playground.config.parts import Part, knob
 
-# Mistakes that implementations of PPO have made, which can be planted on purpose: only with `experiments: true`.
-# `training/loop/faulty_trainer.py` makes them; `analysis/diagnosis/` has the check that each must light.
-Fault = Literal[
-    "aliased-reference",
-    "headless-critic",
-    "prompt-in-kl",
-    "temperature-mismatch",
-    "reward-sign",
-    "reward-format",
-    "score-on-every-token",
-    "no-clip",
-    "chapter-controller",
-]
-
-FAULTS: dict[Fault, str] = {
-    "aliased-reference": "The reference is the policy itself, so it is trained with it and the KL reads 0.",
-    "headless-critic": "The value head is not in the optimizer, so it predicts 0 forever.",
-    "prompt-in-kl": "The KL penalty also counts how the probability of the prompt's own tokens has changed.",
-    "temperature-mismatch": "Texts are sampled at temperature 0.7, but their log-probabilities are taken at 1.",
-    "reward-sign": "The score enters the advantages with the wrong sign.",
-    "reward-format": "Reward models read the texts in another model's chat template.",
-    "score-on-every-token": "The score is paid at every token instead of the last one.",
-    "no-clip": "Ratios are not clipped, with 16 epochs per batch and ten times the learning rate.",
-    "chapter-controller": "Ziegler's controller is not clipped, and its gain grows with the number of the update.",
-}
-
 
 class KLConfig(Part):
     """The KL penalty: what it costs the policy to drift from the reference."""

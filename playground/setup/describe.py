@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args
 
 from playground.config import REWARD_CLASSES, RunConfig, differences, flatten, knobs, methods
-from playground.config.training_settings import FAULTS
+from playground.config import faults as mistakes
 from playground.models.architectures import FROM_PYPI
 from playground.setup import catalog
 
@@ -95,7 +95,7 @@ def wrong_on_purpose(config: RunConfig) -> str:
         return ""
     if not config.faults:
         return "An experiment: planted mistakes are allowed here, though there is none in this run."
-    return f"Wrong on purpose: {' '.join(FAULTS[fault] for fault in config.faults)}"
+    return f"Wrong on purpose: {' '.join(mistakes.WORDS[fault] for fault in config.faults)}"
 
 
 def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import diagnosis
-from playground.config.training_settings import FAULTS
+from playground.config.faults import FAULTS
 
 FOUND = json.loads(diagnosis.FIGURES.read_text())
 RAISED_ON_PURPOSE = {  # what the unhealthy presets are there to show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from playground.config.training_settings import FAULTS
+from playground.config.faults import FAULTS
 from playground.ppo.logprobs import token_log_probs
 from playground.training.loop.faulty_trainer import ChapterKL, FaultyTrainer
 from playground.training.loop.scoring import Scorer

@@ -10,7 +10,7 @@ import pytest
 from bench import diagnosis
 from playground.analysis.before_after import outcome, pairs
 from playground.config import RunConfig, yaml_io
-from playground.config.training_settings import FAULTS
+from playground.config.faults import FAULTS
 from playground.config.yaml_io import from_dict
 from playground.pocket import judges
 from playground.runs.folder.directory import RunDirectory

@@ -1,5 +1,5 @@
 """PPO with mistakes in it, planted on purpose (`faults` of a configuration): mistakes of other implementations, for you
-to find. `PPOTrainer` knows nothing of them; `config/training_settings.py` says what each does."""
+to find. `PPOTrainer` knows nothing of them; `config/faults.py` says what each does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from playground.config import RunConfig
-from playground.config.training_settings import Fault
+from playground.config.faults import Fault
 from playground.ppo.kl import ZieglerKL
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.training.data.prompts import Prompt
@@ -38,10 +38,10 @@ class ChapterKL(ZieglerKL):
 
 
 class FaultyTrainer(PPOTrainer):
-    """PPO with the faults that its configuration names."""
+    """PPO with the faults of its configuration."""
 
     def __init__(self, config: RunConfig, *parts: Any) -> None:
-        super().__init__(unclipped(config) if "no-clip" in config.faults else config, *parts)
+        super().__init__(unclipped(config) if "no-clip" in config.planted else config, *parts)
         if self.has("headless-critic"):
             self.optimizer.param_groups[1]["factor"] = 0.0
         if self.has("chapter-controller"):
@@ -49,7 +49,7 @@ class FaultyTrainer(PPOTrainer):
 
     def has(self, fault: Fault) -> bool:
         """Is it planted?"""
-        return fault in self.config.faults
+        return fault in self.config.planted
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """Temperature mismatch: drawn at 0.7, and then taken for drawn at 1."""

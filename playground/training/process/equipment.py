@@ -56,7 +56,7 @@ class RunModels:
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
                 self.policy, self.tokens = loading.load(self._folder, device, self._model, trained=True)
         self._is_at_start = checkpoint is None
-        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.faults)
+        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.planted)
 
     @functools.cached_property
     def start(self) -> language_model.LanguageModel:
@@ -95,7 +95,7 @@ class Equipment:
         self.policy, self.tokens = models.policy, models.tokens
         tuning.limit_threads(self.policy)
         tuning.give_memory_back(self.policy)
-        self.reference = self.policy if "aliased-reference" in config.faults else models.reference()
+        self.reference = self.policy if "aliased-reference" in config.planted else models.reference()
         room = self.policy.context_length - config.sampling.max_new_tokens
         self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
         self.plans = Plans(config, mean_tokens(self.split.training), ranks.count)
@@ -217,6 +217,6 @@ def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
         from playground.training import trl_ppo, trl_texts
 
         return {"ppo": trl_ppo.TRLTrainer, **trl_texts.TRAINERS}[config.method]
-    if config.faults:
+    if config.planted:
         return FaultyTrainer
     return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

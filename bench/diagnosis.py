@@ -20,22 +20,13 @@ from bench.results import machine, newest, train  # noqa: E402
 from playground.analysis.diagnosis import diagnose  # noqa: E402
 from playground.analysis.diagnosis.run_records import Records  # noqa: E402
 from playground.config.faults import FAULTS  # noqa: E402
+from playground.lessons.mysteries import MISTAKES  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "diagnosis.json"
 PAGE = PROJECT / "docs" / "diagnosis.md"
 BEGIN, END = "<!-- lamps -->", "<!-- end of lamps -->"
-LAMP_OF = {
-    "aliased-reference": "reference-changed",
-    "headless-critic": "value-fit",
-    "prompt-in-kl": "kl-disagrees",
-    "temperature-mismatch": "not-drawn",
-    "reward-sign": "wrong-way",
-    "reward-format": "reward-misread",
-    "score-on-every-token": "books",
-    "no-clip": "clipping",
-    "chapter-controller": "leash-off-target",
-}
+LAMP_OF = {str(fault): mistake.lamp for fault, mistake in MISTAKES.items()}
 SETTINGS = {
     "chapter-controller": ["kl.controller=ziegler", "kl.target=4", "kl.horizon=500"],
     "no-clip": ["ppo.num_updates=15"],  # of 16 epochs

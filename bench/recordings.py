@@ -4,7 +4,7 @@ Each is a finished run of a preset with one seed, without its weights and withou
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
 was possible; the others keep a few answers token by token and no update in slow motion, to be small. All keep a few
 training texts of each update. What the preset says of itself is taken from the preset as it is now; all else must be as
-the preset has it.
+the preset has it. bench/mysteries.py makes those of the mystery runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import gzip
 import json
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,8 @@ def main() -> None:
         print(f"{preset}: {size:,} bytes")
 
 
-def record(run: RunDirectory, preset: str, folder: Path) -> int:
-    """Write the recording of a run; its bytes.
+def record(run: RunDirectory, preset: str, folder: Path, traced: Sequence[int] = ()) -> int:
+    """Write the recording of a run; its bytes. `traced`: the updates whose slow motion is kept.
 
     Raises:
         SystemExit: the run has not finished, or is not as its preset.
@@ -76,7 +76,7 @@ def record(run: RunDirectory, preset: str, folder: Path) -> int:
         run.samples_path: bool,
         run.evaluations_path: bool,
         run.tokens_path: lambda line: whole or line["prompt_id"] < FEW_ANSWERS,
-        run.events_path: lambda line: whole or line["kind"] != TRACE,
+        run.events_path: lambda line: whole or line["kind"] != TRACE or line["update"] in traced,
     }
     for path, wanted_line in kept.items():
         if path.exists():
@@ -84,8 +84,9 @@ def record(run: RunDirectory, preset: str, folder: Path) -> int:
             pack(folder / path.name, b"".join(lines))
     if texts := [to_json_line(one.fewer(FEW_TEXTS)) for one in run.rollouts()]:
         pack(folder / run.rollouts_path.name, "".join(texts).encode())
-    for path in sorted(run.traces_path.glob("*.json")) if whole else []:
-        pack(folder / path.relative_to(run.path), path.read_bytes())
+    for path in sorted(run.traces_path.glob("*.json")):
+        if whole or int(path.stem.rpartition("-")[2]) in traced:
+            pack(folder / path.relative_to(run.path), path.read_bytes())
     if (run.path / frontier_samples.NAME).exists():
         shutil.copy(run.path / frontier_samples.NAME, folder)
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

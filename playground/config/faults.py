@@ -54,6 +54,6 @@ def missing(fault: Fault, baseline: str, reward_kinds: set[str], controller: str
 
 
 def drawn(seed: int, possible: list[Fault]) -> Fault:
-    """The fault of a mystery run: the one with the highest number, of those that the seed gives each by its name. So what
-    else is possible changes a draw no more than it must."""
+    """The fault of a mystery run: that to which the seed gives the highest number. So what else is possible changes a
+    draw no more than it must."""
     return max(possible, key=lambda fault: hashlib.sha256(f"mystery {seed} {fault}".encode()).digest())

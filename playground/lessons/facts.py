@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -180,6 +181,14 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     return made
 
 
+def records_of(run: RunDirectory, config: RunConfig) -> Records:
+    """What the checks read of a run, with the settings that hold now."""
+    events = run.events()
+    with contextlib.suppress(InvalidConfig):  # events that were written by hand
+        config = changes.edited(config, changes.edits_of(events))
+    return Records(config, run.metrics(), run.samples(), events)
+
+
 def _of_status(status: Status) -> dict[str, RunFact]:
     seconds = status.seconds_at_work()
     words = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
@@ -188,10 +197,5 @@ def _of_status(status: Status) -> dict[str, RunFact]:
 
 def _checks(run: RunDirectory, config: RunConfig) -> dict[str, RunFact]:
     """Of each check whether it is lit."""
-    events = run.events()
-    try:
-        now = changes.edited(config, changes.edits_of(events))
-    except InvalidConfig:  # events that were written by hand
-        now = config
-    alerts = diagnose(Records(now, run.metrics(), run.samples(), events))
+    alerts = diagnose(records_of(run, config))
     return {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in alerts}

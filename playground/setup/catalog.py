@@ -32,6 +32,7 @@ MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 LESSON_PRESETS = PRESETS / "lessons"  # runs that only a lesson needs
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
 RECORDED = PROJECT / "playground" / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
+MYSTERIES = RECORDED.with_name("mysteries")  # finished mystery runs (playground.lessons.mysteries)
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`

@@ -17,7 +17,7 @@ from playground.ui.demo import Contents, Demo
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.runs import compare_page, sweeps_part
 from playground.ui.serving import Serving
-from playground.ui.train import form_parts, run_actions, train_page
+from playground.ui.train import form_parts, mystery_part, run_actions, train_page
 
 TITLE = "RLHF Playground"
 PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
@@ -51,13 +51,14 @@ def fill(demo: Demo) -> None:
     """Put everything on the page. Every handler is registered through `access`, which says who may."""
     serving = demo.serving
     access, service, standby, outputs = serving.access, serving.service, serving.standby, serving.outputs
+    solving = mystery_part.guarded_functions(serving.hub.find, outputs, access, standby.worker_for)
     with demo:
         endpoints.register(serving.hub, access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
-            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons")
+            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons", server_functions=solving)
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, outputs, standby, service, access, serving.hub.lessons)
+            train = train_page.build(demo, outputs, standby, service, access, serving.hub.lessons, solving)
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(outputs, service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):

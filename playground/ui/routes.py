@@ -37,7 +37,7 @@ from playground.ui.rewards import training_part
 from playground.ui.run_files import EXPORTS, FILES, RouteCall
 from playground.ui.runs import history_data, inside_part
 from playground.ui.standalone import replay
-from playground.ui.train import lesson_part
+from playground.ui.train import lesson_part, mystery_part
 
 HOME_SECONDS = 0.5
 READERS = 2  # threads
@@ -87,6 +87,9 @@ def lesson(asked: RouteCall) -> RevealData:
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {
     "_lessons": lambda asked: lesson_part.lessons_data(asked.hub.lessons),
+    "_mysteries": lambda asked: mystery_part.mysteries_data(
+        asked.hub.mysteries, asked.access.limits_of(asked.access.caller(asked.request))
+    ),
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
     "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
     "_rewards": lambda asked: training_part.overview(asked.hub.outputs),
@@ -95,6 +98,7 @@ DATA: dict[str, Callable[[RouteCall], Any]] = {
     ),
     "{run_id}/compare": compare,
     "{run_id}/lesson/{name}/{index:number}": lesson,
+    "{run_id}/mystery": lambda asked: mystery_part.answer_data(asked.run),
     "{run_id}/trace/{update:number}": lambda asked: inside_part.trace_data(asked.run, asked.part("update")),
     "{run_id}/tokens/{prompt_id:number}": lambda asked: inside_part.looks(
         asked.run, asked.part("prompt_id"), asked.number("seed")

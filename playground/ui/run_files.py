@@ -40,7 +40,7 @@ class RouteCall(NamedTuple):
     @property
     def recorded(self) -> bool:
         """Whether it is a recording that ships."""
-        return self.part("run_id") in self.hub.recorded
+        return self.hub.shipped(self.part("run_id")) is not None
 
     def number(self, name: str) -> int | None:
         """An entry of the query that is a whole number."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from playground.errors import RunNotFound
+from playground.lessons import mysteries
 from playground.lessons.loading import Lessons
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -153,15 +154,20 @@ class Hub:
         order = {preset: index for index, preset in enumerate(catalog.stories())}
         found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
         self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
+        self.mysteries = {recorded_id(path.name): path for path in mysteries.recorded()}
         self._openers = ThreadPoolExecutor(OPENERS, "opener")  # of whole runs; what living ones write waits for none
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Task[Channel]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
+    def shipped(self, run_id: str) -> Path | None:
+        """The folder of a recorded run; None for any other id."""
+        return self.recorded.get(run_id) or self.mysteries.get(run_id)
+
     def find(self, run_id: str) -> RunDirectory:
         """The folder of a run id, those of recorded runs included. Raises: RunNotFound."""
-        if run_id in self.recorded:
-            return RunDirectory.open(self.recorded[run_id])
+        if shipped := self.shipped(run_id):
+            return RunDirectory.open(shipped)
         try:
             return history.find_run(self.outputs, run_id)
         except RunNotFound:
@@ -185,7 +191,7 @@ class Hub:
     async def _open(self, run_id: str) -> Channel:
         run = self.find(run_id)
         loop = asyncio.get_running_loop()
-        channel = Channel(await loop.run_in_executor(self._openers, _read_all, run, run_id in self.recorded))
+        channel = Channel(await loop.run_in_executor(self._openers, _read_all, run, self.shipped(run_id) is not None))
         self._channels[run_id] = channel
         task = asyncio.create_task(self._tail(run_id, channel))
         self._tasks.add(task)

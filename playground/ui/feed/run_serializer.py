@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
 from playground.config import RunConfig, methods
+from playground.lessons import mysteries
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
 from playground.runs.folder.records import RESUMED, Evaluation, Event, Label, Sample, Status, UpdateMetrics
@@ -88,6 +89,7 @@ def run_summary(
         "id": run_id,
         **names(config, label),
         "wrong_on_purpose": describe.wrong_on_purpose(config),
+        "mystery": mysteries.is_mystery(config),
         "preset": describe.of(config).preset,
         "recorded": recorded,
         "forked": forked,

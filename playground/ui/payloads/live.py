@@ -42,10 +42,11 @@ class SettingData(TypedDict):
 
 
 class RunData(NamesData):
-    """What stays the same during a run, unless it is renamed."""
+    """What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found."""
 
     id: str
     wrong_on_purpose: str
+    mystery: bool
     preset: str
     recorded: bool
     forked: bool

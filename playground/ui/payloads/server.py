@@ -96,6 +96,7 @@ class ServerAnswersData(TypedDict):
     frontier_progress: FrontierProgressData
     stop_trial: DoneData
     start_lesson: StartedData
+    start_mystery: StartedData
     plan_sweep: SweepAnswerData
     start_sweep: SweepAnswerData
     stop_sweep: SweepAnswerData

@@ -33,7 +33,12 @@ AT_THEIR_ENDS = "Two recordings are compared at their ends."
 
 
 def of_runs(
-    runs: Mapping[str, Path], make_routes: MakeRoutes, files: Iterable[str] = FILES, *, lessons: bool = False
+    runs: Mapping[str, Path],
+    make_routes: MakeRoutes,
+    files: Iterable[str] = FILES,
+    *,
+    lessons: bool = False,
+    mysteries: Mapping[str, Path] | None = None,
 ) -> Packs:
     """All that can be asked about these runs, by the ids under which the page shows them, and about pairs of them.
 
@@ -41,15 +46,22 @@ def of_runs(
         runs: id -> folder; an id begins with `_`, so the page plays them as recordings.
         files: which files of each run can be saved.
         lessons: whether the lessons are there too, with what these runs say of them.
+        mysteries: the runs whose mistake is to be found, which are compared with no other.
     """
     with ThreadPoolExecutor(1, "answers") as apart:  # a notebook's own thread has a loop already
-        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files), lessons)).result()
+        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files), lessons, mysteries or {})).result()
 
 
-async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tuple[str, ...], lessons: bool) -> Packs:
+async def _of_runs(
+    runs: Mapping[str, Path],
+    make_routes: MakeRoutes,
+    files: tuple[str, ...],
+    lessons: bool,
+    mysteries: Mapping[str, Path],
+) -> Packs:
     with tempfile.TemporaryDirectory() as nothing:
         hub = Hub(Path(nothing))
-        hub.recorded = dict(runs)
+        hub.recorded, hub.mysteries = dict(runs), dict(mysteries)
         access = Access(STANDALONE, page_limits=PageLimits(LIMITS["local"], LIMITS["local"]))
         app = httpx.ASGITransport(app=Starlette(routes=make_routes(hub, access)))
         async with httpx.AsyncClient(transport=app, base_url="http://standalone") as client:
@@ -61,6 +73,10 @@ async def _of_runs(runs: Mapping[str, Path], make_routes: MakeRoutes, files: tup
                     await asking.pairs(run_id, [other for other in runs if other != run_id])
                 if lessons:
                     await asking.lessons(runs)
+                    await asking.keep("live/_mysteries", "")
+                for run_id in mysteries:
+                    await asking.run(run_id, files)
+                    await asking.keep(f"live/{run_id}/mystery", "")
             finally:
                 await hub.close()
     return asking.packs

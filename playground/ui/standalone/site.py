@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,10 +64,11 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
     """
     if folder.exists() and any(folder.iterdir()) and not all((folder / own).is_dir() for own in OWN_FOLDERS):
         raise PlaygroundError(f"The folder {folder} is not empty. Name one that is empty or not there yet.")
-    runs = Hub(folder, recorded).recorded
+    hub = Hub(folder, recorded)
+    runs = hub.recorded
     if not runs:
         raise PlaygroundError(f"There are no recordings in {recorded}.")
-    files = {**_static(), **_answers(runs, make_routes, recorded, address), "README.md": HEADER + README}
+    files = {**_static(), **_answers(hub, make_routes, recorded, address), "README.md": HEADER + README}
     for old in OWN_FOLDERS:
         shutil.rmtree(folder / old, ignore_errors=True)
     for name, content in files.items():
@@ -94,8 +94,9 @@ def _static() -> dict[str, str | bytes]:
     }
 
 
-def _answers(runs: Mapping[str, Path], make_routes: MakeRoutes, recorded: Path, address: str) -> dict[str, str | bytes]:
-    packs = answers.of_runs(runs, make_routes, FILES, lessons=True)
+def _answers(hub: Hub, make_routes: MakeRoutes, recorded: Path, address: str) -> dict[str, str | bytes]:
+    runs = hub.recorded
+    packs = answers.of_runs(runs, make_routes, FILES, lessons=True, mysteries=hub.mysteries)
     listed = history_data.history_data(recorded)
     listed["runs"] = [run | {"id": recorded_id(run["id"])} for run in listed["runs"]]
     packs["live/_runs"] = {"": listed}

@@ -155,7 +155,7 @@ declare namespace Wire {
     note: string;
   }
 
-  /** What stays the same during a run, unless it is renamed. */
+  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. */
   interface Run {
     title: string;
     told: string;
@@ -163,6 +163,7 @@ declare namespace Wire {
     note: string;
     id: string;
     wrong_on_purpose: string;
+    mystery: boolean;
     preset: string;
     recorded: boolean;
     forked: boolean;
@@ -1335,6 +1336,40 @@ declare namespace Wire {
     error: string;
   }
 
+  /** A mistake to choose: what it is called here, what it is, and what one would see if it were that. */
+  interface Mistake {
+    name: string;
+    say: string;
+    shows: string;
+  }
+
+  /** The ids of the recorded ones in their order, what can be chosen, and whether a new one may be trained here. */
+  interface Mysteries {
+    runs: string[];
+    mistakes: Mistake[];
+    trains: boolean;
+  }
+
+  /** What was planted in a run. `lamp` and `state`: of the check that it lights, with the `evidence` in this run, at its end or, where it is lit no longer, after `update`; `wrong` and `right`: the lines with it and without it, which stand in the program `of`; `where`: where it has happened. */
+  interface MysteryAnswer {
+    name: string;
+    because: string;
+    lamp: string;
+    state: string;
+    evidence: string;
+    update: number;
+    wrong: string[];
+    right: string[];
+    of: string;
+    where: string;
+  }
+
+  /** Asked of the server to start a mystery run: a new one, or `run` without its mistake. */
+  interface MysteryStart {
+    run: string;
+    request: string;
+  }
+
   /** `may`: the right to each action; `caps`: those of runs, in words; `own`: whether the run is one's own. */
   interface Access {
     mode: string;
@@ -1762,6 +1797,7 @@ declare namespace Wire {
     frontier_progress: FrontierProgress;
     stop_trial: Done;
     start_lesson: Started;
+    start_mystery: Started;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

@@ -53,13 +53,20 @@ class Train(NamedTuple):
 
 
 def build(
-    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access, lessons: Lessons
+    demo: gr.Blocks,
+    outputs: Path,
+    standby: StandbyWorker,
+    service: ModelService,
+    access: Access,
+    lessons: Lessons,
+    solving: list[Callable[..., Any]],
 ) -> Train:
-    """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next."""
+    """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next. `solving`:
+    the server functions of the mystery runs."""
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=300):
             starting = lesson_part.guarded_functions(outputs, access, lessons, standby.worker_for)
-            components.widget("lessons/panel", None, elem_id="lesson-panel", server_functions=starting)
+            components.widget("lessons/panel", None, elem_id="lesson-panel", server_functions=[*starting, *solving])
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
             tryout = _tryout(outputs, access)

@@ -18,6 +18,7 @@ import { buttonOf, el, headOf, runTitle, setAttribute, setHidden, setText, showP
 import { earlierLink } from "../core/experiments.js";
 import { fileOf } from "../core/server.js";
 import { number } from "../core/format.js";
+import { lamps } from "../core/mysteries.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
 
@@ -188,7 +189,7 @@ export class Charts {
     const values = live.metrics[this.controls.column] ?? [];
     const xOf = (/** @type {number} */ update) => (this.controls.mode === "update" ? update
       : values[nearest(live.metrics.update, update)] ?? 0);
-    const alerts = (live.alerts ?? []).filter(({ state, series }) => series === chart.spec.column
+    const alerts = (lamps() ?? []).filter(({ state, series }) => series === chart.spec.column
       && (state === "red" || state === "amber")).flatMap(({ updates, state, label }) =>
       beginnings(updates).slice(0, MOST_ALERTS)
         .map((update) => ({ update, kind: `alert ${state}`, message: `from here: ${label}` })));

@@ -27,9 +27,9 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
     el("span.grow"), training, machine, ...displayMenu()));
   showAccess(element);
   tameDropdowns();
-  onPlace(({ page, lesson }) => {
+  onPlace(({ page, lesson, mystery }) => {
     for (const link of links) {
-      if (link.dataset.page === (lesson ? "lessons" : page)) link.setAttribute("aria-current", "page");
+      if (link.dataset.page === (lesson || mystery ? "lessons" : page)) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     }
   });

@@ -1,6 +1,8 @@
 // What the browser keeps for this visitor; where it keeps nothing, such as in a private window, a choice lasts for the
 // page.
 
+import { signal } from "./signals.js";
+
 /** @param {string} key @param {string} value */
 export function remember(key, value) {
   try {
@@ -17,4 +19,32 @@ export function recall(key) {
   } catch {
     return null;
   }
+}
+
+/**
+ * Records by name, alike in all pages of this browser. `set`: one of them; null forgets it.
+ * @template T
+ * @typedef {{ records: { value: Record<string, T> }, set: (name: string, record: T | null) => void }} Records
+ */
+
+/** @template T @param {string} key @returns {Records<T>} */
+export function keptRecords(key) {
+  const read = () => {
+    try {
+      const kept = JSON.parse(recall(key) ?? "{}");
+      return kept && typeof kept === "object" ? kept : {};
+    } catch {
+      return {};
+    }
+  };
+  const records = signal(/** @type {Record<string, T>} */ (read()));
+  globalThis.addEventListener?.("storage", (event) => {
+    if (event.key === key) records.value = read();
+  });
+  return { records, set: (name, record) => {
+    const next = { ...read(), [name]: record };
+    if (!record) delete next[name];
+    remember(key, JSON.stringify(next));
+    records.value = next;
+  } };
 }

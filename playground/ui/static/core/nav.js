@@ -1,7 +1,8 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
-// which part of the Rewards page (`part=train`), which lesson is worked on (`lesson=the-leash`), and whether the form
-// shows all settings (`settings=all`). It is kept in the address, so that reload, back and a link work.
+// which part of the Rewards page (`part=train`), which lesson is worked on (`lesson=the-leash`) or which mystery run
+// (`mystery=3`), and whether the form shows all settings (`settings=all`). It is kept in the address, so that reload,
+// back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -14,7 +15,7 @@ const PRESENTATION = "presentation";
 const PARTS = ["try", "train", "test"]; // of the Rewards page
 /** @type {Record<string, string>} */
 const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
-  lesson: "train", part: "rewards" };
+  lesson: "train", mystery: "train", part: "rewards" };
 const PLACES = ["tab", "run", "preset", "set", "settings", ...Object.keys(ONLY_ON)]; // all that an address may ask for
 /** @typedef {ReturnType<typeof place>} Place */
 
@@ -28,7 +29,7 @@ export function place() {
   const page = PAGES.includes(tab) ? tab : "train";
   const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
-    lesson: own("lesson"), present: own("view") === PRESENTATION,
+    lesson: own("lesson"), mystery: own("mystery"), present: own("view") === PRESENTATION,
     overlay: (own("overlay") ?? "").split(",").filter(Boolean), sweep: own("sweep"), settings: query.get("settings"),
     part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
 }
@@ -37,14 +38,17 @@ export function place() {
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
  * preset in its place, with runs to overlay, with a sweep open ("" for none), and at a part of the Rewards page;
  * `replace` leaves no step in the browser's history. `present`: begin or end the presentation of the run in view.
- * `settings`: "all" opens the whole form. `lesson`: its name; going anywhere else leaves it, but for a presentation.
+ * `settings`: "all" opens the whole form. `lesson`, `mystery`: its name; going anywhere else leaves it, but for a
+ * presentation.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
- *   sweep?: string, part?: string, settings?: string, lesson?: string, present?: boolean,
- *   replace?: boolean}} where
+ *   sweep?: string, part?: string, settings?: string, lesson?: string, mystery?: string,
+ *   present?: boolean, replace?: boolean}} where
  */
-export function go({ page = place().page, run, preset, overlay, lesson, present, replace = false, ...others }) {
+export function go({ page = place().page, run, preset, overlay, lesson, mystery, present, replace = false,
+  ...others }) {
   const wanted = { tab: page === "train" ? "" : page, run: preset ? "" : run, preset, overlay: overlay?.join(","),
     lesson: lesson ?? (present === undefined ? "" : undefined),
+    mystery: mystery ?? (present === undefined ? "" : undefined),
     view: present === undefined ? undefined : present ? PRESENTATION : "", ...others,
     behaviour: others.behaviour ?? "", part: others.part === PARTS[0] ? "" : others.part };
   const query = new URLSearchParams(location.search);
@@ -103,9 +107,12 @@ function show() {
   document.body.dataset.page = here.page;
   document.body.dataset.part = here.part;
   document.body.classList.toggle("presentation", here.present);
-  if (here.lesson && !here.present) document.body.dataset.lesson = here.lesson;
+  const { mystery } = here;
+  const learning = here.lesson ?? (mystery && "mystery"); // either stands in the place of the form
+  if (learning && !here.present) document.body.dataset.lesson = learning;
   else delete document.body.dataset.lesson;
-  if (here.page !== "lessons" && !here.lesson) remember(VISITED, "yes");
+  document.body.classList.toggle("mystery", Boolean(mystery));
+  if (here.page !== "lessons" && !learning) remember(VISITED, "yes");
   for (const callback of listeners) callback(here);
   if (left && left.id !== `page-${here.page}`) enter(here.page);
 }

@@ -2,6 +2,7 @@
 // by the browser.
 
 import { el } from "../core/dom.js";
+import { namesOf } from "./mysteries.js";
 import { predictionInWords } from "./predict.js";
 import { markOf } from "./progress.js";
 import { verdictOf } from "./verdict.js";
@@ -16,15 +17,17 @@ const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Otherwise t
 
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
 
-/** Save it. @param {Wire.Course[]} all @param {Kept} kept */
-export function handIn(all, kept) {
-  const href = URL.createObjectURL(new Blob([pageOf(all, kept)], { type: "text/html" }));
+/** @typedef {Record<string, import("../core/mysteries.js").Solving>} Solved */
+
+/** Save it. @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved */
+export function handIn(all, kept, cases, solved) {
+  const href = URL.createObjectURL(new Blob([pageOf(all, kept, cases, solved)], { type: "text/html" }));
   el("a", { href, download: `lessons-${today()}.html` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 5000);
 }
 
-/** @param {Wire.Course[]} all @param {Kept} kept */
-function pageOf(all, kept) {
+/** @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved */
+function pageOf(all, kept, cases, solved) {
   const answered = all.map(({ title, lessons }) => ({ title,
     lessons: lessons.filter(({ name }) => markOf(kept[name])) }))
     .filter(({ lessons }) => lessons.length);
@@ -35,7 +38,7 @@ function pageOf(all, kept) {
       el("p", "Name: ______________________________"),
       el("p.muted", `RLHF Playground, saved on ${today()}.`),
       answered.map(({ title, lessons }) => [el("h2", title),
-        lessons.map((lesson) => lessonOf(lesson, kept[lesson.name]))])));
+        lessons.map((lesson) => lessonOf(lesson, kept[lesson.name]))]), mysteriesOf(cases, solved)));
   return `<!doctype html>\n${new XMLSerializer().serializeToString(page)}\n`;
 }
 
@@ -57,6 +60,20 @@ function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
     [lesson.transfer.ask, chosen && `${chosen.say} (${chosen.right ? "right" : `not so; right is: ${better?.say}`})`]];
   return el("article", el("h3", `${lesson.number}. ${lesson.title}`),
     el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
+}
+
+/** The mystery runs that were answered. @param {Wire.Mysteries} cases @param {Solved} solved */
+function mysteriesOf(cases, solved) {
+  const answered = [...cases.runs, ...Object.keys(solved).filter((run) => !cases.runs.includes(run))]
+    .filter((run) => solved[run]?.end);
+  const sayOf = (/** @type {string | undefined} */ name) => cases.mistakes.find((one) => one.name === name)?.say ?? "";
+  return answered.length ? [el("h2", "Mystery runs"), answered.map((run) => {
+    const { end, named, tries = [], why, lamps } = solved[run];
+    const rows = [["Mistake", sayOf(named)], ["Found", end === "found" ? "yes" : "no, it was shown"],
+      ["Named before", tries.map(sayOf).join("; ")], ["Reason", why], ["Lamps", lamps ? "turned on" : "off"]];
+    return el("article", el("h3", namesOf(cases, run).title),
+      el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
+  })] : [];
 }
 
 /** What a setting of the task is called. @param {Wire.Lesson} lesson @param {string} field */

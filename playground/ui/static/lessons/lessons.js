@@ -1,26 +1,30 @@
-// The page of the lessons: courses, their lessons with what is done, and what to do next; a page of all answers to hand
-// in.
+// The page of the lessons: courses, their lessons with what is done, and what to do next; the mystery runs; a page of
+// all answers to hand in.
 
 import { buttonOf, el, setText, showParts, signOf } from "../core/dom.js";
 import { effect } from "../core/signals.js";
 import { courses, lessonLink } from "./courses.js";
 import { handIn } from "./hand_in.js";
+import { everyMystery, markOf as markOfMystery, mysteryCards, starterOf } from "./mysteries.js";
+import { mysteries } from "../core/mysteries.js";
 import { markOf, nextLesson, progress } from "./progress.js";
 
 /** @type {Record<string, string[]>} */
 const MARKS = { done: ["\u2713", "done"], begun: ["\u25D1", "predicted"] };
 
-/** @param {HTMLElement} element */
-export async function mount(element) {
+/** @param {HTMLElement} element @param {unknown} props @param {Pick<Page.Tools, "server">} page */
+export async function mount(element, props, page) {
   const root = el("div.lessons", el("p.muted", "Loading the lessons\u2026"));
   element.append(root);
   try {
-    const { courses: all } = await courses();
-    effect(() => showParts(root, [intro(all), ...all.map(courseOf), handingIn(all)]));
+    const [{ courses: all }, cases] = await Promise.all([courses(), everyMystery()]);
+    const starter = starterOf(page.server);
+    effect(() => showParts(root, [intro(all), ...all.map(courseOf), mysteryCards(cases, starter),
+      handingIn(all, cases)]));
   } catch (error) {
     root.replaceChildren(el("p", { role: "alert" }, error.message), buttonOf("button", { onclick: () => {
       root.remove();
-      mount(element);
+      mount(element, props, page);
     } }, "Try again"));
   }
 }
@@ -59,16 +63,17 @@ function lessonRow({ name, number, title, question, minutes }) {
     el("span.lesson-minutes", `${minutes} min`)]));
 }
 
-/** @param {Wire.Course[]} all */
-function handingIn(all) {
-  const count = Object.values(progress.value).filter(markOf).length;
+/** @param {Wire.Course[]} all @param {Wire.Mysteries} cases */
+function handingIn(all, cases) {
+  const count = Object.values(progress.value).filter(markOf).length
+    + Object.keys(mysteries.value).filter(markOfMystery).length;
   const told = el("span.muted", { role: "status" });
   return el("section.hand-in", { "data-key": "hand-in", "aria-labelledby": "hand-in-title" },
     el("h2", { id: "hand-in-title" }, "Hand in"),
     el("p", "Your predictions, your reasons and what happened are kept in this browser only. You can save them as a "
       + "page for your teacher, or for yourself. Nothing names you."),
     el("div.lesson-buttons", buttonOf("button", { off: !count, onclick: () => {
-      handIn(all, progress.value);
+      handIn(all, progress.value, cases, mysteries.value);
       setText(told, "Saved in your downloads.");
     } }, "Save my answers as a page"), told,
     count ? null : el("span.muted", "There is nothing to hand in yet.")));

@@ -1,10 +1,7 @@
 // What a visitor has answered in the lessons, as this browser keeps it, and how far each lesson is. Nothing of it
 // leaves the browser by itself.
 
-import { recall, remember } from "../core/kept.js";
-import { signal } from "../core/signals.js";
-
-const KEPT = "playground-lessons";
+import { keptRecords } from "../core/kept.js";
 
 /**
  * A prediction: the number of an option, a number, or a curve: places from -1 to 1 around where it begins, with the
@@ -21,22 +18,10 @@ const KEPT = "playground-lessons";
  *   transfer?: number }} Answers
  */
 
+const kept = /** @type {import("../core/kept.js").Records<Answers>} */ (keptRecords("playground-lessons"));
+
 /** By the names of the lessons. */
-export const progress = signal(read());
-
-globalThis.addEventListener?.("storage", (event) => {
-  if (event.key === KEPT) progress.value = read();
-});
-
-/** @returns {Record<string, Answers>} */
-function read() {
-  try {
-    const kept = JSON.parse(recall(KEPT) ?? "{}");
-    return kept && typeof kept === "object" ? kept : {};
-  } catch {
-    return {};
-  }
-}
+export const progress = kept.records;
 
 /** @returns {Answers} */
 export function newAnswers() {
@@ -50,10 +35,7 @@ export function answersOf(name) {
 
 /** @param {string} name @param {Answers | null} answers null: as if it had never been begun */
 export function keep(name, answers) {
-  const next = { ...read(), [name]: answers };
-  if (!answers) delete next[name];
-  remember(KEPT, JSON.stringify(next));
-  progress.value = next;
+  kept.set(name, answers);
 }
 
 /** The steps of a lesson in their order. @param {Pick<Wire.Lesson, "runs" | "break_it">} lesson */

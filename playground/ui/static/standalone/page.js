@@ -36,8 +36,8 @@ export function show(about) {
     const { mount } = await import("../runs/history.js");
     mount(document.getElementById("runs"), { sweep: NO_SWEEP }, toolsOf());
   });
-  onPlace(({ page, lesson }) => {
-    if (!about.pages.includes(page) || (lesson && !about.pages.includes("lessons")))
+  onPlace(({ page, lesson, mystery }) => {
+    if (!about.pages.includes(page) || ((lesson || mystery) && !about.pages.includes("lessons")))
       go({ page: "train", replace: true });
   });
 }

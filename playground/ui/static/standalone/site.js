@@ -34,5 +34,5 @@ show(about);
 panel.mount(document.getElementById("lesson-panel"), {}, { server: /** @type {Page.Server} */ ({}) });
 whenOpened("lessons", async () => {
   const { mount } = await import("../lessons/lessons.js");
-  mount(document.getElementById("lessons"));
+  mount(document.getElementById("lessons"), {}, { server: /** @type {Page.Server} */ ({}) });
 });

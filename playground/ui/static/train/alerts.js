@@ -6,6 +6,7 @@ import { rights } from "../core/access.js";
 import { buttonOf, el, helpOf, setWords, signOf } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { capital } from "../core/format.js";
+import { keepMystery, lamps, lampsAreOff } from "../core/mysteries.js";
 import { part } from "../core/part.js";
 import { effect } from "../core/signals.js";
 import { openSection } from "../core/sections.js";
@@ -20,7 +21,8 @@ const MOST_UPDATES = 8;
 
 /** What stands beside the name of the section; null where nothing is watched. */
 export function healthOf() {
-  const { alerts } = live;
+  if (lampsAreOff()) return { note: "lamps off" };
+  const alerts = lamps();
   if (!alerts && (!live.run || hasEnded.value)) return null;
   const count = (/** @type {string} */ state) => (alerts ?? []).filter((alert) => alert.state === state).length;
   const [red, amber] = [count("red"), count("amber")];
@@ -55,7 +57,8 @@ export function showAlerts(element, ask) {
     openSection("health", true, false);
   });
   element.append(part(el("section.alerts", { hidden: true, "aria-labelledby": "alerts-title" }), () => {
-    const { alerts } = live;
+    if (lampsAreOff()) return darkness();
+    const alerts = lamps();
     if (!alerts && (!live.run || hasEnded.value)) return null; // else they are still to come
     /** @param {...string} states */
     const of = (...states) => states.map((state) => (alerts ?? []).filter((alert) => alert.state === state));
@@ -68,6 +71,14 @@ export function showAlerts(element, ask) {
       note, list("red", "amber"), el("details.alerts-others", el("summary", "Everything that is checked"),
         list("quiet", "not measured"))];
   }));
+}
+
+/** What stands there while a mystery run is to be read without its lamps. */
+function darkness() {
+  return [el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS)),
+    el("p", "The lamps are off: what is wrong in this run is for you to find."),
+    buttonOf("button", { "data-key": "lamps", onclick: () => keepMystery(live.runId, { lamps: true }) },
+      "Turn the lamps on")];
 }
 
 /** @typedef {(changes: Wire.Remedy["changes"], words: string) => void} Apply */

@@ -125,7 +125,7 @@ function followHome(trigger) {
     }
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
-    if (place().run || place().lesson) return; // a lesson says itself which run is to be seen
+    if (place().run || place().lesson || place().mystery) return; // a lesson says itself which run is to be seen
     const newcomers = home.shown ?? Object.values(home.recorded)[0] ?? null;
     const wanted = home.living ?? (first ? (chosen.value ? recordingOf(chosen.value) : newcomers) : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts

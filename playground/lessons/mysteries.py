@@ -1,0 +1,93 @@
+"""Mystery runs: runs with one mistake that is drawn by the seed (`faults: [drawn]`), and what there is to say of it
+once a visitor has answered. `mysteries.toml` has the words; ten recorded ones ship in ui/mysteries.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from playground.analysis.diagnosis import alert
+from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.diagnosis.run_records import Records
+from playground.config import RunConfig
+from playground.config.faults import DRAWN, FAULTS, Fault
+from playground.config.parts import Part
+from playground.errors import RunNotFound
+from playground.lessons import facts
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+
+PRESET = "mystery"  # what a new one is trained from
+EXAMPLE = "examples/minimal_rlhf.py"
+
+
+class Mistake(Part):
+    """A mistake in words, and in lines of a short program."""
+
+    say: str
+    shows: str
+    lamp: str
+    because: str
+    wrong: tuple[str, ...]
+    right: tuple[str, ...]
+    of: str = EXAMPLE
+    where: str = ""
+
+
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+MISTAKES: dict[Fault, Mistake] = {fault: Mistake(**_WORDS[fault]) for fault in FAULTS}
+
+
+class Answer(NamedTuple):
+    """The mistake of a run, and what its lamp says of it: at the end, or after the update at which it was lit first
+    where it is no longer (0: at the end)."""
+
+    fault: Fault
+    lamp: Alert
+    update: int
+
+
+def is_mystery(config: RunConfig) -> bool:
+    """Whether which mistake is planted is for the visitor to find."""
+    return DRAWN in config.faults
+
+
+def answer(run: RunDirectory) -> Answer:
+    """Which mistake it is. Raises: RunNotFound, of a run that is no mystery; InvalidConfig."""
+    config = run.config()
+    if not is_mystery(config):
+        raise RunNotFound(f"The run {run.id[:60]} is no mystery run.")
+    (fault,) = config.planted
+    records, name = facts.records_of(run, config), MISTAKES[fault].lamp
+    if (now := alert(name, records)).lit:
+        return Answer(fault, now, 0)
+    every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))
+    update, then = next(((update, found) for update, found in every if found.lit), (0, now))
+    return Answer(fault, then, update)
+
+
+def _until(records: Records, update: int) -> Records:
+    """What there was of them after an update."""
+    metrics, samples, events = (
+        [one for one in found if one.update <= update] for found in (records.metrics, records.samples, records.events)
+    )
+    return replace(records, metrics=metrics, samples=samples, events=events)
+
+
+def without(config: RunConfig) -> RunConfig:
+    """The same run without its mistake: the settings and the seed stay."""
+    about = config.about.model_copy(update={"title": f"{config.about.title}, without its mistake", "expect": ""})
+    return config.model_copy(update={"faults": (), "experiments": False, "about": about})
+
+
+def new(seed: int) -> RunConfig:
+    """One that was not trained before."""
+    return catalog.preset(PRESET).model_copy(update={"seed": seed})
+
+
+def recorded(folder: Path = catalog.MYSTERIES) -> list[Path]:
+    """The recorded ones in their order."""
+    return sorted(path.parent for path in folder.glob("*/config.yaml"))

@@ -1,0 +1,103 @@
+// The mystery runs on the page of the lessons: a card for each, what was found, and a new one to be trained. Which
+// there are is asked for once.
+
+import { rights } from "../core/access.js";
+import { buttonOf, el, signOf } from "../core/dom.js";
+import { refreshHome } from "../core/home.js";
+import { mysteries } from "../core/mysteries.js";
+import { go, linkTo } from "../core/nav.js";
+import { answerOf, getJson, newName } from "../core/server.js";
+import { signal } from "../core/signals.js";
+
+/** @type {Record<string, string[]>} */
+const MARKS = { found: ["\u2713", "found"], shown: ["\u2013", "shown"], begun: ["\u25D1", "begun"] };
+
+/** @type {Promise<Wire.Mysteries> | null} */
+let asked = null;
+
+/** All of them, and what can be chosen. Without an answer the next one who asks tries again. */
+export function everyMystery() {
+  asked ??= /** @type {Promise<Wire.Mysteries>} */ (getJson("live/_mysteries")).catch((error) => {
+    asked = null;
+    throw error;
+  });
+  return asked;
+}
+
+/** How far a run is: "found", "shown", "begun", or "". @param {string} run */
+export function markOf(run) {
+  const kept = mysteries.value[run];
+  return kept?.end ?? (kept?.tries?.length || kept?.lamps ? "begun" : "");
+}
+
+/** What it is called in an address, and what it is called. @param {Wire.Mysteries} all @param {string} run */
+export function namesOf({ runs }, run) {
+  const place = runs.indexOf(run) + 1;
+  return { name: place ? String(place) : run, title: place ? `Mystery run ${place}` : "Mystery run" };
+}
+
+/** @param {string} name */
+export function openMystery(name) {
+  go({ page: "train", mystery: name, run: "", preset: "" });
+  scrollTo({ top: 0 });
+}
+
+/** @param {string} name @param {Page.Child} content @param {Page.Attributes<HTMLAnchorElement>} attributes */
+export function mysteryLink(name, content, attributes = {}) {
+  return linkTo(`?mystery=${encodeURIComponent(name)}`, () => openMystery(name), content, attributes);
+}
+
+/**
+ * Starts mystery runs: a new one, or `run` without its mistake. `offered` says whether that can be done here.
+ * @param {Page.Server} server
+ */
+export function starterOf(server) {
+  const busy = signal(false);
+  const complaint = signal("");
+  let request = newName();
+  return { busy, complaint, offered: (/** @type {Wire.Mysteries} */ all) =>
+    Boolean(all.trains && rights.value.start && server.start_mystery),
+  start: async (run = "") => {
+    if (busy.value) return "";
+    busy.value = true;
+    complaint.value = "";
+    const answer = await answerOf(() => server.start_mystery({ run, request }));
+    busy.value = false;
+    complaint.value = answer.error ?? "";
+    if (!answer.run) return "";
+    request = newName();
+    refreshHome();
+    return answer.run;
+  } };
+}
+
+/** @typedef {ReturnType<typeof starterOf>} Starter */
+
+/** @param {Wire.Mysteries} all @param {Starter} starter */
+export function mysteryCards(all, starter) {
+  const found = all.runs.filter((run) => markOf(run) === "found").length;
+  const own = Object.keys(mysteries.value).filter((run) => !all.runs.includes(run));
+  return el("section.course.mysteries", { "data-key": "mysteries", "aria-labelledby": "mysteries-title" },
+    el("div.course-head", el("h2", { id: "mysteries-title" }, "Mystery runs"),
+      el("span.muted", `${all.runs.length} runs${found ? `, ${found} found` : ""}`)),
+    el("p.course-about", "Each of these trainings has one mistake in it, as programs for RLHF have had. Read its "
+      + "curves, its texts and one update in slow motion, and say which mistake it is."),
+    el("ol.mystery-cards", [...all.runs, ...own].map((run) => cardOf(all, run))),
+    starter.offered(all) ? el("div.lesson-buttons", buttonOf("button", { "data-key": "train", off: starter.busy.value,
+      onclick: async () => {
+        const run = await starter.start();
+        if (run) openMystery(run);
+      } }, starter.busy.value ? "Starting\u2026" : "Train a new one"),
+    el("span.muted", "The mistake is drawn anew. It takes two minutes or three.")) : null,
+    starter.complaint.value ? el("p.problem", { role: "alert" }, starter.complaint.value) : null);
+}
+
+/** @param {Wire.Mysteries} all @param {string} run */
+function cardOf(all, run) {
+  const { name, title } = namesOf(all, run);
+  const mark = markOf(run);
+  const [sign, word] = MARKS[mark] ?? ["", ""];
+  return el("li", { "data-key": run }, mysteryLink(name, [el("strong", title),
+    el("span.mystery-run", name === run ? `your own: ${run}` : ""),
+    el("span.lesson-mark", { "data-mark": mark }, word ? [signOf(sign), ` ${word}`] : "")]));
+}

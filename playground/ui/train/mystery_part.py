@@ -1,0 +1,88 @@
+"""Mystery runs on the page: which there are, the answer to one, which is asked for only once a visitor has answered,
+and the start of a new one.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from playground.errors import InvalidConfig
+from playground.lessons import mysteries
+from playground.runs import launcher
+from playground.runs.folder.directory import RunDirectory
+from playground.setup.limits import Limits
+from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.payloads.mysteries import MysteriesData, MysteryAnswerData
+from playground.ui.payloads.server import StartedData
+from playground.ui.train import filling, form, run_actions
+from playground.ui.train.form import entry
+
+MOST_SEED = 10**6  # a number that can be said aloud
+
+
+def mysteries_data(recorded: Iterable[str], limits: Limits) -> MysteriesData:
+    """Which there are, by the ids under which the page shows them, and what can be chosen."""
+    return {
+        "runs": list(recorded),
+        "mistakes": [{"name": name, "say": one.say, "shows": one.shows} for name, one in mysteries.MISTAKES.items()],
+        "trains": limits.experiments,
+    }
+
+
+def answer_data(run: RunDirectory) -> MysteryAnswerData:
+    """What was planted in a run, and what gives it away there. Raises: RunNotFound, of a run that is no mystery."""
+    fault, lamp, update = mysteries.answer(run)
+    mistake = mysteries.MISTAKES[fault]
+    return {
+        "name": fault,
+        "because": mistake.because,
+        "lamp": lamp.label,
+        "state": lamp.state,
+        "evidence": lamp.evidence,
+        "update": update,
+        "wrong": list(mistake.wrong),
+        "right": list(mistake.right),
+        "of": mistake.of,
+        "where": mistake.where,
+    }
+
+
+def guarded_functions(
+    find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: launcher.Workers | None = None
+) -> list[Callable[..., Any]]:
+    """The server functions of the mystery runs."""
+    return access.guard_all(Action.START, [MysteryStarts(find, outputs, access, spawn).start_mystery])
+
+
+class MysteryStarts:
+    """Starts mystery runs."""
+
+    def __init__(
+        self,
+        find: Callable[[str], RunDirectory],
+        outputs: Path,
+        access: Access,
+        spawn: launcher.Workers | None = None,
+    ) -> None:
+        self._find, self._outputs, self._access, self._spawn = find, outputs, access, spawn
+
+    def start_mystery(self, asked: Any, caller: Caller) -> StartedData:
+        """Start one, or put it into the queue: {run, request}; a new one, or without its mistake the one that `run`
+        names. Answers {error, problems, run, sentence}."""
+        name, capped = entry(asked, "run"), self._access.limits_of(caller)
+        try:
+            config = self._without(str(name)) if name else mysteries.new(secrets.randbelow(MOST_SEED))
+            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
+            waits = filling.why_it_waits(config, self._outputs, capped)
+            run = run_actions.start(config, entry(asked, "request"), self._outputs, self._spawn, self._access, caller)
+        except InvalidConfig as error:
+            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
+        return {"error": "", "run": run.id, "sentence": waits}
+
+    def _without(self, name: str) -> Any:
+        run = self._find(name)
+        mysteries.answer(run)  # raises: it is none
+        return mysteries.without(run.config())

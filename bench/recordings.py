@@ -55,8 +55,16 @@ def main() -> None:
         print(f"{preset}: {size:,} bytes")
 
 
-def record(run: RunDirectory, preset: str, folder: Path, traced: Sequence[int] = ()) -> int:
-    """Write the recording of a run; its bytes. `traced`: the updates whose slow motion is kept.
+def record(
+    run: RunDirectory,
+    preset: str,
+    folder: Path,
+    traced: Sequence[int] = (),
+    answers: int = FEW_ANSWERS,
+    looks: Sequence[int] | None = None,
+) -> int:
+    """Write the recording of a run; its bytes. `traced`: the updates whose slow motion is kept; `answers`: of how many
+    prompts the answers are kept token by token, at these `looks` (None: at all).
 
     Raises:
         SystemExit: the run has not finished, or is not as its preset.
@@ -75,7 +83,9 @@ def record(run: RunDirectory, preset: str, folder: Path, traced: Sequence[int] =
         run.metrics_path: bool,
         run.samples_path: bool,
         run.evaluations_path: bool,
-        run.tokens_path: lambda line: whole or line["prompt_id"] < FEW_ANSWERS,
+        run.tokens_path: lambda line: (
+            whole or (line["prompt_id"] < answers and (looks is None or line["update"] in looks))
+        ),
         run.events_path: lambda line: whole or line["kind"] != TRACE or line["update"] in traced,
     }
     for path, wanted_line in kept.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from playground.config import RunConfig
 from playground.config.faults import FAULTS
 from playground.ppo.logprobs import token_log_probs
 from playground.training.loop.faulty_trainer import ChapterKL, FaultyTrainer
@@ -13,14 +14,19 @@ from playground.training.loop.trainer import PPOTrainer
 from playground.training.process.equipment import trainer_of
 from tests.training import tiny
 
+MADE_ELSEWHERE = ("aliased-reference", "reward-format")  # by training/process/equipment.py
+
+
+def made(config: RunConfig) -> FaultyTrainer:
+    policy = tiny.model()
+    prompts = tiny.prompts("abc", "b", "ddddddd", "fg")
+    scorer = Scorer(config, tiny.count_letter())
+    return FaultyTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), prompts, scorer)
+
 
 def both(fault: str, **changes: object) -> tuple[FaultyTrainer, PPOTrainer]:
     """The same run with the fault and without it."""
-    made = tiny.config(experiments=True, faults=[fault], **changes)
-    policy = tiny.model()
-    scorer = Scorer(made, tiny.count_letter())
-    prompts = tiny.prompts("abc", "b", "ddddddd", "fg")
-    return FaultyTrainer(made, policy, policy.frozen_copy(), tiny.tokens(), prompts, scorer), tiny.trainer(**changes)
+    return made(tiny.config(experiments=True, faults=[fault], **changes)), tiny.trainer(**changes)
 
 
 def test_a_run_with_faults_has_the_trainer_that_makes_them() -> None:
@@ -103,3 +109,24 @@ def test_every_fault_has_words_and_needs_experiments() -> None:
         with pytest.raises(Exception, match="experiments: true"):
             tiny.config(faults=[fault], **suited)
         assert tiny.config(experiments=True, faults=[fault], **suited).faults == (fault,)
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in MADE_ELSEWHERE])
+def test_a_drawn_mistake_trains_bit_for_bit_as_the_same_one_named(fault: str) -> None:
+    settings: dict[str, object] = {"kl__controller": "ziegler"}
+    drawn = next(
+        one
+        for seed in range(200)
+        if (one := tiny.config(experiments=True, faults=["drawn"], seed=seed, **settings)).planted == (fault,)
+    )
+    trainers = [made(config) for config in (drawn, drawn.model_copy(update={"faults": (fault,)}))]
+    for trainer in trainers:
+        trainer.update()
+        trainer.update()
+    mine, named = (trainer.policy.parameters() for trainer in trainers)
+    assert all(torch.equal(*pair) for pair in zip(mine, named, strict=True))
+    sound = tiny.trainer(seed=drawn.seed, **settings)
+    sound.update()
+    sound.update()
+    same = [torch.equal(*pair) for pair in zip(trainers[0].policy.parameters(), sound.policy.parameters(), strict=True)]
+    assert not all(same)

@@ -165,7 +165,7 @@ def test_ones_own_lessons_are_named_by_the_environment(tmp_path: Path, monkeypat
 def test_the_panel_can_start_them(tmp_path: Path) -> None:
     demo = page.build(tmp_path)
     (panel,) = [block for block in demo.blocks.values() if getattr(block, "elem_id", None) == "lesson-panel"]
-    assert [function.__name__ for function in panel.server_fns] == ["start_lesson"]
+    assert "start_lesson" in [function.__name__ for function in panel.server_fns]
 
 
 def test_a_page_without_a_server_has_what_recordings_say_of_lessons(monkeypatch: pytest.MonkeyPatch) -> None:

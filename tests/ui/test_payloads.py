@@ -97,6 +97,8 @@ def routed() -> Iterator[tuple[str, str]]:
     yield "Reveal", "_recorded-no-leash/lesson/leash/0"
     yield "Reveal", "_recorded/lesson/leash/1?first=_recorded-no-leash"
     yield "Reveal", "one/lesson/leash/2?first=_recorded-no-leash"
+    yield "Mysteries", "_mysteries"
+    yield "MysteryAnswer", "_recorded-mystery-01/mystery"
     yield "Trace", "one/trace/12"
     yield "Trace", "_recorded/trace/1"
     yield "Error", "nobody/poll"

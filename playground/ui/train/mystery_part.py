@@ -4,11 +4,13 @@ and the start of a new one.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.lessons import mysteries
 from playground.runs import launcher
@@ -74,7 +76,7 @@ class MysteryStarts:
         names. Answers {error, problems, run, sentence}."""
         name, capped = entry(asked, "run"), self._access.limits_of(caller)
         try:
-            config = self._without(str(name)) if name else mysteries.new(secrets.randbelow(MOST_SEED))
+            config = self._without(str(name)) if name else mysteries.new(_seed(entry(asked, "request")))
             config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
             waits = filling.why_it_waits(config, self._outputs, capped)
             run = run_actions.start(config, entry(asked, "request"), self._outputs, self._spawn, self._access, caller)
@@ -82,7 +84,13 @@ class MysteryStarts:
             return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
         return {"error": "", "run": run.id, "sentence": waits}
 
-    def _without(self, name: str) -> Any:
+    def _without(self, name: str) -> RunConfig:
         run = self._find(name)
         mysteries.answer(run)  # raises: it is none
         return mysteries.without(run.config())
+
+
+def _seed(request: Any) -> int:
+    """Of a new one, by the name of its start: a press that arrives twice is one run."""
+    named = hashlib.sha256(request.encode()).digest() if isinstance(request, str) and request else secrets.token_bytes()
+    return int.from_bytes(named[:8]) % MOST_SEED

@@ -10,6 +10,7 @@
 # make static-space  the recordings as a page of files, in static-space/: for a static Space or any file server
 # make lessons  what comes of each lesson on three seeds, write docs/lessons.md (trains only what is no preset)
 # make recordings  the runs that the page plays where nothing trains, from the runs of `make results`
+# make mysteries  the runs whose mistake is to be found, on the page of the lessons
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
 # make reward-models  train the included reward models
@@ -37,7 +38,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -115,6 +116,9 @@ real: $(VENV)/.test-ready
 
 methods: $(VENV)/.run-ready
 	$(BIN)/python bench/methods.py
+
+mysteries: $(VENV)/.run-ready
+	$(BIN)/python bench/mysteries.py
 
 diagnosis: $(VENV)/.run-ready
 	$(BIN)/python bench/diagnosis.py

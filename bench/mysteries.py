@@ -56,7 +56,14 @@ def fitted(run: RunDirectory, preset: str, folder: Path) -> int:
     """Record with as many updates in slow motion and answers token by token as there is room for; the bytes."""
     known, looks = traces.updates(run), sorted({sample.update for sample in run.samples()})
     ends, few = known[::2], looks[::2]
-    fewer = ((known, 3, looks), (ends, 3, looks), (ends, 2, few), (ends, 1, few), (ends[:1], 1, few))
+    fewer = (
+        (known, 3, looks),
+        (ends, 3, looks),
+        (ends, 2, few),
+        (ends, 1, few),
+        (ends[-1:], 1, few),
+        (ends[:1], 1, few),
+    )
     for traced, answers, shown in fewer:
         size = record(run, preset, folder, traced, answers, shown)
         if size <= MOST_BYTES:

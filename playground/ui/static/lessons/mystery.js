@@ -97,7 +97,7 @@ export class MysteryPanel {
       el("div.lesson-bar", el("span.muted", title), el("span.lesson-ways", leaving("Leave"))),
       el("h2", { tabindex: "-1" }, "What is wrong here?"),
       ...(this.answer ? this.answered() : this.asking()));
-    const box = /** @type {HTMLElement | null} */ (focus && this.root.querySelector(focus));
+    const box = /** @type {HTMLElement | null} */ (focus ? this.root.querySelector(focus) : null);
     box?.focus({ preventScroll: true });
     if (box && box.getBoundingClientRect().bottom > innerHeight) box.scrollIntoView({ block: "center" });
   }

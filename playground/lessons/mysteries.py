@@ -24,7 +24,7 @@ PRESET = "mystery"  # what a new one is trained from
 EXAMPLE = "examples/minimal_rlhf.py"
 
 
-class Mistake(Part):
+class PlantedMistake(Part):
     """A mistake in words, and in lines of a short program."""
 
     say: str
@@ -38,10 +38,10 @@ class Mistake(Part):
 
 
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-MISTAKES: dict[Fault, Mistake] = {fault: Mistake(**_WORDS[fault]) for fault in FAULTS}
+MISTAKES: dict[Fault, PlantedMistake] = {fault: PlantedMistake(**_WORDS[fault]) for fault in FAULTS}
 
 
-class Answer(NamedTuple):
+class MysteryAnswer(NamedTuple):
     """The mistake of a run, and what its lamp says of it: at the end, or after the update at which it was lit first
     where it is no longer (0: at the end)."""
 
@@ -55,7 +55,7 @@ def is_mystery(config: RunConfig) -> bool:
     return DRAWN in config.faults
 
 
-def answer(run: RunDirectory) -> Answer:
+def answer(run: RunDirectory) -> MysteryAnswer:
     """Which mistake it is. Raises: RunNotFound, of a run that is no mystery; InvalidConfig."""
     config = run.config()
     if not is_mystery(config):
@@ -63,10 +63,10 @@ def answer(run: RunDirectory) -> Answer:
     (fault,) = config.planted
     records, name = facts.records_of(run, config), MISTAKES[fault].lamp
     if (now := alert(name, records)).lit:
-        return Answer(fault, now, 0)
+        return MysteryAnswer(fault, now, 0)
     every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))
     update, then = next(((update, found) for update, found in every if found.lit), (0, now))
-    return Answer(fault, then, update)
+    return MysteryAnswer(fault, then, update)
 
 
 def _until(records: Records, update: int) -> Records:

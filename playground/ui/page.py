@@ -17,7 +17,7 @@ from playground.ui.demo import Contents, Demo
 from playground.ui.rewards import self_test_part, training_part, workbench_part
 from playground.ui.runs import compare_page, sweeps_part
 from playground.ui.serving import Serving
-from playground.ui.train import form_parts, mystery_part, run_actions, train_page
+from playground.ui.train import form_parts, lesson_part, mystery_part, run_actions, train_page
 
 TITLE = "RLHF Playground"
 PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
@@ -51,6 +51,7 @@ def fill(demo: Demo) -> None:
     """Put everything on the page. Every handler is registered through `access`, which says who may."""
     serving = demo.serving
     access, service, standby, outputs = serving.access, serving.service, serving.standby, serving.outputs
+    teaching = lesson_part.guarded_functions(outputs, access, serving.hub.lessons, standby.worker_for)
     solving = mystery_part.guarded_functions(serving.hub.find, outputs, access, standby.worker_for)
     with demo:
         endpoints.register(serving.hub, access, service, standby.worker_for)
@@ -58,7 +59,7 @@ def fill(demo: Demo) -> None:
         with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
             components.widget("lessons/lessons", None, page="lessons", elem_id="lessons", server_functions=solving)
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
-            train = train_page.build(demo, outputs, standby, service, access, serving.hub.lessons, solving)
+            train = train_page.build(demo, outputs, standby, service, access, [*teaching, *solving])
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
             compare_page.build(outputs, service, access)
         with gr.Column(elem_id="page-rewards", elem_classes=["page"]):

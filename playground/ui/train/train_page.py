@@ -13,7 +13,6 @@ import gradio as gr
 
 from playground.config import RunConfig, methods
 from playground.errors import PlaygroundError, Problem, in_words
-from playground.lessons.loading import Lessons
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -31,7 +30,6 @@ from playground.ui.train import (
     form,
     form_parts,
     frontier_part,
-    lesson_part,
     run_actions,
 )
 from playground.ui.train.controls import Controls
@@ -39,6 +37,7 @@ from playground.ui.train.form import Form, FormUpdate
 
 MODEL = "model.source"
 MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
+Functions = list[Callable[..., Any]]
 QUEUED: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 QUIET: dict[str, Any] = {**QUEUED, "queue": False}
 # Gradio drops what is chosen while it still answers the choice before, unless the last one is to be answered too
@@ -53,20 +52,13 @@ class Train(NamedTuple):
 
 
 def build(
-    demo: gr.Blocks,
-    outputs: Path,
-    standby: StandbyWorker,
-    service: ModelService,
-    access: Access,
-    lessons: Lessons,
-    solving: list[Callable[..., Any]],
+    demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access, starting: Functions
 ) -> Train:
-    """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next. `solving`:
-    the server functions of the mystery runs."""
+    """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next. `starting`:
+    the server functions of the lessons and mystery runs."""
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(elem_id="controls", scale=0, min_width=300):
-            starting = lesson_part.guarded_functions(outputs, access, lessons, standby.worker_for)
-            components.widget("lessons/panel", None, elem_id="lesson-panel", server_functions=[*starting, *solving])
+            components.widget("lessons/panel", None, elem_id="lesson-panel", server_functions=starting)
             page = controls.lay_out(outputs, access)
         with gr.Column(elem_id="view", min_width=320):
             tryout = _tryout(outputs, access)

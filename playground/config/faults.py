@@ -36,7 +36,7 @@ FAULTS: dict[Fault, str] = {
     "chapter-controller": "Ziegler's controller is not clipped, and its gain grows with the number of the update.",
 }
 DRAWN: Drawn = "drawn"
-WORDS: Mapping[str, str] = {
+WORDS: Mapping[Fault | Drawn, str] = {
     **FAULTS,
     DRAWN: "One mistake is planted; which one is for you to find (Lessons, mystery runs).",
 }

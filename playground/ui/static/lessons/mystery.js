@@ -212,7 +212,7 @@ function linesOf({ wrong, right, of }) {
     el("figcaption", signOf(sign), ` ${title}`), el("pre", { tabindex: "0", "aria-label": title },
       lines.map((line) => el("code", line))));
   return [block("wrong", "\u2212", "With the mistake", wrong), block("right", "+", "Without it", right),
-    el("p.muted.lesson-note", "As they stand in ", el("code", of), ".")];
+    el("p.muted.lesson-note", "Without it, as in ", el("code", of), ".")];
 }
 
 /** @param {string} words */

@@ -83,7 +83,7 @@ def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) 
         "-m",
         "playground",
         "train",
-        str(catalog.PRESETS / f"{preset}.yaml"),
+        str(catalog.preset_path(preset)),
         "--set",
         f"seed={seed}",
         "--outputs",

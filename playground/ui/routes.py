@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from playground.analysis import before_after
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
+from playground.lessons import boards
 from playground.lessons.loading import LessonNotFound
 from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
@@ -87,6 +88,7 @@ def lesson(asked: RouteCall) -> RevealData:
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {
     "_lessons": lambda asked: lesson_part.lessons_data(asked.hub.lessons),
+    **{f"_{name}": lambda asked, name=name: boards.data(name) for name in boards.NAMES},  # type: ignore[misc]
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
     "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
     "_rewards": lambda asked: training_part.overview(asked.hub.outputs),

@@ -1,10 +1,12 @@
 // The page of the lessons: courses, their lessons with what is done, and what to do next; a page of all answers to hand
 // in.
 
-import { buttonOf, el, setText, showParts, signOf } from "../core/dom.js";
+import { buttonOf, el, kept, setText, showParts, signOf } from "../core/dom.js";
 import { effect } from "../core/signals.js";
 import { courses, lessonLink } from "./courses.js";
 import { handIn } from "./hand_in.js";
+import { chalkboardPart } from "./chalkboard.js";
+import { leashPart } from "./leash.js";
 import { markOf, nextLesson, progress } from "./progress.js";
 
 /** @type {Record<string, string[]>} */
@@ -16,7 +18,8 @@ export async function mount(element) {
   element.append(root);
   try {
     const { courses: all } = await courses();
-    effect(() => showParts(root, [intro(all), ...all.map(courseOf), handingIn(all)]));
+    const [leash, chalkboard] = [leashPart(), chalkboardPart()];
+    effect(() => showParts(root, [intro(all), kept(leash), ...all.map(courseOf), kept(chalkboard), handingIn(all)]));
   } catch (error) {
     root.replaceChildren(el("p", { role: "alert" }, error.message), buttonOf("button", { onclick: () => {
       root.remove();

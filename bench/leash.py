@@ -128,7 +128,11 @@ def main() -> None:
         "prompts": [before[number].prompt for number in sorted(before)[:TEXTS]],
         "before": shown(samples, "before"),
         "leashes": [
-            {"beta": beta, "texts": shown(run.samples(), "after"), "runs": [one for one in lines if one["beta"] == beta]}
+            {
+                "beta": beta,
+                "texts": shown(run.samples(), "after"),
+                "runs": [one for one in lines if one["beta"] == beta],
+            }
             for beta, run in first
         ],
         "possible": possible([run for _, run in first]),

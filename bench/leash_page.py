@@ -49,8 +49,9 @@ def leash_page(runs: Lines, machine: str) -> str:
 
 The preset `kinder-reviews` with sixteen values of beta and all else as it is, on up to three seeds each; `make leash`
 trains what is missing and writes this page, and the file that the part "Turn the leash" of the Lessons page is sent.
-A figure is the mean over the seeds, with the lowest and the highest of them. Gains and KL are those by which a run is known
-on the page: of its 64 fixed prompts, from before training to its end. The counts are of all fixed prompts of all seeds.
+A figure is the mean over the seeds, with the lowest and the highest of them. Gains and KL are those by which a run is
+known on the page: of its 64 fixed prompts, from before training to its end. The counts are of the fixed prompts of all
+seeds together.
 
 Measured on {machine}.
 
@@ -69,18 +70,18 @@ def chalkboard_page(lines: Lines, machine: str) -> str:
              "share of the best score at its KL", "total variation", "KL to the best, nats"]  # fmt: skip
     return f"""# The chalkboard: PPO against the best there is
 
-The preset `chalkboard` has two prompts and completions of two tokens, so every text can be listed: V x V of each prompt, with
-V = 1,280. The best policy for a beta, `pi*(y | x) = pi_ref(y | x) exp(score(y) / beta) / Z(x)`, its score and its KL are
-sums over that list, and so are those of a trained policy. Nothing here is sampled but the training itself. Means over the
-two prompts; of three seeds the mean, with the lowest and the highest.
+The preset `chalkboard` has two prompts and completions of two tokens, so every text can be listed: V x V of each
+prompt, with V = 1,280. The best policy for a beta, `pi*(y | x) = pi_ref(y | x) exp(score(y) / beta) / Z(x)`, its score
+and its KL are sums over that list, and so are those of a trained policy. Nothing here is sampled but the training
+itself. Means over the two prompts; of three seeds the mean, with the lowest and the highest.
 
 - *share of the best objective*: gain in score less beta times KL, over the most that any policy can have.
 - *share of the best score at its KL*: the gain over the highest gain of any policy that is no further away.
-- *total variation*: half the sum of the differences in probability between PPO and the best; 0 is the same, 1 has no text
-  in common.
+- *total variation*: half the sum of the differences in probability between PPO and the best; 0 is the same, 1 has no
+  text in common.
 
-A run measures its unit of score on texts that it draws, so each seed has a slightly different one; each policy is compared
-with the best one in its own unit.
+A run measures its unit of score on texts that it draws, so each seed has a slightly different one; each policy is
+compared with the best one in its own unit.
 
 Measured on {machine}. `make chalkboard` trains what is missing, and writes this page and the table of the page's part.
 

@@ -27,23 +27,24 @@ function boardData() {
   return asked;
 }
 
-/** The part, which fills itself. */
-export function chalkboardPart() {
+/** The part, which fills itself. `place`: where it stands, for its ids. @param {string} place */
+export function chalkboardPart(place) {
+  const id = `chalkboard-${place}`;
   const body = el("div.board-body", el("p.muted", "Loading\u2026"));
-  const root = el("section.board.chalkboard", { "data-key": "chalkboard", "aria-labelledby": "chalkboard-title" },
-    el("h2", { id: "chalkboard-title" }, "The chalkboard: the best there is"), body);
-  boardData().then((data) => body.replaceChildren(...new Chalkboard(data).parts),
+  const root = el("section.board.chalkboard", { "data-key": "chalkboard", "aria-labelledby": id },
+    el("h2", { id }, "The chalkboard: the best there is"), body);
+  boardData().then((data) => body.replaceChildren(...new Chalkboard(data, id).parts),
     (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
   return root;
 }
 
 class Chalkboard {
-  /** @param {Wire.Chalkboard} data */
-  constructor(data) {
+  /** @param {Wire.Chalkboard} data @param {string} id */
+  constructor(data, id) {
     this.data = data;
     const trained = data.trained.map(({ beta }) => beta);
     this.betas = [...new Set([...STOPS, ...trained, ...NAMED])].sort((a, b) => a - b);
-    this.input = stopsOf({ id: "chalkboard-stop", label: "Leash", stops: this.betas.map(String),
+    this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: this.betas.map(String),
       shown: NAMED.map(String), marked: this.betas.indexOf(START), nameOf: (index) => this.spoken(this.betas[index]),
       moved: () => this.show(), rested: () => setText(this.speaker, this.sentence.textContent) });
     this.sentence = el("p.board-sentence");

@@ -25,24 +25,25 @@ function leashData() {
   return asked;
 }
 
-/** The part, which fills itself. @param {string} title */
-export function leashPart(title = "Turn the leash") {
+/** The part, which fills itself. `place`: where it stands, for its ids. @param {string} place */
+export function leashPart(place) {
+  const id = `leash-${place}`;
   const body = el("div.board-body", el("p.muted", "Loading\u2026"));
-  const root = el("section.board.leash-board", { "data-key": "leash", "aria-labelledby": "leash-title" },
-    el("h2", { id: "leash-title" }, title), body);
-  leashData().then((data) => body.replaceChildren(...new LeashExplorer(data).parts),
+  const root = el("section.board.leash-board", { "data-key": "leash", "aria-labelledby": id },
+    el("h2", { id }, "Turn the leash"), body);
+  leashData().then((data) => body.replaceChildren(...new LeashExplorer(data, id).parts),
     (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
   return root;
 }
 
 class LeashExplorer {
-  /** @param {Wire.Leash} data */
-  constructor(data) {
+  /** @param {Wire.Leash} data @param {string} id */
+  constructor(data, id) {
     this.data = data;
     this.first = 0; // of the texts that are shown
     this.words = /** @type {Map<string, Node[][]>} */ (new Map()); // of pairs that were shown before
     this.plots = new LeashPlots(data);
-    this.input = stopsOf({ id: "leash-stop", label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
+    this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
       zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES,
       marked: data.leashes.findIndex(({ beta }) => beta === data.beta),
       nameOf: (index) => this.spoken(index), moved: () => this.show(), rested: () => this.say() });

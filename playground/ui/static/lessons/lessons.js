@@ -18,7 +18,7 @@ export async function mount(element) {
   element.append(root);
   try {
     const { courses: all } = await courses();
-    const [leash, chalkboard] = [leashPart(), chalkboardPart()];
+    const [leash, chalkboard] = [leashPart("lessons"), chalkboardPart("lessons")];
     effect(() => showParts(root, [intro(all), kept(leash), ...all.map(courseOf), kept(chalkboard), handingIn(all)]));
   } catch (error) {
     root.replaceChildren(el("p", { role: "alert" }, error.message), buttonOf("button", { onclick: () => {

@@ -2,7 +2,7 @@
 // score against distance follow at once. All that it draws was drawn before; a move of the slider only changes places.
 
 import { numbers } from "../charts/small_plots.js";
-import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
 import { ZONES } from "../core/knob.js";
 import { getJson } from "../core/server.js";
@@ -41,7 +41,7 @@ class LeashExplorer {
   constructor(data, id) {
     this.data = data;
     this.first = 0; // of the texts that are shown
-    this.words = /** @type {Map<string, Node[][]>} */ (new Map()); // of pairs that were shown before
+    this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
     this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
       zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES,
@@ -110,14 +110,20 @@ class LeashExplorer {
   }
 
   showTexts() {
+    const key = `${this.input.index} ${this.first}`;
+    if (!this.tables.has(key)) this.tables.set(key, this.textTable());
+    this.texts.replaceChildren(this.tables.get(key));
+  }
+
+  textTable() {
     const { data, stop, first } = this;
     const rows = Array.from({ length: AT_ONCE }, (_, row) => (first + row) % data.prompts.length);
-    showParts(this.texts, [tableOf("pairs board-pairs",
+    return tableOf("pairs board-pairs",
       [headOf("Beginning", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
         const [left, right] = textPair(data.before[row], stop.texts[row]);
         return pairRow({ prompt: data.prompts[row], sides: [{ label: "Before", parts: left },
           { label: "Now", parts: right }] });
-      }))]);
+      }));
   }
 
   /** @param {Wire.LeashStop} stop */

@@ -15,7 +15,7 @@ const EDGE = 0.15;
  *   nameOf: (index: number) => string, moved: (index: number) => void, rested: () => void }} given
  */
 export function stopsOf({ id, label, stops, zones = [], names = [], shown = stops, marked, nameOf, moved, rested }) {
-  const value = el("output.board-value", { for: id });
+  const value = el("span.board-value", { "aria-hidden": "true" });
   const input = el("input", { id, type: "range", min: "0", max: String(stops.length - 1), step: "1",
     value: String(marked), oninput: () => {
       made.tell();

@@ -20,5 +20,5 @@ def path_of(name: Name) -> Path:
 
 @functools.cache
 def data(name: Name) -> Any:
-    """What it holds: `LeashData` or `ChalkboardData` of ui/payloads/boards.py."""
+    """What it holds: `BetasData` or `ChalkboardData` of ui/payloads/boards.py."""
     return json.loads(gzip.decompress(path_of(name).read_bytes()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class LeashCountData(TypedDict):
+class BetaCountData(TypedDict):
     """How many of the fixed prompts' answers showed a behaviour `before` training and `after`, each `of` so many."""
 
     before: int
@@ -13,7 +13,7 @@ class LeashCountData(TypedDict):
     of: int
 
 
-class LeashRunData(TypedDict):
+class BetaRunData(TypedDict):
     """A run at one leash: gain in score (sd) and KL (nats) of the fixed prompts, after each of the `updates` and at the
     end, and what was counted, by behaviour."""
 
@@ -24,18 +24,18 @@ class LeashRunData(TypedDict):
     kls: list[float]
     gain: float
     kl: float
-    counts: dict[str, LeashCountData]
+    counts: dict[str, BetaCountData]
 
 
-class LeashStopData(TypedDict):
+class BetaStopData(TypedDict):
     """A place of the slider: what was written to the `prompts` in the end, by the first run, and all runs."""
 
     beta: float
     texts: list[str]
-    runs: list[LeashRunData]
+    runs: list[BetaRunData]
 
 
-class LeashBestData(TypedDict):
+class BetaBestData(TypedDict):
     """A point of the line of what is possible, estimated; `known`: enough texts count behind it."""
 
     beta: float
@@ -44,25 +44,25 @@ class LeashBestData(TypedDict):
     known: bool
 
 
-class LeashWordsData(TypedDict):
+class BetaWordsData(TypedDict):
     """A behaviour, in words."""
 
     name: str
     words: str
 
 
-class LeashData(TypedDict):
+class BetasData(TypedDict):
     """One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves."""
 
     preset: str
     beta: float
     tight: float | None
     loose: float | None
-    behaviours: list[LeashWordsData]
+    behaviours: list[BetaWordsData]
     prompts: list[str]
     before: list[str]
-    leashes: list[LeashStopData]
-    possible: list[LeashBestData]
+    leashes: list[BetaStopData]
+    possible: list[BetaBestData]
 
 
 class BoardRunData(TypedDict):

@@ -2,14 +2,14 @@
 
 declare namespace Wire {
   /** How many of the fixed prompts' answers showed a behaviour `before` training and `after`, each `of` so many. */
-  interface LeashCount {
+  interface BetaCount {
     before: number;
     after: number;
     of: number;
   }
 
   /** A run at one leash: gain in score (sd) and KL (nats) of the fixed prompts, after each of the `updates` and at the end, and what was counted, by behaviour. */
-  interface LeashRun {
+  interface BetaRun {
     beta: number;
     seed: number;
     updates: number[];
@@ -17,18 +17,18 @@ declare namespace Wire {
     kls: number[];
     gain: number;
     kl: number;
-    counts: Record<string, LeashCount>;
+    counts: Record<string, BetaCount>;
   }
 
   /** A place of the slider: what was written to the `prompts` in the end, by the first run, and all runs. */
-  interface LeashStop {
+  interface BetaStop {
     beta: number;
     texts: string[];
-    runs: LeashRun[];
+    runs: BetaRun[];
   }
 
   /** A point of the line of what is possible, estimated; `known`: enough texts count behind it. */
-  interface LeashBest {
+  interface BetaBest {
     beta: number;
     score: number;
     kl: number;
@@ -36,22 +36,22 @@ declare namespace Wire {
   }
 
   /** A behaviour, in words. */
-  interface LeashWords {
+  interface BetaWords {
     name: string;
     words: string;
   }
 
   /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. */
-  interface Leash {
+  interface Betas {
     preset: string;
     beta: number;
     tight: number | null;
     loose: number | null;
-    behaviours: LeashWords[];
+    behaviours: BetaWords[];
     prompts: string[];
     before: string[];
-    leashes: LeashStop[];
-    possible: LeashBest[];
+    leashes: BetaStop[];
+    possible: BetaBest[];
   }
 
   /** A policy that PPO has trained against the best one for its beta, over all texts: gains in score and KL of both; `share` of the best objective; `at_kl`: of the best gain at its own KL; `apart`: total variation; `kl_to_best`. `unit`: of its score, in that of the table. */

@@ -13,12 +13,12 @@ import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
 
-/** @type {Promise<Wire.Leash> | null} */
+/** @type {Promise<Wire.Betas> | null} */
 let asked = null;
 
 /** Asked for once. */
 function leashData() {
-  asked ??= /** @type {Promise<Wire.Leash>} */ (getJson("live/_leash")).catch((error) => {
+  asked ??= /** @type {Promise<Wire.Betas>} */ (getJson("live/_leash")).catch((error) => {
     asked = null;
     throw error;
   });
@@ -37,7 +37,7 @@ export function leashPart(place) {
 }
 
 class LeashExplorer {
-  /** @param {Wire.Leash} data @param {string} id */
+  /** @param {Wire.Betas} data @param {string} id */
   constructor(data, id) {
     this.data = data;
     this.first = 0; // of the texts that are shown
@@ -126,7 +126,7 @@ class LeashExplorer {
       }));
   }
 
-  /** @param {Wire.LeashStop} stop */
+  /** @param {Wire.BetaStop} stop */
   rowOf(stop) {
     const { kl, score } = meanOf(endsOf(stop));
     const counts = ["positive", "parses"].map((name) => countOf(stop, name));

@@ -8,36 +8,36 @@ export const FAR = 40;
 
 /**
  * Which zone of the slider a leash is in: 0 to 2.
- * @param {Pick<Wire.Leash, "loose" | "tight">} marks @param {number} beta
+ * @param {Pick<Wire.Betas, "loose" | "tight">} marks @param {number} beta
  */
 export function zoneOf({ loose, tight }, beta) {
   if (loose !== null && beta < loose) return 0;
   return tight !== null && beta > tight ? 2 : 1;
 }
 
-/** Where its runs ended. @param {Wire.LeashStop} stop */
+/** Where its runs ended. @param {Wire.BetaStop} stop */
 export function endsOf({ runs }) {
   return runs.map(({ gain, kl }) => ({ kl, score: gain }));
 }
 
-/** @param {Wire.LeashStop} stop */
+/** @param {Wire.BetaStop} stop */
 export function isFar(stop) {
   return meanOf(endsOf(stop)).kl > FAR;
 }
 
-/** A behaviour in all runs of a leash: { before, after, of }. @param {Wire.LeashStop} stop @param {string} name */
+/** A behaviour in all runs of a leash: { before, after, of }. @param {Wire.BetaStop} stop @param {string} name */
 export function countOf({ runs }, name) {
   const sum = (/** @type {"before" | "after" | "of"} */ what) =>
     runs.reduce((total, { counts }) => total + counts[name][what], 0);
   return { before: sum("before"), after: sum("after"), of: sum("of") };
 }
 
-/** "0.25, useful" @param {Wire.Leash} data @param {Wire.LeashStop} stop */
+/** "0.25, useful" @param {Wire.Betas} data @param {Wire.BetaStop} stop */
 export function leashName(data, { beta }) {
   return `${beta}, ${ZONES[zoneOf(data, beta)]}`;
 }
 
-/** A leash in a sentence, for the eye and the ear. @param {Wire.Leash} data @param {Wire.LeashStop} stop */
+/** A leash in a sentence, for the eye and the ear. @param {Wire.Betas} data @param {Wire.BetaStop} stop */
 export function sentenceOf(data, stop) {
   const ends = endsOf(stop);
   const leash = stop.beta ? `With a leash of ${stop.beta}` : "Without a leash";
@@ -51,7 +51,7 @@ export function sentenceOf(data, stop) {
 
 /**
  * The highest gain that is known to be possible at a distance; null beyond.
- * @param {Wire.LeashBest[]} possible @param {number} kl
+ * @param {Wire.BetaBest[]} possible @param {number} kl
  */
 export function bestAt(possible, kl) {
   const line = [{ kl: 0, score: 0 }, ...possible.filter(({ known }) => known)];

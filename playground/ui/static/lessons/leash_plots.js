@@ -17,7 +17,7 @@ const CURVES = /** @type {const} */ ([
   { kind: "kl", title: "Distance, in nats", of: "kls" }]);
 
 export class LeashPlots {
-  /** @param {Wire.Leash} data */
+  /** @param {Wire.Betas} data */
   constructor(data) {
     this.leashes = data.leashes;
     const scales = [data.leashes.filter((stop) => !isFar(stop)), data.leashes];
@@ -45,7 +45,7 @@ export class LeashPlots {
 
 /** One figure over the updates. */
 class Curve {
-  /** @param {typeof CURVES[number]} curve @param {Wire.LeashStop[]} stops @param {boolean} wide */
+  /** @param {typeof CURVES[number]} curve @param {Wire.BetaStop[]} stops @param {boolean} wide */
   constructor({ kind, title, of }, stops, wide) {
     this.of = of;
     const runs = stops.flatMap((stop) => stop.runs);
@@ -60,13 +60,13 @@ class Curve {
     this.root = el("figure.board-curve", el("figcaption", title), this.frame.node);
   }
 
-  /** @param {Wire.LeashRun} run */
+  /** @param {Wire.BetaRun} run */
   pointsOf(run) {
     return pointsOf(run.updates.map((update, index) =>
       [this.frame.x(update), this.frame.y(Math.max(0, run[this.of][index]))]));
   }
 
-  /** @param {Wire.LeashStop} stop */
+  /** @param {Wire.BetaStop} stop */
   show(stop) {
     this.lines.forEach((line, index) =>
       line.setAttribute("points", stop.runs[index] ? this.pointsOf(stop.runs[index]) : ""));
@@ -75,7 +75,7 @@ class Curve {
 
 /**
  * Where all runs ended, the line of what is possible, and the points of the leash in view.
- * @param {Wire.Leash} data @param {Wire.LeashStop[]} stops @param {boolean} wide
+ * @param {Wire.Betas} data @param {Wire.BetaStop[]} stops @param {boolean} wide
  */
 function planeOf({ possible }, stops, wide) {
   const ends = stops.flatMap((stop) => endsOf(stop).map((place) => ({ ...place, beta: stop.beta })));

@@ -18,6 +18,8 @@
 # make notebook  run examples/playground.ipynb and keep its outputs
 # make real     experiments on a real chat model (`make real-model` gets it) on three seeds, write docs/real.md
 # make methods  other methods at equal KL, write docs/methods.md
+# make leash    one experiment at sixteen leashes on three seeds, for the page's slider; write docs/leash.md
+# make chalkboard  PPO against the best policy of a problem whose texts can all be listed, write docs/chalkboard.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
 # make lock     pin every package of every set, indirect ones too, in requirements*.lock (ARGS=--upgrade: the newest that fit)
@@ -38,7 +40,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -122,6 +124,12 @@ mysteries: $(VENV)/.run-ready
 
 diagnosis: $(VENV)/.run-ready
 	$(BIN)/python bench/diagnosis.py
+
+leash: $(VENV)/.run-ready
+	$(BIN)/python bench/leash.py $(ARGS)
+
+chalkboard: $(VENV)/.run-ready
+	$(BIN)/python bench/chalkboard.py $(ARGS)
 
 frontier: $(VENV)/.run-ready
 	$(BIN)/python bench/frontier.py

@@ -27,6 +27,7 @@ import torch  # noqa: E402
 
 from bench import results_page  # noqa: E402
 from bench.machine import processor_name  # noqa: E402
+from playground.config import RunConfig  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.pocket import judges  # noqa: E402
 from playground.pocket.wording import distinct_n  # noqa: E402
@@ -34,7 +35,7 @@ from playground.rewards import behaviours  # noqa: E402
 from playground.rewards.best_answers import kl_of_best  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.training.data.prompts import Prompt, unseen  # noqa: E402
+from playground.training.data.prompts import NUM_UNSEEN, Prompt, unseen  # noqa: E402
 from playground.training.data.random_streams import derived_seed  # noqa: E402
 from playground.training.loop import evaluation  # noqa: E402
 from playground.training.loop.scoring import Scorer  # noqa: E402
@@ -115,7 +116,7 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
     scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
-    texts = unseen(config.prompts, config.evaluation.num_prompts, config.seed)
+    texts = asked_of(config)
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
@@ -147,6 +148,13 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     result["errors"] = {name: round(standard_error(values), 4) for name, values in (("score", gains), ("kl", kl))}
     result["asked"] = {name: len(found) for name in COUNTED if (found := marks(name, texts, completions, ended))}
     return result
+
+
+def asked_of(config: RunConfig) -> list[str]:
+    """Prompts that the run never sees; of typed ones the same, answered anew."""
+    if config.prompts.source == catalog.TYPED:
+        return list(config.prompts.typed) * (NUM_UNSEEN // len(config.prompts.typed))
+    return unseen(config.prompts, config.evaluation.num_prompts, config.seed)
 
 
 def standard_error(values: Sequence[float]) -> float:

@@ -14,7 +14,19 @@ from playground.setup import catalog
 
 Kind = Literal["choice", "number", "curve"]
 Shape = Literal["rises", "falls", "stays", "rises, then falls", "rises, then stays"]
-Look = Literal["texts", "counts", "score", "distance", "curves", "health", "every-text", "frontier", "update"]
+Look = Literal[
+    "texts",
+    "counts",
+    "score",
+    "distance",
+    "curves",
+    "health",
+    "every-text",
+    "frontier",
+    "update",
+    "leash",
+    "chalkboard",
+]
 Line = Annotated[str, Field(min_length=1, max_length=140)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=600)]
 When = dict[Annotated[str, Field(max_length=80)], Annotated[str, Field(max_length=40)]]  # fact -> condition
@@ -119,7 +131,7 @@ class Lesson(Part):
     situation: Paragraph
     predict: Prediction
     runs: tuple[LessonRun, ...] = Field(min_length=1, max_length=2)
-    look: tuple[Look, ...] = Field(min_length=1, max_length=9)
+    look: tuple[Look, ...] = Field(min_length=1, max_length=11)
     reveal: tuple[RevealSentence, ...] = Field(min_length=1, max_length=12)
     explain: tuple[Paragraph, ...] = Field(min_length=1, max_length=3)
     break_it: Task | None = None

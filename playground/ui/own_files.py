@@ -25,7 +25,7 @@ from playground.errors import RunNotFound
 STATIC = Path(__file__).parent / "static"
 SHEETS = tuple(
     "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
-    "sweeps access lessons mysteries presentation".split()
+    "sweeps access lessons mysteries boards presentation".split()
 )
 SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)

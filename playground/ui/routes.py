@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from playground.analysis import before_after
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
+from playground.lessons import boards
 from playground.lessons.loading import LessonNotFound
 from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
@@ -90,6 +91,7 @@ DATA: dict[str, Callable[[RouteCall], Any]] = {
     "_mysteries": lambda asked: mystery_part.mysteries_data(
         asked.hub.mysteries, asked.access.limits_of(asked.access.caller(asked.request))
     ),
+    **{f"_{name}": lambda asked, name=name: boards.data(name) for name in boards.NAMES},  # type: ignore[misc]
     "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
     "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
     "_rewards": lambda asked: training_part.overview(asked.hub.outputs),

@@ -17,6 +17,7 @@ import httpx
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
+from playground.lessons import boards
 from playground.setup.limits import LIMITS, PageLimits
 from playground.ui.auth.access import STANDALONE, Access
 from playground.ui.feed.feed import Hub
@@ -109,6 +110,8 @@ class _Asking:
     async def lessons(self, runs: Iterable[str]) -> None:
         """All lessons, and what the recordings of their runs say of them."""
         await self.keep("live/_lessons", "")
+        for name in boards.NAMES:
+            await self.keep(f"live/_{name}", "")
         for course in self.packs["live/_lessons"][""]["courses"]:
             for lesson in course["lessons"]:
                 first, *_ = twins = [recorded_id(run["preset"]) for run in lesson["runs"]]

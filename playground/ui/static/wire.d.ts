@@ -1,6 +1,98 @@
 // What Python and the page send each other. Written by `make payloads` from playground/ui/payloads/.
 
 declare namespace Wire {
+  /** How many of the fixed prompts' answers showed a behaviour `before` training and `after`, each `of` so many. */
+  interface BetaCount {
+    before: number;
+    after: number;
+    of: number;
+  }
+
+  /** A run at one leash: gain in score (sd) and KL (nats) of the fixed prompts, after each of the `updates` and at the end, and what was counted, by behaviour. */
+  interface BetaRun {
+    beta: number;
+    seed: number;
+    updates: number[];
+    score: number[];
+    kls: number[];
+    gain: number;
+    kl: number;
+    counts: Record<string, BetaCount>;
+  }
+
+  /** A place of the slider: what was written to the `prompts` in the end, by the first run, and all runs. */
+  interface BetaStop {
+    beta: number;
+    texts: string[];
+    runs: BetaRun[];
+  }
+
+  /** A point of the line of what is possible, estimated; `known`: enough texts count behind it. */
+  interface BetaBest {
+    beta: number;
+    score: number;
+    kl: number;
+    known: boolean;
+  }
+
+  /** A behaviour, in words. */
+  interface BetaWords {
+    name: string;
+    words: string;
+  }
+
+  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. */
+  interface Betas {
+    preset: string;
+    beta: number;
+    tight: number | null;
+    loose: number | null;
+    behaviours: BetaWords[];
+    prompts: string[];
+    before: string[];
+    leashes: BetaStop[];
+    possible: BetaBest[];
+  }
+
+  /** A policy that PPO has trained against the best one for its beta, over all texts: gains in score and KL of both; `share` of the best objective; `at_kl`: of the best gain at its own KL; `apart`: total variation; `kl_to_best`. `unit`: of its score, in that of the table. */
+  interface BoardRun {
+    beta: number;
+    seed: number;
+    unit: number;
+    gain: number;
+    kl: number;
+    best_gain: number;
+    best_kl: number;
+    share: number;
+    at_kl: number;
+    apart: number;
+    kl_to_best: number;
+  }
+
+  /** A text, its score, and how likely the reference is to write it. */
+  interface BoardText {
+    text: string;
+    score: number;
+    reference: number;
+  }
+
+  /** A beta at which PPO was trained: its runs, and how likely each is to write each of the shown texts. */
+  interface BoardTrained {
+    beta: number;
+    runs: BoardRun[];
+    chances: number[][];
+  }
+
+  /** A problem whose texts can all be listed. `levels`: for each of the prompts, each score there is with how likely the reference is to reach it. `point`: one point of the reward, in sd. `texts` are of the first prompt. */
+  interface Chalkboard {
+    prompts: string[];
+    texts_in_all: number;
+    point: number;
+    levels: number[][][];
+    texts: BoardText[];
+    trained: BoardTrained[];
+  }
+
   /** What to set in the form. */
   interface Change {
     differences: Difference[];

@@ -7,6 +7,7 @@ import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
+import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
@@ -75,6 +76,7 @@ export class LessonPanel {
     for (const key of this.sections) openSection(key, false, false);
     this.sections = [];
     this.name = "";
+    showBoards([]);
   }
 
   /** @param {string} name @param {string} why */
@@ -134,6 +136,7 @@ export class LessonPanel {
       title, el("p.lesson-question", lesson.question), now.before ?? "",
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
+    showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;
     if (!focus) return;

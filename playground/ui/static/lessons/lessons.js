@@ -1,10 +1,12 @@
 // The page of the lessons: courses, their lessons with what is done, and what to do next; the mystery runs; a page of
 // all answers to hand in.
 
-import { buttonOf, el, setText, showParts, signOf } from "../core/dom.js";
+import { buttonOf, el, kept, setText, showParts, signOf } from "../core/dom.js";
 import { effect } from "../core/signals.js";
 import { courses, lessonLink } from "./courses.js";
 import { handIn } from "./hand_in.js";
+import { chalkboardPart } from "./chalkboard.js";
+import { leashPart } from "./leash.js";
 import { everyMystery, markOf as markOfMystery, mysteryCards, starterOf } from "./mysteries.js";
 import { mysteries } from "../core/mysteries.js";
 import { markOf, nextLesson, progress } from "./progress.js";
@@ -18,9 +20,9 @@ export async function mount(element, props, page) {
   element.append(root);
   try {
     const [{ courses: all }, cases] = await Promise.all([courses(), everyMystery()]);
-    const starter = starterOf(page.server);
-    effect(() => showParts(root, [intro(all), ...all.map(courseOf), mysteryCards(cases, starter),
-      handingIn(all, cases)]));
+    const [leash, chalkboard, starter] = [leashPart("lessons"), chalkboardPart("lessons"), starterOf(page.server)];
+    effect(() => showParts(root, [intro(all), kept(leash), ...all.map(courseOf), mysteryCards(cases, starter),
+      kept(chalkboard), handingIn(all, cases)]));
   } catch (error) {
     root.replaceChildren(el("p", { role: "alert" }, error.message), buttonOf("button", { onclick: () => {
       root.remove();

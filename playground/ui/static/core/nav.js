@@ -103,7 +103,7 @@ function show() {
   document.body.dataset.page = here.page;
   document.body.dataset.part = here.part;
   document.body.classList.toggle("presentation", here.present);
-  if (here.lesson && !here.present) document.body.dataset.lesson = here.lesson;
+  if (here.lesson) document.body.dataset.lesson = here.lesson;
   else delete document.body.dataset.lesson;
   if (here.page !== "lessons" && !here.lesson) remember(VISITED, "yes");
   for (const callback of listeners) callback(here);

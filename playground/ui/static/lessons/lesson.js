@@ -7,12 +7,14 @@ import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
+import { inLesson } from "../core/in_lesson.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
 import { predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
 import { runStep } from "./run_step.js";
+import { leaveOpen } from "./way_back.js";
 
 /** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
 const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
@@ -38,6 +40,12 @@ export class LessonPanel {
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
+    this.toStep = buttonOf("button lesson-to-step", { onclick: () => {
+      const heading = document.getElementById("lesson-step");
+      heading?.focus({ preventScroll: true });
+      heading?.scrollIntoView({ block: "start" });
+    } });
+    document.querySelector(".run-view")?.append(this.toStep);
     element.append(this.root, this.speaker);
     effect(() => this.follow());
   }
@@ -89,12 +97,15 @@ export class LessonPanel {
     return stepOf(this.lesson, this.answers);
   }
 
-  /** Keep what was answered, and show it. @param {Partial<import("./progress.js").Answers>} change */
-  answer(change, said = "") {
+  /**
+   * Keep what was answered, and show it. `scroll`: what is open now comes into sight, else there is a way to it.
+   * @param {Partial<import("./progress.js").Answers>} change
+   */
+  answer(change, said = "", scroll = true) {
     this.answers = { ...this.answers, ...change };
     keep(this.name, this.answers);
     this.viewNewest();
-    this.show(true);
+    this.show(true, scroll);
     if (said) setText(this.speaker, said);
   }
 
@@ -115,10 +126,25 @@ export class LessonPanel {
   viewNewest() {
     const run = newestRun(this.answers)?.id ?? null;
     go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
+    inLesson.value = { title: this.titleInView(), figures: this.lesson.figures };
     if (live.runId !== run) open(run);
   }
 
-  show(focus = false) {
+  /** The run in view comes into sight, where it lies below the panel or has been scrolled away. */
+  showRun() {
+    const view = document.getElementById("run-view");
+    const { top } = view.getBoundingClientRect();
+    if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
+  }
+
+  /** What the run in view is called in the lesson: the title of its experiment may say what comes of it. */
+  titleInView() {
+    const { lesson: { runs }, answers } = this;
+    if (answers.tries.length) return "Your own try";
+    return answers.runs.length ? runs[answers.runs.length - 1].title : "";
+  }
+
+  show(focus = false, scroll = true) {
     const { lesson, course, step } = this;
     const steps = stepsOf(lesson);
     const behind = steps.slice(0, steps.indexOf(step)).map((name) => this.lineOf(name)).filter(Boolean);
@@ -128,7 +154,10 @@ export class LessonPanel {
     const title = el("h2", { tabindex: "-1" }, lesson.title);
     this.root.replaceChildren(
       el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
-        el("span.lesson-ways", buttonOf("quiet-button", { onclick: () => this.showEverything(),
+        el("span.lesson-ways", buttonOf("quiet-button present-begin", {
+          onclick: () => go({ page: "train", present: true }),
+          title: "Question, step and run on one screen, in large letters" }, "Present"),
+        buttonOf("quiet-button", { onclick: () => this.showEverything(),
           title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
         buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
       title, el("p.lesson-question", lesson.question), now.before ?? "",
@@ -136,8 +165,12 @@ export class LessonPanel {
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
     this.refresh();
     this.shown.value += 1;
+    const { told } = this.runs.ofStep()?.ran ?? {};
+    setText(this.toStep, told ? "It has ended: what came of it" : "Back to the question");
+    this.toStep.classList.toggle("strong", Boolean(told));
     if (!focus) return;
     (now.before ? title : heading).focus({ preventScroll: true });
+    if (!scroll) return;
     const box = heading.getBoundingClientRect();
     if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
   }
@@ -183,6 +216,7 @@ export class LessonPanel {
     const { runId } = live;
     const { preset } = this.lesson.runs[0];
     document.dispatchEvent(new CustomEvent("playground-use-preset", { detail: preset }));
+    leaveOpen(this.name, this.lesson.title);
     if (runId) go({ page: "train", run: runId });
     else choosePreset(preset);
   }

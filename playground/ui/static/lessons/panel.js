@@ -3,11 +3,14 @@
 import { home } from "../core/home.js";
 import { onPlace } from "../core/nav.js";
 import { live, open } from "../core/store.js";
+import { outOfLesson } from "../core/in_lesson.js";
+import { showWayBack } from "./way_back.js";
 
 /** @param {HTMLElement} element @param {unknown} props @param {Pick<Page.Tools, "server">} page */
 export function mount(element, props, { server }) {
   /** @type {Promise<import("./lesson.js").LessonPanel> | null} */
   let panel = null;
+  showWayBack(document.getElementById("header"));
   let name = /** @type {string | null} */ (null);
   onPlace(({ lesson }) => {
     if (lesson === name) return;
@@ -28,6 +31,7 @@ export function mount(element, props, { server }) {
 function leave(panel) {
   panel?.then((made) => made.close());
   delete document.body.dataset.look;
+  outOfLesson();
   const { living = null, recorded = {} } = home.value ?? {};
   if (live.runId === null) open(living ?? Object.values(recorded)[0] ?? null);
 }

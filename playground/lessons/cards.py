@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from playground.lessons.facts import shortly
 
 FACT = re.compile(r"\\fact\{([^{}]*)\}")
-_NAME = re.compile(r"(?<![\d.])[a-z_][a-z0-9_.]*(?:-[a-z][a-z0-9_.]*)*")
+_NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_.]*(?:-[a-z][a-z0-9_.]*)*")
 _FUNCTIONS: dict[str, Callable[[float], float]] = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp}
 _OPERATORS: dict[type[ast.AST], Callable[..., float]] = {
     ast.Add: operator.add,
@@ -85,9 +85,11 @@ def formula(tex: str) -> Formula:
     if plain.count("{") != plain.count("}"):
         raise FormulaError("has a brace without its other one.")
     try:
-        root = ElementTree.fromstring(converter.convert(tex))
+        root = ElementTree.fromstring(converter.convert(tex, display="block"))
     except Exception as error:  # not ours: it has no common class of errors, and may fail in any way
-        raise FormulaError(f"cannot be read as TeX ({type(error).__name__}). Try a part of it after the other.") from None
+        raise FormulaError(
+            f"cannot be read as TeX ({type(error).__name__}). Try a part of it after the other."
+        ) from None
     return _tree(root)
 
 

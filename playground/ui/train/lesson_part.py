@@ -21,6 +21,7 @@ from playground.lessons.reveal import Reveal
 from playground.runs import launcher
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.payloads.form import KnobData
 from playground.ui.payloads.lessons import (
     BreakItData,
     CourseData,
@@ -32,7 +33,6 @@ from playground.ui.payloads.lessons import (
     RevealData,
     WorkedCardData,
 )
-from playground.ui.payloads.form import KnobData
 from playground.ui.payloads.server import StartedData
 from playground.ui.train import filling, form, run_actions
 from playground.ui.train.form import entry

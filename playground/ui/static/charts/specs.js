@@ -113,7 +113,7 @@ export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   },
   {
     key: "distinct_2", span: 0.2, title: "Different word pairs", column: "distinct_2", note: "share of word pairs",
-    gloss: "Of all pairs of neighbouring words in the texts of an update, the share that are different from each other. "
+    gloss: "Of all pairs of neighbouring words in the texts of an update, the share that are different from others. "
       + "It falls where texts repeat each other or themselves, and a little where they become longer.", floor: true,
   },
   {

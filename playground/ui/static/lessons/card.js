@@ -15,7 +15,8 @@ export function cardOf(card) {
     more.hidden = next === steps.at(-1);
   } }, "Next step");
   more.hidden = steps.length < 2;
-  return el("details.lesson-card", el("summary", el("strong", "Work it out: "), card.title),
+  const kind = card.steps.some(({ math, numbers }) => math || numbers) ? "Work it out: " : "To think about: ";
+  return el("details.lesson-card", el("summary", el("strong", kind), card.title),
     el("ol.lesson-card-steps", steps), more);
 }
 

@@ -9,7 +9,7 @@ import { verdictOf } from "./verdict.js";
 
 const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; "
   + "color: #0f172a; } h2 { margin-top: 2em; } h3 { margin: 1.6em 0 0.2em; } "
-  + ".formula { margin: 0.3em 0; overflow-x: auto; } li { margin: 0.6em 0; } "
+  + ".formula { margin: 0.3em 0; overflow-x: auto; } math { display: inline math; } li { margin: 0.6em 0; } "
   + "dt { font-weight: 600; margin-top: 0.6em; } dd { margin: 0; } .muted { color: #526077; } "
   + "@media print { article { break-inside: avoid; } }";
 

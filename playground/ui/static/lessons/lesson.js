@@ -37,6 +37,7 @@ export class LessonPanel {
     this.shown = signal(0); // counts how often a step was shown
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.toShow = false; // a run has been started
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
@@ -130,10 +131,11 @@ export class LessonPanel {
     if (live.runId !== run) open(run);
   }
 
-  /** The run in view comes into sight, where it lies below the panel or has been scrolled away. */
+  /** The run in view comes into sight, where it lies below the panel or has been scrolled away: when it is there. */
   showRun() {
     const view = document.getElementById("run-view");
     const { top } = view.getBoundingClientRect();
+    this.toShow = false;
     if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
   }
 
@@ -151,7 +153,7 @@ export class LessonPanel {
     this.refresh = () => {};
     const now = this.stepParts(step);
     const heading = el("h3", { tabindex: "-1", id: "lesson-step" }, now.title);
-    const title = el("h2", { tabindex: "-1" }, lesson.title);
+    const title = el("h2.lesson-title", { tabindex: "-1" }, lesson.title);
     this.root.replaceChildren(
       el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
         el("span.lesson-ways", buttonOf("quiet-button present-begin", {
@@ -219,6 +221,7 @@ export class LessonPanel {
     leaveOpen(this.name, this.lesson.title);
     if (runId) go({ page: "train", run: runId });
     else choosePreset(preset);
+    scrollTo({ top: 0 });
   }
 
   /** Again whenever something has changed that the open step says: its run, what runs elsewhere, what one may do. */
@@ -226,6 +229,7 @@ export class LessonPanel {
     if (!this.shown.value || !this.lesson || place().lesson !== this.name) return;
     this.refresh();
     this.runs.follow();
+    if (this.toShow && live.run) requestAnimationFrame(() => this.showRun());
     const { value: playing } = player;
     if (!playing || this.ended !== live.runId) return;
     this.ended = "";

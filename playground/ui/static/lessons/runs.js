@@ -65,7 +65,7 @@ export class LessonRuns {
     const said = ran.recorded ? "The recording plays." : "The run has been started.";
     if (index >= lesson.runs.length) this.panel.answer({ tries: [...answers.tries, ran] }, said);
     else this.panel.answer({ runs: [...answers.runs.slice(0, index), ran] }, said);
-    this.panel.showRun();
+    this.panel.toShow = true;
   }
 
   /** Take back a run that is gone or has failed. @param {number} index */

@@ -17,7 +17,7 @@ export function leaveOpen(name, title) {
 export function showWayBack(header) {
   const title = el("span.way-back-title");
   const bar = el("div.way-back", { role: "navigation", "aria-label": "Open lesson", hidden: true }, title,
-    buttonOf("quiet-button", { onclick: () => openLesson(left.value.name) }, "Back to the lesson"),
+    buttonOf("button", { onclick: () => openLesson(left.value.name) }, "Back to the lesson"),
     buttonOf("icon-button", { "aria-label": "Leave the lesson", title: "Leave the lesson", onclick: () => {
       left.value = null;
     } }, "\u00d7"));

@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from playground.ui import own_files
 from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
@@ -266,17 +267,16 @@ def test_texts_are_whole_in_a_lesson(lesson):
 def test_no_formula_brings_markup_into_the_page(lesson):
     page = lesson("two-runs")
     made = page.evaluate(
-        """async () => {
-          const script = document.querySelector("script[src*='static/core/'], link[href*='static/core/']");
-          const base = (script.src ?? script.href).replace(/core\\/.*/, "");
-          const { formulaOf } = await import(`${base}lessons/formula.js`);
+        """async (address) => {
+          const { formulaOf } = await import(address);
           const attributes = { onclick: "taken()", href: "javascript:taken()", display: "block" };
           const hostile = { name: "math", attributes,
             parts: [{ name: "script", parts: ["taken()"] }, { name: "annotation-xml", parts: ["x"] },
               { name: "mi", attributes: { style: "color: red", href: "#" }, parts: ["<img src=x onerror=taken()>"] },
               { name: "semantics", parts: [{ name: "mi", parts: ["y"] }] }] };
           return new XMLSerializer().serializeToString(formulaOf(hostile));
-        }"""
+        }""",
+        f"/{own_files.address('lessons/formula.js')}",
     )
     inner = "<mi>&lt;img src=x onerror=taken()&gt;</mi>"
     assert made == f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{inner}</math>'

@@ -10,7 +10,7 @@ import { showWayBack } from "./way_back.js";
 export function mount(element, props, { server }) {
   /** @type {Promise<import("./lesson.js").LessonPanel> | null} */
   let panel = null;
-  showWayBack(document.getElementById("header"));
+  showWayBack();
   let name = /** @type {string | null} */ (null);
   onPlace(({ lesson }) => {
     if (lesson === name) return;

@@ -13,21 +13,21 @@ export function leaveOpen(name, title) {
   left.value = { name, title };
 }
 
-/** @param {Element} header */
-export function showWayBack(header) {
+/** From now on there is the bar, wherever it is needed. */
+export function showWayBack() {
   const title = el("span.way-back-title");
   const bar = el("div.way-back", { role: "navigation", "aria-label": "Open lesson", hidden: true }, title,
     buttonOf("button", { onclick: () => openLesson(left.value.name) }, "Back to the lesson"),
     buttonOf("icon-button", { "aria-label": "Leave the lesson", title: "Leave the lesson", onclick: () => {
       left.value = null;
     } }, "\u00d7"));
-  header.append(bar);
   onPlace(({ page, lesson }) => {
     if (lesson || page === "lessons") left.value = null;
   });
   effect(() => {
     const { value } = left;
     if (value) setText(title, `Lesson: ${value.title}`);
+    if (value && !bar.isConnected) document.getElementById("header").append(bar);
     setHidden(bar, !value, runTitle());
   });
 }

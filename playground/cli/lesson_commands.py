@@ -105,6 +105,8 @@ def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> No
         say(f"  {predict.ask} {shown.words or shown.shape}")
     say(*(f"  said: {text}" for text in tried.reveal.said))
     say(*(f"  explained: {text}" for text in tried.reveal.explained))
+    if card := tried.reveal.card:
+        say(*(f"  worked out: {step.say}" for step in card.steps))
     say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
     say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
 

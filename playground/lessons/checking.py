@@ -10,9 +10,9 @@ from typing import Any
 
 from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig, Problem
-from playground.lessons import facts
+from playground.lessons import cards, facts
 from playground.lessons.conditions import condition
-from playground.lessons.records import Lesson, Prediction
+from playground.lessons.records import AnswerCard, Lesson, Prediction
 from playground.setup import catalog
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -53,6 +53,8 @@ def _texts(lesson: Lesson) -> Iterator[Problem]:
         yield Problem("transfer.options", f"{right} of them are `right: true`; exactly one has to be.")
     if double := next((part for part in lesson.look if lesson.look.count(part) > 1), None):
         yield Problem("look", f"`{double}` is there twice.")
+    if lesson.figures and "curves" not in lesson.look:
+        yield Problem("figures", "are shown where `look` has `curves`. Add it there, or leave them out.")
     for number in range(1, len(lesson.runs) + 1):
         if not any(sentence.run == number for sentence in lesson.reveal):
             yield Problem("reveal", f"Nothing is said after run {number}. Add a sentence with `run: {number}`.")
@@ -97,6 +99,10 @@ class _Names:
             yield from self.words(f"reveal.{number}.say", sentence.say, run)
         for number, text in enumerate(lesson.explain):
             yield from self.words(f"explain.{number}", text, last)
+        for number, name in enumerate(lesson.figures):
+            yield from self.named(f"figures.{number}", name, facts.curves(self.configs[0]), 0)
+        if lesson.card:
+            yield from self.card(lesson.card, last)
         if lesson.break_it:
             yield from self.when("break_it.when", lesson.break_it.when, 0, second=True)
             yield from self.knobs(lesson.break_it.knobs)
@@ -135,6 +141,20 @@ class _Names:
             yield from self.named(field, name, names, run)
         if {*"{}"} & {*PLACEHOLDER.sub("", text)}:
             yield Problem(field, "has a brace without its other one.")
+
+    def card(self, card: AnswerCard, run: int) -> Iterator[Problem]:
+        """The words of a card, and its formulas."""
+        for number, step in enumerate(card.steps):
+            yield from self.words(f"card.steps.{number}.say", step.say, run)
+            for field, tex in ((f"card.steps.{number}.{name}", getattr(step, name)) for name in ("math", "numbers")):
+                try:
+                    asked = cards.names(tex)
+                    cards.with_facts(tex, dict.fromkeys(asked, 1.5))
+                except cards.FormulaError as error:
+                    yield Problem(field, f"The formula {error}")
+                    continue
+                for name in asked:
+                    yield from self.named(field, name, self.available(run), run)
 
     def named(self, field: str, name: str, names: Iterable[str], run: int) -> Iterator[Problem]:
         """A fact that a run has to have."""

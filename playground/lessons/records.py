@@ -118,6 +118,21 @@ class ChapterClaim(Part):
     so: Paragraph
 
 
+class CardStep(Part):
+    """A line of words with a formula (`math`), and the same with the figures of the run (`numbers`): cards.py."""
+
+    say: Paragraph
+    math: str = Field("", max_length=400)
+    numbers: str = Field("", max_length=400)
+
+
+class AnswerCard(Part):
+    """What is worked out, in steps."""
+
+    title: Annotated[str, Field(min_length=1, max_length=60)]
+    steps: tuple[CardStep, ...] = Field(min_length=1, max_length=8)
+
+
 class Lesson(Part):
     """One lesson. `name` is that of its file."""
 
@@ -132,8 +147,10 @@ class Lesson(Part):
     predict: Prediction
     runs: tuple[LessonRun, ...] = Field(min_length=1, max_length=2)
     look: tuple[Look, ...] = Field(min_length=1, max_length=11)
+    figures: tuple[Annotated[str, Field(max_length=80)], ...] = Field((), max_length=6)  # of `curves`: these only
     reveal: tuple[RevealSentence, ...] = Field(min_length=1, max_length=12)
     explain: tuple[Paragraph, ...] = Field(min_length=1, max_length=3)
+    card: AnswerCard | None = None
     break_it: Task | None = None
     transfer: Transfer
     chapter: ChapterClaim | None = None

@@ -10,11 +10,12 @@ from playground.analysis import before_after, meters
 from playground.analysis.before_after import read_once
 from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
-from playground.lessons import facts, shapes
+from playground.lessons import cards, facts, shapes
+from playground.lessons.cards import WorkedCard, WorkedStep
 from playground.lessons.checking import PLACEHOLDER
 from playground.lessons.conditions import condition, holds
 from playground.lessons.facts import Facts, RunFact
-from playground.lessons.records import Lesson, Prediction
+from playground.lessons.records import AnswerCard, Lesson, Prediction
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import expected
@@ -39,6 +40,7 @@ class Reveal(NamedTuple):
     predicted: Predicted = Predicted()
     said: Sequence[str] = ()
     explained: Sequence[str] = ()
+    card: WorkedCard | None = None
     reached: bool | None = None
     outside: Sequence[str] = ()
 
@@ -54,11 +56,13 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
         task = lesson.break_it
         reached = holds(task.when, facts.values(found)) if task else None
         return Reveal(True, said=_asked_for(task.when, found, config) if task else (), reached=reached)
+    is_last = index == len(lesson.runs) - 1
     return Reveal(
         True,
         predicted(lesson.predict, run, found) if index == 0 else Predicted(),
         said(lesson, index, found),
-        _filled(lesson.explain, found) if index == len(lesson.runs) - 1 else (),
+        _filled(lesson.explain, found) if is_last else (),
+        _worked(lesson.card, found) if is_last and lesson.card else None,
         outside=outside(run),
     )
 
@@ -111,6 +115,17 @@ def outside(run: RunDirectory) -> list[str]:
         for name, verdict in judged.items()
         if verdict not in meters.USUAL and (name in found and (name in READY or name in ("score", "kl")))
     ]
+
+
+def _worked(card: AnswerCard, found: Facts) -> WorkedCard:
+    """A card with the figures of a run; a step whose words name what is not known of it is left out."""
+    values = facts.values(found)
+    steps = [
+        WorkedStep(say, cards.with_facts(step.math, values), cards.with_facts(step.numbers, values))
+        for step in card.steps
+        for say in _filled([step.say], found)
+    ]
+    return WorkedCard(card.title, tuple(steps))
 
 
 def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list[str]:

@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 
+from playground.ui import own_files
 from tests.ui.conftest import go, visit
 
 pytest.importorskip("playwright.sync_api")
@@ -95,6 +96,16 @@ def test_a_whole_lesson_by_keyboard_with_recordings(site, make_page):
         tab_to(page, page.locator(".lesson-step .button.strong"))
         key("Enter")
     expect(step(page, "explain")).to_contain_text("The leash costs")
+    card = page.locator(".lesson-card")
+    tab_to(page, card.locator("summary"))
+    key("Enter")
+    expect(card.locator("li:visible")).to_have_count(1)
+    tab_to(page, card.get_by_role("button", name="Next step"))
+    key("Enter")
+    expect(card.locator("li:visible")).to_have_count(2)
+    expect(card.locator("li").nth(1)).to_be_focused()
+    expect(card.locator(".in-numbers math mn")).to_have_text("0.25")
+    assert card.locator("mfrac").evaluate("node => node.namespaceURI") == "http://www.w3.org/1998/Math/MathML"
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
     tab_to(page, page.get_by_role("radio").first)
@@ -214,6 +225,80 @@ def test_show_everything_keeps_the_run_in_view_and_the_lesson_as_far_as_it_is(le
     step(page, "run-0").get_by_text("Kind are 64 of 64.").wait_for()
 
 
+def test_a_bar_leads_back_to_a_lesson_until_it_is_left(lesson):
+    page = lesson("two-runs")
+    press(page, "Only look")
+    page.get_by_role("button", name="Show everything").click()
+    bar = page.get_by_role("navigation", name="Open lesson")
+    expect(bar).to_contain_text("Lesson: Two runs")
+    go(page, "compare")
+    bar.get_by_role("button", name="Back to the lesson").click()
+    step(page, "run-0")
+    expect(bar).to_be_hidden()
+    page.get_by_role("button", name="Show everything").click()
+    bar.get_by_role("button", name="Leave the lesson").click()
+    expect(bar).to_be_hidden()
+    go(page, "train", lesson="two-runs", run="")
+    step(page, "run-0")
+
+
+def test_a_run_is_called_as_the_lesson_calls_it_and_shows_the_figures_it_names(lesson):
+    page = lesson("a-curve")
+    press(page, "Only look")
+    press(page, "Play the recording")
+    expect(page.locator("#run-title")).to_have_text("With a leash")  # its preset is called Kinder reviews
+    section = page.locator("#section-curves")
+    expect(section.locator("[data-chart=entropy]")).to_be_visible()
+    expect(section.locator("section.chart:visible")).to_have_count(1)
+    expect(section.locator(".kl-strip-part")).to_be_hidden()
+    page.get_by_role("button", name="Show everything").click()
+    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+
+
+def test_texts_are_whole_in_a_lesson(lesson):
+    page = lesson("two-runs")
+    press(page, "Only look")
+    press(page, "Play the recording")
+    page.locator(".lesson-verdict").wait_for()
+    cut = "nodes => nodes.filter(node => node.scrollHeight > node.clientHeight + 1).length"
+    assert page.locator(".texts-now-pairs .output").evaluate_all(cut) == 0
+
+
+def test_no_formula_brings_markup_into_the_page(lesson):
+    page = lesson("two-runs")
+    made = page.evaluate(
+        """async (address) => {
+          const { formulaOf } = await import(address);
+          const attributes = { onclick: "taken()", href: "javascript:taken()", display: "block" };
+          const hostile = { name: "math", attributes,
+            parts: [{ name: "script", parts: ["taken()"] }, { name: "annotation-xml", parts: ["x"] },
+              { name: "mi", attributes: { style: "color: red", href: "#" }, parts: ["<img src=x onerror=taken()>"] },
+              { name: "semantics", parts: [{ name: "mi", parts: ["y"] }] }] };
+          return new XMLSerializer().serializeToString(formulaOf(hostile));
+        }""",
+        f"/{own_files.address('lessons/formula.js')}",
+    )
+    inner = "<mi>&lt;img src=x onerror=taken()&gt;</mi>"
+    assert made == f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{inner}</math>'
+
+
+def test_in_a_presentation_a_lesson_is_beside_its_run_and_nothing_scrolls_away(lesson):
+    page = lesson("two-runs")
+    for width, height in ((1024, 768), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.locator(".lesson-ways").get_by_role("button", name="Present").click()
+        panel, view = page.locator("#lesson-panel"), page.locator(".run-view")
+        expect(panel.get_by_role("heading", name="Two runs")).to_be_in_viewport()
+        expect(panel.get_by_role("radio").first).to_be_in_viewport()
+        expect(panel.get_by_role("button", name="That is my prediction")).to_be_in_viewport()
+        expect(view.locator("#run-title")).to_be_in_viewport()
+        assert panel.bounding_box()["x"] < view.bounding_box()["x"]
+        assert float(panel.locator("legend").evaluate("node => parseFloat(getComputedStyle(node).fontSize)")) >= 20
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight + 1")
+        page.keyboard.press("Escape")
+        step(page, "predict")
+
+
 def test_a_visitor_who_may_not_start_plays_the_recording(shared, make_page):  # noqa: F811
     if shared.mode != "classroom":
         pytest.skip("there one may start")
@@ -239,6 +324,10 @@ def test_a_lesson_fits_a_phone(lesson):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     panel, view = page.locator("#lesson-panel").bounding_box(), page.locator("#run-view").bounding_box()
     assert panel["y"] + panel["height"] <= view["y"]
+    expect(page.locator("#run-title")).to_be_in_viewport()  # it came into sight when it began
+    page.get_by_role("button", name="It has ended: what came of it").click()
+    expect(page.locator("#lesson-step")).to_be_in_viewport()
+    expect(page.locator("#lesson-step")).to_be_focused()
     page.get_by_role("button", name="Leave the lesson").click()
     page.locator(".course-lessons").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from playground.lessons import loading
 from playground.lessons.loading import Lessons
+from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import page, routes, server
@@ -49,6 +50,35 @@ def test_a_changed_run_says_what_differs_and_has_no_twin(tmp_path: Path) -> None
     (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
     run = course["lessons"][0]["runs"][1]
     assert run["changes"] == ["beta 0.5"] and run["twin"] is False
+
+
+def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path: Path) -> None:
+    runs = [{"preset": "best-of-n", "title": "One"}, {"preset": "kinder-reviews", "title": "Two", "why": "Why."}]
+    knobs = ["ppo.samples_per_prompt", "kl.coef"]
+    write(tmp_path, runs=runs, break_it__knobs=knobs, break_it__when={"score": "> 9"})
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    task = course["lessons"][0]["break_it"]
+    assert task
+    divisors, leash = task["knobs"]
+    assert divisors.get("values") == [2, 3, 4, 6, 8, 12, 16]  # of its 48 texts; the best of one is no choice
+    assert "values" not in leash
+
+
+def test_the_named_figures_are_columns_of_the_metrics(tmp_path: Path) -> None:
+    write(tmp_path, look=["curves"], figures=["distinct", "entropy"])
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    assert course["lessons"][0]["figures"] == ["distinct_2", "entropy"]
+
+
+def test_a_card_is_sent_as_a_tree(tmp_path: Path) -> None:
+    step = {"say": "Two.", "math": r"x^2"}
+    write(tmp_path, card={"title": "Powers", "steps": [step]})
+    found = Lessons(shipped=tmp_path).find("mine")
+    first, second = (RunDirectory.open(catalog.RECORDED / name) for name in ("no-leash", "kinder-reviews"))
+    card = lesson_part.reveal_data(reveal(found, 1, second, first), found)["card"]
+    power = {"name": "msup", "parts": [{"name": "mi", "parts": ["x"]}, {"name": "mn", "parts": ["2"]}]}
+    shown = {"name": "math", "parts": [{"name": "mrow", "parts": [power]}], "attributes": {"display": "block"}}
+    assert card == {"title": "Powers", "steps": [{"say": "Two.", "math": shown, "numbers": None}]}
 
 
 def test_a_curve_is_of_a_column_of_the_metrics(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class FitData(ChangeData):
 
 class KnobData(TypedDict):
     """A number as static/core/knob.js draws it: `slider` is its lowest, highest value and step; `none` what an empty
-    field is called; `pocket`: for the annotators only."""
+    field is called; `pocket`: for the annotators only; `values`: those that can be taken, where not each step can."""
 
     field: NotRequired[str]
     label: str
@@ -55,6 +55,7 @@ class KnobData(TypedDict):
     high: str
     unit: str
     slider: tuple[float, float, float] | None
+    values: NotRequired[list[float]]
     log: bool
     live: NotRequired[bool]
     plain: NotRequired[str]

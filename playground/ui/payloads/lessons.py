@@ -69,8 +69,8 @@ class ClaimData(TypedDict):
 
 
 class LessonData(TypedDict):
-    """A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `minutes`: to read and
-    run."""
+    """A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns
+    of the metrics whose curves are shown of all (none: all); `minutes`: to read and run."""
 
     name: str
     number: int
@@ -81,6 +81,7 @@ class LessonData(TypedDict):
     predict: PredictionData
     runs: list[LessonRunData]
     look: list[str]
+    figures: list[str]
     break_it: BreakItData | None
     transfer: TransferData
     chapter: ClaimData | None
@@ -102,11 +103,35 @@ class LessonsData(TypedDict):
     courses: list[CourseData]
 
 
+class FormulaData(TypedDict):
+    """An element of MathML with what is in it."""
+
+    name: str
+    attributes: NotRequired[dict[str, str]]
+    parts: list[FormulaData | str]
+
+
+class WorkedStepData(TypedDict):
+    """A line of words, a formula, and the same with a run's figures."""
+
+    say: str
+    math: FormulaData | None
+    numbers: FormulaData | None
+
+
+class WorkedCardData(TypedDict):
+    """An answer card: an argument in steps."""
+
+    title: str
+    steps: list[WorkedStepData]
+
+
 class RevealData(TypedDict):
     """What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none
     did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a
     number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run;
-    `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was
+    `explained`: why, and `card` what is worked out, with its numbers (after the last run only);
+    `reached`: of the task to break it, whether it was
     reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds."""
 
     ready: bool
@@ -118,6 +143,7 @@ class RevealData(TypedDict):
     curve: list[tuple[float, float]]
     said: list[str]
     explained: list[str]
+    card: WorkedCardData | None
     reached: bool | None
     outside: list[str]
 

@@ -477,7 +477,7 @@ declare namespace Wire {
     origin: string;
   }
 
-  /** A number as static/core/knob.js draws it: `slider` is its lowest, highest value and step; `none` what an empty field is called; `pocket`: for the annotators only. */
+  /** A number as static/core/knob.js draws it: `slider` is its lowest, highest value and step; `none` what an empty field is called; `pocket`: for the annotators only; `values`: those that can be taken, where not each step can. */
   interface Knob {
     field?: string;
     label: string;
@@ -486,6 +486,7 @@ declare namespace Wire {
     high: string;
     unit: string;
     slider: [number, number, number] | null;
+    values?: number[];
     log: boolean;
     live?: boolean;
     plain?: string;
@@ -787,6 +788,7 @@ declare namespace Wire {
     high: string;
     unit: string;
     slider: [number, number, number] | null;
+    values?: number[];
     log: boolean;
     live?: boolean;
     plain?: string;
@@ -1012,7 +1014,7 @@ declare namespace Wire {
     so: string;
   }
 
-  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `minutes`: to read and run. */
+  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run. */
   interface Lesson {
     name: string;
     number: number;
@@ -1023,6 +1025,7 @@ declare namespace Wire {
     predict: Prediction;
     runs: LessonRun[];
     look: string[];
+    figures: string[];
     break_it: BreakIt | null;
     transfer: Transfer;
     chapter: Claim | null;
@@ -1042,7 +1045,27 @@ declare namespace Wire {
     courses: Course[];
   }
 
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  /** An element of MathML with what is in it. */
+  interface Formula {
+    name: string;
+    attributes?: Record<string, string>;
+    parts: (Formula | string)[];
+  }
+
+  /** A line of words, a formula, and the same with a run's figures. */
+  interface WorkedStep {
+    say: string;
+    math: Formula | null;
+    numbers: Formula | null;
+  }
+
+  /** An answer card: an argument in steps. */
+  interface WorkedCard {
+    title: string;
+    steps: WorkedStep[];
+  }
+
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
   interface Reveal {
     ready: boolean;
     held: number | null;
@@ -1053,6 +1076,7 @@ declare namespace Wire {
     curve: [number, number][];
     said: string[];
     explained: string[];
+    card: WorkedCard | null;
     reached: boolean | null;
     outside: string[];
   }

@@ -14,26 +14,31 @@ from typing import Any
 from playground.config import RunConfig, flatten
 from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
+from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
 from playground.lessons.records import Lesson, Prediction, Task
 from playground.lessons.reveal import Reveal
 from playground.runs import launcher
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
+from playground.ui.payloads.form import KnobData
 from playground.ui.payloads.lessons import (
     BreakItData,
     CourseData,
+    FormulaData,
     LessonData,
     LessonRunData,
     LessonsData,
     PredictionData,
     RevealData,
+    WorkedCardData,
 )
 from playground.ui.payloads.server import StartedData
 from playground.ui.train import filling, form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
+MOST_STEPS = 1000  # of a slider, to try whether each can be taken
 
 
 @functools.lru_cache(maxsize=4)
@@ -56,6 +61,7 @@ def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
         "curve": list(shown.curve[::every]),
         "said": list(found.said),
         "explained": list(found.explained),
+        "card": _card(found.card) if found.card else None,
         "reached": found.reached,
         "outside": list(found.outside),
     }
@@ -125,6 +131,7 @@ def _lesson(lesson: Lesson) -> LessonData:
         "predict": _prediction(lesson.predict),
         "runs": _runs(lesson),
         "look": list(lesson.look),
+        "figures": [facts.CURVES[name] for name in lesson.figures],
         "break_it": _task(lesson.break_it, lesson.config(0)) if lesson.break_it else None,
         "transfer": {
             "ask": lesson.transfer.ask,
@@ -162,11 +169,51 @@ def _runs(lesson: Lesson) -> list[LessonRunData]:
     ]
 
 
+def _card(card: WorkedCard) -> WorkedCardData:
+    return {
+        "title": card.title,
+        "steps": [
+            {"say": step.say, "math": _formula(step.math), "numbers": _formula(step.numbers)} for step in card.steps
+        ],
+    }
+
+
+def _formula(formula: Formula | None) -> FormulaData | None:
+    return _element(formula) if formula else None
+
+
+def _element(formula: Formula) -> FormulaData:
+    made: FormulaData = {
+        "name": formula.name,
+        "parts": [part if isinstance(part, str) else _element(part) for part in formula.parts],
+    }
+    return {**made, "attributes": dict(formula.attributes)} if formula.attributes else made
+
+
 def _task(task: Task, config: RunConfig) -> BreakItData:
     now = flatten(config)
     return {
         "ask": task.ask,
-        "knobs": [form.knob_data(field) for field in task.knobs],
+        "knobs": [_knob(field, config) for field in task.knobs],
         "values": {field: now[field] for field in task.knobs},
         "hint": task.hint,
     }
+
+
+def _knob(field: str, config: RunConfig) -> KnobData:
+    """A slider of a task. Of whole numbers, those that cannot be taken with the other settings are left out."""
+    knob = form.knob_data(field)
+    if not knob["slider"] or not knob.get("whole") or knob["log"]:
+        return knob
+    low, high, step = knob["slider"]
+    every = [low + at * step for at in range(round((high - low) / step) + 1)][:MOST_STEPS]
+    values = [value for value in every if _can_be(config.model_dump(mode="json"), field, value)]
+    return {**knob, "values": values} if len(values) < len(every) else knob
+
+
+def _can_be(data: dict[str, Any], field: str, value: float) -> bool:
+    try:
+        RunConfig.model_validate(form.nested({field: value}, data))
+    except ValueError:
+        return False
+    return True

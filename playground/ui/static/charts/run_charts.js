@@ -20,6 +20,7 @@ import { fileOf } from "../core/server.js";
 import { number } from "../core/format.js";
 import { lamps } from "../core/mysteries.js";
 import { effect } from "../core/signals.js";
+import { inLesson } from "../core/in_lesson.js";
 import { hasEnded, live, numUpdates } from "../core/store.js";
 
 const FLAGGED = ["checkpoint", "warning", "paused", "resumed", "fork"];
@@ -169,19 +170,22 @@ export class Charts {
 
   /**
    * What was measured at the looks only, as a column beside the metrics. A chart of what the method does not have (a
-   * run without a critic has no value fit) is not shown.
+   * run without a critic has no value fit) is not shown, nor one that the open lesson does not name.
    */
   addText() {
     const at = new Map(live.text.map(({ update, value }) => [update, value]));
     live.metrics.perplexity_text = live.metrics.update.map((update) => at.get(update) ?? null);
+    const { figures } = inLesson.value;
     for (const { spec, card } of this.plain) {
       const values = live.metrics[spec.column] ?? [];
-      card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
+      if (figures.length && !spec.large) card.hidden = !figures.includes(spec.column);
+      else card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
     }
     for (const room of [this.small, this.extra]) {
       const parts = /** @type {HTMLElement[]} */ ([...room.children]);
       room.dataset.count = String(parts.filter((child) => !child.hidden).length);
     }
+    this.section.classList.toggle("some", figures.length > 0);
   }
 
   /** Flags, alerts, changes and the knee, to where they belong above one chart. */

@@ -112,6 +112,11 @@ export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
       + "reference: that adds up over the run, while this starts at 0 in every update.", floor: true,
   },
   {
+    key: "distinct_2", span: 0.2, title: "Different word pairs", column: "distinct_2", note: "share of word pairs",
+    gloss: "Of all pairs of neighbouring words in the texts of an update, the share that are different from others. "
+      + "It falls where texts repeat each other or themselves, and a little where they become longer.", floor: true,
+  },
+  {
     key: "same_score", span: 0.2, title: "Groups with one score", column: "groups_same_score",
     note: "share of prompts, RLOO and GRPO", floor: true,
     gloss: "Share of the prompts whose texts all scored the same. RLOO and GRPO learn from how the texts of one prompt "

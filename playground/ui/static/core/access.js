@@ -54,11 +54,7 @@ function show(header) {
   document.documentElement.dataset.role = rules.role;
   document.documentElement.dataset.mode = rules.mode;
   const banner = bannerOf(rules);
-  if (banner) {
-    header.append(banner);
-    const tell = () => document.documentElement.style.setProperty("--pg-banner", `${banner.offsetHeight}px`);
-    new ResizeObserver(tell).observe(banner); // what sticks below the header has that much less room
-  }
+  if (banner) header.append(banner);
   if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
   for (const [id, action] of Object.entries(PARTS)) {
     if (rules.may[action] === "no")

@@ -25,6 +25,10 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
     el("span.brand", "RLHF Playground"),
     el("nav", { "aria-label": "Pages" }, links),
     el("span.grow"), training, machine, ...displayMenu()));
+  new ResizeObserver(() => { // what sticks below the header has less room where it has a banner
+    const { offsetHeight } = /** @type {HTMLElement} */ (element.firstElementChild);
+    document.documentElement.style.setProperty("--pg-banner", `${element.offsetHeight - offsetHeight}px`);
+  }).observe(element);
   showAccess(element);
   tameDropdowns();
   onPlace(({ page, lesson, mystery }) => {

@@ -223,9 +223,16 @@ export function write(value) {
 
 /**
  * Slider steps <-> values. Powers of ten if the knob says so; 0, where allowed, is the stop at the left end.
- * @param {Pick<Knob, "slider" | "log">} knob @returns {Scale}
+ * `values`: the slider has these, and no others.
+ * @param {Pick<Knob, "slider" | "log" | "values">} knob @returns {Scale}
  */
 export function makeScale(knob) {
+  const { values } = knob;
+  if (values?.length) {
+    const away = (/** @type {number} */ at, /** @type {number} */ value) => Math.abs(values[at] - value);
+    return { low: values[0], steps: values.length - 1, toValue: (at) => values[at],
+      toStep: (value) => values.reduce((best, _, at) => (away(at, value) < away(best, value) ? at : best), 0) };
+  }
   const [low, high, step] = knob.slider;
   if (!knob.log) {
     const steps = Math.round((high - low) / step);

@@ -109,7 +109,7 @@ function show() {
   document.body.classList.toggle("presentation", here.present);
   const { mystery } = here;
   const learning = here.lesson ?? (mystery && "mystery"); // either stands in the place of the form
-  if (learning && !here.present) document.body.dataset.lesson = learning;
+  if (learning) document.body.dataset.lesson = learning;
   else delete document.body.dataset.lesson;
   document.body.classList.toggle("mystery", Boolean(mystery));
   if (here.page !== "lessons" && !learning) remember(VISITED, "yes");

@@ -6,11 +6,14 @@ import { shape } from "../core/dom.js";
 import { number } from "../core/format.js";
 import { COLUMNS, scaled, seriesOf } from "./shapes.js";
 
-const SIZE = { width: 360, height: 190, left: 44, right: 14, top: 12, bottom: 34 };
+const SIZE = { width: 360, height: 190, left: 52, right: 14, top: 12, bottom: 34 };
 const ENOUGH = 0.6; // of the width: from there on the line goes on level to its end
 const WEIGHT = 0.6; // of what was before in a smoothed line, as beside the large charts
 const NAMES = { room: 56, height: 15 }; // of the lines, at their ends
 const LOWEST = { floor: -0.12, free: -1 };
+const FARTHEST = 0.85; // where a run's own curve has its farthest point, whatever its numbers
+/** Until the run has numbers, words that fit every curve. @type {Map<number, string>} */
+const WORDS = new Map([[FARTHEST, "high"], [0, "start"], [-FARTHEST, "low"]]);
 const HIGHEST = 1;
 
 /**
@@ -45,7 +48,9 @@ export class Drawing {
   constructor(column, drawn) {
     this.drawn = drawn;
     this.curve = /** @type {number[]} */ ([0]);
-    this.axes = axes(column, "Your drawing: nothing yet");
+    const { floor } = seriesOf(column);
+    this.axes = axes(column, "Your drawing: nothing yet", { tell: (place) => WORDS.get(place) ?? "",
+      yTicks: [...WORDS.keys()].filter((place) => place >= 0 || !floor) });
     this.root = this.axes.node;
     this.root.classList.add("drawable");
     this.hint = shape("text.hint", { x: this.axes.x(0.52), y: this.axes.y(0.62), "text-anchor": "middle" },

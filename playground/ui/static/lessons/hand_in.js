@@ -2,6 +2,7 @@
 // by the browser.
 
 import { el } from "../core/dom.js";
+import { stepsOf } from "./card.js";
 import { namesOf } from "./mysteries.js";
 import { predictionInWords } from "./predict.js";
 import { markOf } from "./progress.js";
@@ -9,6 +10,7 @@ import { verdictOf } from "./verdict.js";
 
 const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; "
   + "color: #0f172a; } h2 { margin-top: 2em; } h3 { margin: 1.6em 0 0.2em; } "
+  + ".formula { margin: 0.3em 0; overflow-x: auto; } math { display: inline math; } li { margin: 0.6em 0; } "
   + "dt { font-weight: 600; margin-top: 0.6em; } dd { margin: 0; } .muted { color: #526077; } "
   + "@media print { article { break-inside: avoid; } }";
 
@@ -58,8 +60,10 @@ function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
       && `${tried.reached ? "Reached" : "Not reached"}, with ${Object.entries(values ?? {}).map(([field, value]) =>
         `${labelOf(lesson, field)}: ${value}`).join(", ")}.`]),
     [lesson.transfer.ask, chosen && `${chosen.say} (${chosen.right ? "right" : `not so; right is: ${better?.say}`})`]];
+  const card = runs.findLast((ran) => ran?.told)?.told.card;
   return el("article", el("h3", `${lesson.number}. ${lesson.title}`),
-    el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
+    el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)]),
+      card ? [el("dt", `Worked out: ${card.title}`), el("dd", el("ol", stepsOf(card)))] : ""));
 }
 
 /** The mystery runs that were answered. @param {Wire.Mysteries} cases @param {Solved} solved */

@@ -7,6 +7,7 @@ import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
+import { inLesson } from "../core/in_lesson.js";
 import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
@@ -14,6 +15,7 @@ import { LessonRuns } from "./runs.js";
 import { predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
 import { runStep } from "./run_step.js";
+import { leaveOpen } from "./way_back.js";
 
 /** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
 const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
@@ -36,9 +38,16 @@ export class LessonPanel {
     this.shown = signal(0); // counts how often a step was shown
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.toShow = false; // a run has been started
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
+    this.toStep = buttonOf("button lesson-to-step", { onclick: () => {
+      const heading = document.getElementById("lesson-step");
+      heading?.focus({ preventScroll: true });
+      heading?.scrollIntoView({ block: "start" });
+    } });
+    document.querySelector(".run-view")?.append(this.toStep);
     element.append(this.root, this.speaker);
     effect(() => this.follow());
   }
@@ -91,12 +100,15 @@ export class LessonPanel {
     return stepOf(this.lesson, this.answers);
   }
 
-  /** Keep what was answered, and show it. @param {Partial<import("./progress.js").Answers>} change */
-  answer(change, said = "") {
+  /**
+   * Keep what was answered, and show it. `scroll`: what is open now comes into sight, else there is a way to it.
+   * @param {Partial<import("./progress.js").Answers>} change
+   */
+  answer(change, said = "", scroll = true) {
     this.answers = { ...this.answers, ...change };
     keep(this.name, this.answers);
     this.viewNewest();
-    this.show(true);
+    this.show(true, scroll);
     if (said) setText(this.speaker, said);
   }
 
@@ -117,20 +129,39 @@ export class LessonPanel {
   viewNewest() {
     const run = newestRun(this.answers)?.id ?? null;
     go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
+    inLesson.value = { title: this.titleInView(), figures: this.lesson.figures };
     if (live.runId !== run) open(run);
   }
 
-  show(focus = false) {
+  /** The run in view comes into sight, where it lies below the panel or has been scrolled away: when it is there. */
+  showRun() {
+    const view = document.getElementById("run-view");
+    const { top } = view.getBoundingClientRect();
+    this.toShow = false;
+    if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
+  }
+
+  /** What the run in view is called in the lesson: the title of its experiment may say what comes of it. */
+  titleInView() {
+    const { lesson: { runs }, answers } = this;
+    if (answers.tries.length) return "Your own try";
+    return answers.runs.length ? runs[answers.runs.length - 1].title : "";
+  }
+
+  show(focus = false, scroll = true) {
     const { lesson, course, step } = this;
     const steps = stepsOf(lesson);
     const behind = steps.slice(0, steps.indexOf(step)).map((name) => this.lineOf(name)).filter(Boolean);
     this.refresh = () => {};
     const now = this.stepParts(step);
     const heading = el("h3", { tabindex: "-1", id: "lesson-step" }, now.title);
-    const title = el("h2", { tabindex: "-1" }, lesson.title);
+    const title = el("h2.lesson-title", { tabindex: "-1" }, lesson.title);
     this.root.replaceChildren(
       el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
-        el("span.lesson-ways", buttonOf("quiet-button", { onclick: () => this.showEverything(),
+        el("span.lesson-ways", buttonOf("quiet-button present-begin", {
+          onclick: () => go({ page: "train", present: true }),
+          title: "Question, step and run on one screen, in large letters" }, "Present"),
+        buttonOf("quiet-button", { onclick: () => this.showEverything(),
           title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
         buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
       title, el("p.lesson-question", lesson.question), now.before ?? "",
@@ -139,8 +170,12 @@ export class LessonPanel {
     showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;
+    const { told } = this.runs.ofStep()?.ran ?? {};
+    setText(this.toStep, told ? "It has ended: what came of it" : "Back to the question");
+    this.toStep.classList.toggle("strong", Boolean(told));
     if (!focus) return;
     (now.before ? title : heading).focus({ preventScroll: true });
+    if (!scroll) return;
     const box = heading.getBoundingClientRect();
     if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
   }
@@ -186,8 +221,10 @@ export class LessonPanel {
     const { runId } = live;
     const { preset } = this.lesson.runs[0];
     document.dispatchEvent(new CustomEvent("playground-use-preset", { detail: preset }));
+    leaveOpen(this.name, this.lesson.title);
     if (runId) go({ page: "train", run: runId });
     else choosePreset(preset);
+    scrollTo({ top: 0 });
   }
 
   /** Again whenever something has changed that the open step says: its run, what runs elsewhere, what one may do. */
@@ -195,6 +232,7 @@ export class LessonPanel {
     if (!this.shown.value || !this.lesson || place().lesson !== this.name) return;
     this.refresh();
     this.runs.follow();
+    if (this.toShow && live.run) requestAnimationFrame(() => this.showRun());
     const { value: playing } = player;
     if (!playing || this.ended !== live.runId) return;
     this.ended = "";

@@ -5,6 +5,8 @@ import { el, setHidden } from "../core/dom.js";
 import { home } from "../core/home.js";
 import { onPlace } from "../core/nav.js";
 import { live, open } from "../core/store.js";
+import { outOfLesson } from "../core/in_lesson.js";
+import { showWayBack } from "./way_back.js";
 
 /** @param {HTMLElement} element @param {unknown} props @param {Pick<Page.Tools, "server">} page */
 export function mount(element, props, { server }) {
@@ -17,6 +19,7 @@ export function mount(element, props, { server }) {
   const rooms = Object.keys(makers).map((kind) => el("div", { "data-kind": kind, hidden: true }));
   element.append(...rooms);
   let shown = "";
+  showWayBack();
   onPlace(({ lesson, mystery }) => {
     const [kind, name] = lesson ? ["lesson", lesson] : ["mystery", mystery ?? ""];
     const wanted = name && `${kind} ${name}`;
@@ -38,6 +41,7 @@ export function mount(element, props, { server }) {
 /** The rest of the page again; what had no run in view has one now. */
 function leave() {
   delete document.body.dataset.look;
+  outOfLesson();
   const { living = null, recorded = {} } = home.value ?? {};
   if (live.runId === null) open(living ?? Object.values(recorded)[0] ?? null);
 }

@@ -65,6 +65,8 @@ function drawing({ ask, column, shapes }, changed) {
     changed(curve && { curve, shape });
   });
   return el("div.lesson-drawing", el("p.lesson-ask", ask), box.root,
+    el("p.muted.lesson-note", "Only the shape counts. The axis reaches as far as the run goes, whatever that is; its "
+      + "numbers come with it."),
     el("div.lesson-shapes", { role: "group", "aria-label": `A shape for ${seriesOf(column).name}` },
       el("span.muted", "or choose:"), buttons));
 }

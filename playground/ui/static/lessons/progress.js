@@ -9,8 +9,10 @@ import { keptRecords } from "../core/kept.js";
  * @typedef {{ choice?: number, number?: number, curve?: number[], shape?: string }} Prediction
  */
 /**
- * A run of a lesson, and what it said of it as soon as it had ended. `values`: of the task to break it.
- * @typedef {{ id: string, recorded: boolean, told?: Wire.Reveal, values?: Record<string, number | string> }} Ran
+ * A run of a lesson, and what it said of it as soon as it had ended. `values`: of the task to break it;
+ * `waits`: why it did not start at once.
+ * @typedef {{ id: string, recorded: boolean, told?: Wire.Reveal, values?: Record<string, number | string>,
+ *   waits?: string }} Ran
  */
 /**
  * `at`: the step that is open (`stepsOf`).

@@ -49,7 +49,7 @@ export class LessonRuns {
     if (!answer.run) return;
     this.request = newName();
     refreshHome();
-    this.take(index, { id: answer.run, recorded: false, values });
+    this.take(index, { id: answer.run, recorded: false, values, waits: answer.sentence });
   }
 
   /** @param {number} index */
@@ -63,8 +63,9 @@ export class LessonRuns {
     const { answers, lesson } = this.panel;
     this.asked = "";
     const said = ran.recorded ? "The recording plays." : "The run has been started.";
-    if (index >= lesson.runs.length) return this.panel.answer({ tries: [...answers.tries, ran] }, said);
-    this.panel.answer({ runs: [...answers.runs.slice(0, index), ran] }, said);
+    if (index >= lesson.runs.length) this.panel.answer({ tries: [...answers.tries, ran] }, said);
+    else this.panel.answer({ runs: [...answers.runs.slice(0, index), ran] }, said);
+    this.panel.toShow = true;
   }
 
   /** Take back a run that is gone or has failed. @param {number} index */
@@ -75,12 +76,12 @@ export class LessonRuns {
     else this.panel.answer({ runs: answers.runs.slice(0, index), tries: [], at: `run-${index}` });
   }
 
-  /** The run of the open step that has not said anything yet, and which one it is. */
-  waiting() {
+  /** The run of the open step, if it has been made, and which one it is. */
+  ofStep() {
     const { lesson, answers, step } = this.panel;
     const index = step === "break" ? lesson.runs.length : step.startsWith("run-") ? Number(step.split("-")[1]) : -1;
     const ran = step === "break" ? answers.tries.at(-1) : answers.runs[index];
-    return ran && !ran.told ? { index, ran } : null;
+    return ran ? { index, ran } : null;
   }
 
   /** Reads what an effect is to hear of: the end of the run in view. */
@@ -88,9 +89,9 @@ export class LessonRuns {
     const { runId, status, run } = live;
     if (!status?.ended || !run) return;
     untracked(() => {
-      const found = this.waiting();
+      const found = this.ofStep();
       const end = `${runId} ${status.attempt} ${status.state}`;
-      if (!found || found.ran.id !== runId || this.asked === end) return;
+      if (!found || found.ran.told || found.ran.id !== runId || this.asked === end) return;
       if (["failed", "interrupted"].includes(status.state)) return; // the step says so
       this.asked = end;
       if (!run.recorded) watchEnd(runId);
@@ -114,8 +115,8 @@ export class LessonRuns {
       if (!told.ready && tries) return void setTimeout(() => still() && this.ask(index, ran, end, tries - 1), AGAIN_MS);
       const now = { ...ran, told };
       const said = told.said.join(" ");
-      if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said);
-      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said);
+      if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said, false);
+      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, false);
     } catch (error) {
       if (still()) this.complaint.value = `${error.message.replace(/\.$/, "")}${NOT_KEPT}`;
     }

@@ -1,5 +1,6 @@
 // The other steps of a lesson: what is predicted, why it is so, a task to break it, one more question, and the end.
 
+import { cardOf } from "./card.js";
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { knobControls } from "../core/knob.js";
 import { go } from "../core/nav.js";
@@ -37,6 +38,7 @@ export function explainStep(panel, again = false) {
   const { lesson, answers } = panel;
   const told = answers.runs.findLast((ran) => ran?.told)?.told;
   return { title: "Why it is so", parts: [(told?.explained ?? []).map((words) => el("p", words)),
+    told?.card ? cardOf(told.card) : "",
     again ? "" : el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
       lesson.break_it ? "Now try it yourself" : "One more question"))] };
 }

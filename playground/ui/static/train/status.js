@@ -7,6 +7,7 @@ import { answerOf, getJson, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
+import { inLesson } from "../core/in_lesson.js";
 import { go, openRun } from "../core/nav.js";
 import { isMotionWelcome } from "../core/player.js";
 import { emptyView, NONE } from "./empty.js";
@@ -118,7 +119,7 @@ export class StatusPanel {
     const phase = this.steer.phase(status) || status.phase;
     const heard = clock().silent === null ? "Now" : "Last heard";
     const recorded = run.recorded && !this.complaint;
-    return { title: run.title, text: this.complaint || this.sentence(run, status, state),
+    return { title: titleOf(run), text: this.complaint || this.sentence(run, status, state),
       phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
       recording: !recorded ? "" : isWatching() ? ` ${WAITING}`
         : rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
@@ -289,16 +290,21 @@ export class StatusPanel {
     if (key === this.spoken) return;
     this.spoken = key;
     const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.said.textContent : "";
-    setText(this.speaker, `${run.title}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
+    setText(this.speaker, `${titleOf(run)}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
   }
+}
+
+/** What it is called here: in a lesson, as the lesson calls it. @param {Wire.Run} run */
+function titleOf(run) {
+  return inLesson.value.title || run.title;
 }
 
 /** @param {Wire.Run} run @param {Page.Status} status @param {string} state */
 function tabTitle(run, status, state) {
   if (run.recorded) return NONE;
   const { icon } = stateOf(state);
-  if (status.ended) return `${icon} ${run.title}`;
-  return `${state === "paused" ? `${icon} ` : ""}${status.update}/${status.num_updates} ${run.title}`;
+  if (status.ended) return `${icon} ${titleOf(run)}`;
+  return `${state === "paused" ? `${icon} ` : ""}${status.update}/${status.num_updates} ${titleOf(run)}`;
 }
 
 /** What tells one end of a run from another. @param {string} runId @param {Page.Status} status */

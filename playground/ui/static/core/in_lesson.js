@@ -1,0 +1,13 @@
+// What the open lesson says of the run in view: what it is called there, and which curves of the section are shown, by
+// their columns; nothing where no lesson is open. lessons/lesson.js sets it.
+
+import { alike, signal } from "./signals.js";
+
+const NONE = { title: "", figures: /** @type {string[]} */ ([]) };
+
+export const inLesson = signal(NONE, alike);
+
+/** No lesson is open. */
+export function outOfLesson() {
+  inLesson.value = NONE;
+}

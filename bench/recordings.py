@@ -38,7 +38,7 @@ OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 def main() -> None:
     """One recording for each preset that ships with its model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--presets", nargs="*", default=catalog.preset_groups()[catalog.INCLUDED])
+    parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results", help="as of `make results`")
     parser.add_argument("--to", type=Path, default=RECORDED)

@@ -31,6 +31,7 @@ from playground.setup import catalog  # noqa: E402
 from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
+FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
 FEW_TEXTS = 6  # training texts of an update that stay
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 
@@ -71,11 +72,12 @@ def record(run: RunDirectory, preset: str, folder: Path) -> int:
     (folder / run.config_path.name).write_text(told.to_yaml(), encoding="utf-8")
     (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
     whole = preset == catalog.DEFAULT_PRESET
+    answers = FEWER_ANSWERS if preset in catalog.lesson_preset_names() else FEW_ANSWERS
     kept: dict[Path, Callable[[dict[str, Any]], bool]] = {
         run.metrics_path: bool,
         run.samples_path: bool,
         run.evaluations_path: bool,
-        run.tokens_path: lambda line: whole or line["prompt_id"] < FEW_ANSWERS,
+        run.tokens_path: lambda line: whole or line["prompt_id"] < answers,
         run.events_path: lambda line: whole or line["kind"] != TRACE,
     }
     for path, wanted_line in kept.items():

@@ -120,10 +120,11 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
+    measured_to = policy if "aliased-reference" in config.faults else reference  # as the run itself does
     scores_of: dict[str, Sequence[float]] = {}
     for side, model, other, tries in (
         ("before", reference, None, 1),
-        ("after", policy, reference, config.answers_each),
+        ("after", policy, measured_to, config.answers_each),
     ):
         written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
         for number in range(tries):
@@ -142,10 +143,13 @@ def judge(run: RunDirectory) -> dict[str, Any]:
         figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl)}
         figures |= judged(texts, completions, ended)
         figures["tokens"] = statistics.fmean(length)
-        result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
+        result[side] = {name: None if value is None else round(value, 3) + 0.0 for name, value in figures.items()}
         scores_of[side] = score
     gains = [after - before for before, after in zip(scores_of["before"], scores_of["after"], strict=True)]
     result["errors"] = {name: round(standard_error(values), 4) for name, values in (("score", gains), ("kl", kl))}
+    if measured_to is policy:
+        _, kl = evaluation.answer(policy, reference, asked, seeds, evaluation.Generation(tokens, config.sampling, 100))
+        result["kl_to_start"] = round(statistics.fmean(kl), 3)
     result["asked"] = {name: len(found) for name in COUNTED if (found := marks(name, texts, completions, ended))}
     return result
 

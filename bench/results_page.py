@@ -79,17 +79,28 @@ def _of_presets(report: dict[str, Any]) -> str:
         "",
         *_runs(row for row in report["runs"] if row["preset"] not in of_lessons),
     ]
-    if any(row["preset"] in of_lessons for row in report["runs"]):
-        lines += [
-            "",
-            "## Runs of the lessons",
-            "",
-            "Presets that only a lesson needs (presets/lessons/). Some are wrong on purpose, as [diagnosis.md](diagnosis.md)",
-            "says; what is usual between seeds, for the bands in the presets, is taken from the others above.",
-            "",
-            *_runs(row for row in report["runs"] if row["preset"] in of_lessons),
-        ]
-    return "\n".join(lines)
+    of_them = [row for row in report["runs"] if row["preset"] in of_lessons]
+    return "\n".join([*lines, *(_of_lessons(of_them) if of_them else ())])
+
+
+def _of_lessons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The lines about runs that only lessons need."""
+    lines = [
+        "",
+        "## Runs of the lessons",
+        "",
+        "Presets that only a lesson needs (presets/lessons/). Some have a planted mistake (docs/diagnosis.md).",
+        "For the bands in the presets, what is usual between seeds is taken from the others above.",
+        "",
+        *_runs(rows),
+    ]
+    to_start: dict[str, list[str]] = {}
+    for row in rows:
+        if "kl_to_start" in row:
+            to_start.setdefault(row["preset"], []).append(f"{row['kl_to_start']:.0f}")
+    for preset, nats in to_start.items():
+        lines += ["", f"{preset} measures its KL to itself. To the untrained model it is {', '.join(nats)} nats."]
+    return lines
 
 
 def _runs(rows: Iterable[dict[str, Any]]) -> list[str]:

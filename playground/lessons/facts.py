@@ -25,6 +25,7 @@ FIRST = "first."  # before a name: of the first run, where a second one is looke
 BEFORE = ".before"
 SHAPE = "shape."
 LAMP = "lamp."
+NOTHING = 1e-4
 CURVES = {
     "score": "score_mean",
     "kl": "kl_to_reference",
@@ -141,8 +142,10 @@ def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
 
 
 def shortly(value: float) -> str:
-    """Three significant digits at most: 199, 8.4, 0.05."""
+    """Three significant digits at most: 199, 8.4, 0.05; what is only the rounding of a computer is 0."""
     size = abs(value)
+    if size < NOTHING:
+        return "0"
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 1 else f"{value:.2g}"
 
 

@@ -51,6 +51,12 @@ def test_a_changed_run_says_what_differs_and_has_no_twin(tmp_path: Path) -> None
     assert run["changes"] == ["beta 0.5"] and run["twin"] is False
 
 
+def test_a_run_with_a_planted_mistake_says_so_for_a_page_that_refuses_it(tmp_path: Path) -> None:
+    write(tmp_path, runs__1__preset="ghost-reference")
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    assert [run["planted"] for run in course["lessons"][0]["runs"]] == [False, True]
+
+
 def test_a_curve_is_of_a_column_of_the_metrics(tmp_path: Path) -> None:
     shapes = ["rises", "falls", "stays"]
     write(tmp_path, predict={"ask": "?", "kind": "curve", "of": "kl", "shapes": shapes})

@@ -31,6 +31,7 @@ from playground.setup import catalog  # noqa: E402
 from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
+FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
 FEW_TEXTS = 6  # training texts of an update that stay
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 
@@ -38,7 +39,7 @@ OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 def main() -> None:
     """One recording for each preset that ships with its model."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--presets", nargs="*", default=catalog.preset_groups()[catalog.INCLUDED])
+    parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results", help="as of `make results`")
     parser.add_argument("--to", type=Path, default=RECORDED)
@@ -60,11 +61,11 @@ def record(
     preset: str,
     folder: Path,
     traced: Sequence[int] = (),
-    answers: int = FEW_ANSWERS,
+    answers: int | None = None,
     looks: Sequence[int] | None = None,
 ) -> int:
     """Write the recording of a run; its bytes. `traced`: the updates whose slow motion is kept; `answers`: of how many
-    prompts the answers are kept token by token, at these `looks` (None: at all).
+    prompts the answers are kept token by token (None: a few), at these `looks` (None: at all).
 
     Raises:
         SystemExit: the run has not finished, or is not as its preset.
@@ -79,6 +80,8 @@ def record(
     (folder / run.config_path.name).write_text(told.to_yaml(), encoding="utf-8")
     (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
     whole = preset == catalog.DEFAULT_PRESET
+    if answers is None:
+        answers = FEWER_ANSWERS if preset in catalog.lesson_preset_names() else FEW_ANSWERS
     kept: dict[Path, Callable[[dict[str, Any]], bool]] = {
         run.metrics_path: bool,
         run.samples_path: bool,

@@ -48,7 +48,7 @@ COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
 def main() -> None:
     """Run, measure, write the table. What was measured before and is not run again keeps its line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--presets", nargs="*", default=catalog.preset_groups()[catalog.INCLUDED])
+    parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
     parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
@@ -58,7 +58,7 @@ def main() -> None:
     arguments = parser.parse_args()
     arguments.json.parent.mkdir(parents=True, exist_ok=True)
     rows = {(row["preset"], row["seed"]): row for row in results_page.read(arguments.json).get("runs", [])}
-    order = catalog.preset_names()
+    order = catalog.every_preset_name()
     wanted = [(name, seed) for seed in arguments.seeds for name in arguments.presets]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         trained = pool.map(lambda run: train(*run, arguments.outputs, arguments.set), wanted)
@@ -69,7 +69,7 @@ def main() -> None:
             ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
             report = {"machine": machine(), "runs": ordered}
             arguments.json.write_text(json.dumps(report, indent=1) + "\n")
-            for name, bands in results_page.bands(ordered).items():
+            for name, bands in results_page.bands(ordered, catalog.lesson_preset_names()).items():
                 results_page.write_bands(catalog.preset_path(name), bands)
             arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
     print(f"wrote {arguments.page}")
@@ -115,15 +115,17 @@ def judge(run: RunDirectory) -> dict[str, Any]:
     reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
     policy, _ = loading.load(checkpoint, device)
     facts = json.loads((checkpoint / "trainer.json").read_text())
-    scorer = Scorer(config, build=learned_rewards.builder(device, run.path.parent)).restore(facts)
+    builder = learned_rewards.builder(device, run.path.parent, "reward-format" in config.faults)
+    scorer = Scorer(config, build=builder).restore(facts)
     texts = asked_of(config)
     asked = [Prompt(text, tokens.encode(text)) for text in texts]
     seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
     result: dict[str, Any] = {"prompts": len(asked)}
+    measured_to = policy if "aliased-reference" in config.faults else reference  # as the run itself does
     scores_of: dict[str, Sequence[float]] = {}
     for side, model, other, tries in (
         ("before", reference, None, 1),
-        ("after", policy, reference, config.answers_each),
+        ("after", policy, measured_to, config.answers_each),
     ):
         written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
         for number in range(tries):
@@ -142,10 +144,13 @@ def judge(run: RunDirectory) -> dict[str, Any]:
         figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl)}
         figures |= judged(texts, completions, ended)
         figures["tokens"] = statistics.fmean(length)
-        result[side] = {name: None if value is None else round(value, 3) for name, value in figures.items()}
+        result[side] = {name: None if value is None else round(value, 3) + 0.0 for name, value in figures.items()}
         scores_of[side] = score
     gains = [after - before for before, after in zip(scores_of["before"], scores_of["after"], strict=True)]
     result["errors"] = {name: round(standard_error(values), 4) for name, values in (("score", gains), ("kl", kl))}
+    if measured_to is policy:
+        _, kl = evaluation.answer(policy, reference, asked, seeds, evaluation.Generation(tokens, config.sampling, 100))
+        result["kl_to_start"] = round(statistics.fmean(kl), 3)
     result["asked"] = {name: len(found) for name in COUNTED if (found := marks(name, texts, completions, ended))}
     return result
 

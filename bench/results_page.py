@@ -10,7 +10,7 @@ import json
 import math
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ sys.path.insert(0, str(PROJECT))
 from playground.config import RunConfig, flatten  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.rewards.agreement import t95, wilson  # noqa: E402
+from playground.setup import catalog  # noqa: E402
 
 PRESETS = PROJECT / "bench" / "results" / "presets.json"
 FRONTIER = PROJECT / "bench" / "results" / "frontier.json"
@@ -29,6 +30,9 @@ DIGIT = 0.001  # the last one of a figure
 POOLED = 4  # of three seeds, the band from two held the third in 94 % of 396 cases
 MEDIAN_OF_TWO = 0.6931  # of a chi square with two degrees of freedom, over its mean: three seeds
 
+BANDS_TITLE = (
+    "  # low, high, seeds and, of a behaviour, the untrained model's lowest and highest; `make results` writes them"
+)
 COLUMNS = (
     ("score", "score, sd"),
     ("kl", "KL, nats"),
@@ -62,7 +66,7 @@ def page(presets: dict[str, Any], frontier: dict[str, Any]) -> str:
 
 def _of_presets(report: dict[str, Any]) -> str:
     """One table: before -> after for every preset and seed."""
-    header, prompts = ["preset", "seed", "seconds", *(title for _, title in COLUMNS)], report["runs"][0]["prompts"]
+    prompts, of_lessons = report["runs"][0]["prompts"], catalog.lesson_preset_names()
     lines = [
         "# What the presets do, measured",
         "",
@@ -73,33 +77,62 @@ def _of_presets(report: dict[str, Any]) -> str:
         "same random numbers, temperature 1, judged by the pocket world (docs/pocket-world.md). Score is in standard",
         "deviations of the untrained model's score; distinct-2 is the share of different word pairs in the batch.",
         "",
-        *_table(header),
+        *_runs(row for row in report["runs"] if row["preset"] not in of_lessons),
     ]
-    for row in report["runs"]:
+    of_them = [row for row in report["runs"] if row["preset"] in of_lessons]
+    return "\n".join([*lines, *(_of_lessons(of_them) if of_them else ())])
+
+
+def _of_lessons(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The lines about runs that only lessons need."""
+    lines = [
+        "",
+        "## Runs of the lessons",
+        "",
+        "Presets that only a lesson needs (presets/lessons/). Some have a planted mistake (docs/diagnosis.md).",
+        "For the bands in the presets, what is usual between seeds is taken from the others above.",
+        "",
+        *_runs(rows),
+    ]
+    to_start: dict[str, list[str]] = {}
+    for row in rows:
+        if "kl_to_start" in row:
+            to_start.setdefault(row["preset"], []).append(f"{row['kl_to_start']:.0f}")
+    for preset, nats in to_start.items():
+        lines += ["", f"{preset} measures its KL to itself. To the untrained model it is {', '.join(nats)} nats."]
+    return lines
+
+
+def _runs(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The lines of a table of runs."""
+    lines = _table(["preset", "seed", "seconds", *(title for _, title in COLUMNS)])
+    for row in rows:
         cells = [row["preset"], str(row["seed"]), "" if row["seconds"] is None else f"{row['seconds']:.0f}"]
         cells += [_cell(row["before"][key], row["after"][key], key) for key, _ in COLUMNS]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return lines
 
 
 def write_bands(path: Path, found: Mapping[str, Sequence[float]]) -> None:
-    """New bands into the file of a preset that has some, where they are the last part of its story."""
+    """New bands into the file of a preset, as the last part of its story, where older ones are."""
     above, mark, old = path.read_text(encoding="utf-8").partition("  bands:")
-    title = old.partition("\n")[0]
-    lines = [f"{above}{mark}{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]
+    title = old.partition("\n")[0] if mark else BANDS_TITLE
+    lines = [f"{above}  bands:{title}", *(f"    {name}: {list(band)}" for name, band in found.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def bands(runs: Sequence[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
+def bands(runs: Sequence[dict[str, Any]], unusual: Sequence[str] = ()) -> dict[str, dict[str, list[float]]]:
     """What a run of a preset is held against: `setup.expected.Band` of each behaviour, of the gain in score and of the
-    KL."""
+    KL. `unusual`: presets from which nothing is taken for the others, such as those with mistakes on purpose."""
     of_preset: dict[str, list[dict[str, Any]]] = {}
     for row in runs:
         of_preset.setdefault(row["preset"], []).append(row)
     found: dict[str, dict[str, list[float]]] = {preset: {} for preset in of_preset}
     for name in (*READY, "kl", "score"):
         measured = {preset: looks for preset, rows in of_preset.items() if (looks := _looks(name, rows))}
-        usual = _usual_spread([looks for looks in measured.values() if len(looks.after) > 1])
+        usual = _usual_spread(
+            [looks for preset, looks in measured.items() if len(looks.after) > 1 and preset not in unusual]
+        )
         for preset, looks in measured.items():
             found[preset][name] = [*_range(looks, usual), len(looks.after)]
             found[preset][name] += [min(looks.before), max(looks.before)] if looks.is_share else []

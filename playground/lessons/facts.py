@@ -15,7 +15,7 @@ from playground.analysis.diagnosis.run_records import Records
 from playground.config import RunConfig, methods
 from playground.config.behaviour_settings import READY
 from playground.errors import InvalidConfig
-from playground.lessons import shapes
+from playground.lessons import memory_facts, shapes
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
@@ -26,6 +26,7 @@ FIRST = "first."  # before a name: of the first run, where a second one is looke
 BEFORE = ".before"
 SHAPE = "shape."
 LAMP = "lamp."
+NOTHING = 1e-4
 CURVES = {
     "score": "score_mean",
     "kl": "kl_to_reference",
@@ -84,6 +85,7 @@ def known(config: RunConfig) -> set[str]:
         names.append("explained_variance")
     if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
         names += ["beta", "penalised"]
+    names += memory_facts.of_settings(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
     return {*names, *before, *(f"{LAMP}{name}" for name in CHECKS)}
 
@@ -97,12 +99,13 @@ def curves(config: RunConfig) -> set[str]:
 
 def is_share(name: str, config: RunConfig) -> bool:
     """Whether it goes from 0 to 1, and is asked in percent."""
-    return name.removesuffix(BEFORE) in (*shares(config), "distinct", "clip_fraction")
+    of_memory = memory_facts.of_settings(config).keys() - {memory_facts.TOTAL}
+    return name.removesuffix(BEFORE) in {*shares(config), "distinct", "clip_fraction", *of_memory}
 
 
 def label(name: str, config: RunConfig) -> str:
     """What a fact is called."""
-    return {**LABELS, **shares(config)}.get(name, name)
+    return {**LABELS, **memory_facts.LABELS, **shares(config)}.get(name, name)
 
 
 @read_once("config_path", "samples_path", "events_path", "metrics_path", "status_path", size=256)
@@ -123,6 +126,7 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
     found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
+    found |= {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
     names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
     return {name: fact for name, fact in found.items() if name in names}
 
@@ -139,8 +143,10 @@ def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
 
 
 def shortly(value: float) -> str:
-    """Three significant digits at most: 199, 8.4, 0.05."""
+    """Three significant digits at most: 199, 8.4, 0.05; what is only the rounding of a computer is 0."""
     size = abs(value)
+    if size < NOTHING:
+        return "0"
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 1 else f"{value:.2g}"
 
 

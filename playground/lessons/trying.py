@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from playground.lessons import facts
+from playground.lessons import facts, memory_facts
 from playground.lessons.conditions import condition, holds
 from playground.lessons.facts import Facts
 from playground.lessons.records import Lesson, When
@@ -76,7 +76,8 @@ def _bands_of(lesson: Lesson, index: int) -> dict[str, Band]:
         for name, band in found.items()
         if band.before_low is not None and band.before_high is not None
     }
-    return {**found, **before}
+    held = memory_facts.of_settings(lesson.config(index))  # the same on every seed
+    return {**found, **before, **{name: Band(value, value, 1) for name, (value, _) in held.items()}}
 
 
 def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun:

@@ -138,6 +138,12 @@ def preset_groups() -> dict[str, list[str]]:
     }
 
 
+def names_with_model() -> list[str]:
+    """Names of the presets that ship with their model, in the order of the story, then those of lessons."""
+    groups = preset_groups()
+    return [*groups[INCLUDED], *groups[LESSON_GROUP]]
+
+
 def preset(name: str) -> RunConfig:
     """The configuration of a preset. Raises: InvalidConfig, if there is none of that name, or its file is invalid."""
     return yaml_io.load(preset_path(name))

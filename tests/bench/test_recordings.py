@@ -22,7 +22,9 @@ from tests.ui import fake_run
 
 INCLUDED = catalog.preset_groups()[catalog.INCLUDED]
 ON_REAL_MODEL = [name for name in catalog.preset_groups()[catalog.REAL_GROUP] if (RECORDED / name).exists()]
-MOST_BYTES = 2_000_000  # of all together whose model is included
+OF_LESSONS = catalog.lesson_preset_names()
+MOST_BYTES = 2_000_000  # of all of the story together whose model is included
+MOST_BYTES_OF_LESSON = 100_000  # of one that only a lesson needs
 MOST_BYTES_EACH = 200_000  # of one on a real chat model
 OF_A_MACHINE = re.compile(r"/(root|home|tmp|work|Users|sys|proc)\b|boot_id\":\"[^\"]|pid(_ticks)?\":[1-9]")
 
@@ -34,7 +36,7 @@ def everything(folder: Path) -> str:
     return "".join([*packed, *(path.read_text() for path in files if path.suffix != ".gz")])
 
 
-@pytest.mark.parametrize("preset", [*INCLUDED, *ON_REAL_MODEL])
+@pytest.mark.parametrize("preset", [*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS])
 def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_its_preset(preset: str) -> None:
     run, wanted = RunDirectory.open(RECORDED / preset), catalog.preset(preset)
     assert differences(run.config(), wanted) == {} and run.config().about == wanted.about
@@ -65,7 +67,7 @@ def test_a_recording_brings_every_update_with_fewer_texts_and_is_opened_like_a_r
 
 
 def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> None:
-    assert [folder.name for folder in Hub(tmp_path).recorded.values()] == [*INCLUDED, *ON_REAL_MODEL]
+    assert [folder.name for folder in Hub(tmp_path).recorded.values()] == [*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS]
     assert list(Hub(tmp_path).recorded)[:2] == ["_recorded", "_recorded-no-leash"]
     sizes = {
         folder.name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
@@ -73,3 +75,4 @@ def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> No
     }
     assert sum(sizes[name] for name in INCLUDED) < MOST_BYTES
     assert [name for name in ON_REAL_MODEL if sizes[name] > MOST_BYTES_EACH] == []
+    assert [name for name in OF_LESSONS if sizes[name] > MOST_BYTES_OF_LESSON] == []

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+
+import yaml
 
 from bench import results_page
 from playground.setup import catalog
@@ -53,5 +56,26 @@ def test_bands_hold_what_they_say() -> None:
 
 def test_the_bands_in_the_repository_are_made_of_the_figures() -> None:
     runs = results_page.read(results_page.PRESETS)["runs"]
-    stories = catalog.stories()
-    assert {name: stories[name].bands for name in catalog.preset_groups()[catalog.INCLUDED]} == results_page.bands(runs)
+    stories, of_lessons = catalog.stories(), catalog.lesson_preset_names()
+    made = results_page.bands(runs, of_lessons)
+    assert {*made} - {*of_lessons} == {*catalog.preset_groups()[catalog.INCLUDED]}
+    assert {name: stories[name].bands for name in made} == made
+    unmeasured = {*of_lessons} - {*made}
+    assert [name for name in unmeasured if not name.startswith(("mystery", "chalkboard"))] == []
+
+
+def test_what_is_wrong_on_purpose_says_nothing_of_the_usual_spread_between_seeds() -> None:
+    """The bands of the others are as without it."""
+    steady = rows("steady", (1.0, 1.1, 0.9), (0.5, 0.52, 0.48), (2.0, 2.1, 1.9))
+    wild = rows("wild", (1.0, 9.0, 20.0), (0.1, 0.9, 0.5), (0.1, 5.0, 9.0))
+    alone, both = results_page.bands(steady), results_page.bands([*steady, *wild], ["wild"])
+    assert both["steady"] == alone["steady"] != results_page.bands([*steady, *wild])["steady"]
+
+
+def test_bands_are_written_as_the_last_part_of_a_story_that_had_none(tmp_path: Path) -> None:
+    path = tmp_path / "one.yaml"
+    path.write_text('name: one\nstory:\n  look: "Texts."\n', encoding="utf-8")
+    for kl in ([0.1, 0.2, 3], [0.3, 0.4, 3]):
+        results_page.write_bands(path, {"kl": kl})
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert found == {"name": "one", "story": {"look": "Texts.", "bands": {"kl": kl}}}

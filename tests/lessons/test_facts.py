@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from playground.config import yaml_io
 from playground.lessons import facts
@@ -87,6 +88,23 @@ def test_a_changed_leash_is_the_one_that_holds(tmp_path: Path) -> None:
     config = yaml_io.overridden(catalog.preset("kinder-reviews").model_dump(mode="json"), ["kl.coef=0.5"], type(CONFIG))
     found = facts.of_run(fake_run.write_run(tmp_path, "mine", config))
     assert found["beta"] == RunFact(0.5, "0.5")
+
+
+def test_what_the_roles_hold_follows_from_the_sizes_of_their_models() -> None:
+    """16 bytes of each weight that is trained, 4 of one that is not; an 8-bit matrix is a quarter of one in 32 bits."""
+    found = facts.of_run(recording("agreeable-thumbs"))
+    weights = {
+        folder.name: sum(tensor.numel() for tensor in load_file(folder / "model.safetensors").values())
+        for folder in (catalog.POCKET_MODELS / "pocket-2m", catalog.POCKET_REWARD_MODELS / "pocket-agreeable")
+    }
+    policy, reward = weights.values()
+    total = (16 + 4) * policy + 4 * reward
+    shares = {"policy": 16 * policy / total, "reference": 4 * policy / total, "reward": 4 * reward / total}
+    assert found["memory.total"].value == pytest.approx(total / 1e6, rel=0.01)
+    assert {name: found[f"memory.{name}"].value for name in shares} == pytest.approx(shares, rel=0.01)
+    assert 0.5 * shares["reward"] < (found["memory.saved"].value or 0) < 0.75 * shares["reward"]
+    assert "memory.reward" not in facts.known(catalog.preset("kinder-reviews"))
+    assert "memory.total" not in facts.known(small_config(model={"source": "/nowhere"}))
 
 
 CONFIG = small_config()

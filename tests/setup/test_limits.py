@@ -84,6 +84,10 @@ def test_too_many_rewards_and_refused_kinds_are_seen_before_anything_is_made_of_
 def test_every_preset_that_ships_for_the_pocket_models_can_be_run_on_a_public_page(outputs):
     included = catalog.preset_groups()[catalog.INCLUDED]
     assert [name for name in included if limits.check(catalog.preset(name), SPACE, outputs)] == []
+    for name in catalog.lesson_preset_names():
+        config = catalog.preset(name)
+        fields = [problem.field for problem in limits.check(config, SPACE, outputs)]
+        assert fields == ["experiments"] * config.experiments, name
 
 
 def test_a_run_without_a_limit_gets_the_cap_and_a_shorter_one_keeps_its_own():

@@ -81,6 +81,12 @@ def test_a_card_is_sent_as_a_tree(tmp_path: Path) -> None:
     assert card == {"title": "Powers", "steps": [{"say": "Two.", "math": shown, "numbers": None}]}
 
 
+def test_a_run_with_a_planted_mistake_says_so_for_a_page_that_refuses_it(tmp_path: Path) -> None:
+    write(tmp_path, runs__1__preset="ghost-reference")
+    (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
+    assert [run["planted"] for run in course["lessons"][0]["runs"]] == [False, True]
+
+
 def test_a_curve_is_of_a_column_of_the_metrics(tmp_path: Path) -> None:
     shapes = ["rises", "falls", "stays"]
     write(tmp_path, predict={"ask": "?", "kind": "curve", "of": "kl", "shapes": shapes})

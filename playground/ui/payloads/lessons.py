@@ -35,13 +35,14 @@ class PredictionData(TypedDict):
 
 class LessonRunData(TypedDict):
     """A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of
-    exactly this ships."""
+    exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses."""
 
     preset: str
     title: str
     why: str
     changes: list[str]
     twin: bool
+    planted: bool
 
 
 class BreakItData(TypedDict):

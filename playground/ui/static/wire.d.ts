@@ -984,13 +984,14 @@ declare namespace Wire {
     shapes: string[];
   }
 
-  /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships. */
+  /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses. */
   interface LessonRun {
     preset: string;
     title: string;
     why: string;
     changes: string[];
     twin: boolean;
+    planted: boolean;
   }
 
   /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. */

@@ -164,6 +164,7 @@ def _runs(lesson: Lesson) -> list[LessonRunData]:
             "why": run.why,
             "changes": describe.differences_in_words(run.config(), catalog.preset(run.preset)),
             "twin": run.twin is not None,
+            "planted": run.config().experiments,
         }
         for run in lesson.runs
     ]

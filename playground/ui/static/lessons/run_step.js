@@ -44,10 +44,12 @@ export function runStep(panel, index, again = false) {
  * @param {HTMLElement[]} more buttons
  */
 export function beginning({ runs }, index, values = () => ({}), more = []) {
-  const { start, twin, waits } = runs.offered(index);
+  const { start, refused, twin, waits } = runs.offered(index);
   const starting = runs.starting.value;
   const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
     start && !waits ? "A run takes one or two minutes on a quiet computer." : "",
+    refused ? "This run has a mistake in it on purpose, and a page that is open to everyone trains no such run."
+      : "",
     twin ? "The recording shows a run with the same settings, made earlier: some 20 seconds." : "",
     start || twin ? "" : "Runs are not started from this page, and there is no recording of this one. Run the RLHF "
       + "Playground on a computer of your own for it."].filter(Boolean);

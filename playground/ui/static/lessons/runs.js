@@ -23,11 +23,12 @@ export class LessonRuns {
     this.complaint = signal("");
   }
 
-  /** What can be done here: {start, waits, twin}. @param {number} index */
+  /** What can be done here: {start, refused, waits, twin}. @param {number} index */
   offered(index) {
     const run = this.panel.lesson.runs[index];
     const twin = run?.twin ? recordingOf(run.preset) : null;
-    return { start: Boolean(rights.value.start && this.server.start_lesson), twin,
+    const refused = Boolean(run?.planted) && document.documentElement.dataset.mode === "space";
+    return { start: Boolean(rights.value.start && this.server.start_lesson) && !refused, refused, twin,
       waits: Boolean(home.value?.training?.length) };
   }
 

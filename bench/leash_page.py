@@ -67,7 +67,8 @@ def chalkboard_page(lines: Lines, machine: str) -> str:
         names = ("gain", "best_gain", "kl", "best_kl", "share", "at_kl", "apart", "kl_to_best")
         figures = [span([line[name] for line in of_beta]) for name in names]
         rows.append([f"{beta:g}", str(len(of_beta)), *figures])
-    heads = ["beta", "seeds", "gain of PPO, sd", "of the best", "KL of PPO, nats", "of the best", "share of the best objective",
+    heads = ["beta", "seeds", "gain of PPO, sd", "of the best", "KL of PPO, nats", "of the best",
+             "share of the best objective",
              "share of the best score at its KL", "total variation", "KL to the best, nats"]  # fmt: skip
     return f"""# The chalkboard: PPO against the best there is
 

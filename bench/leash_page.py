@@ -65,15 +65,17 @@ def chalkboard_page(lines: Lines, machine: str) -> str:
     for beta in sorted({line["beta"] for line in lines}):
         of_beta = [line for line in lines if line["beta"] == beta]
         names = ("gain", "best_gain", "kl", "best_kl", "share", "at_kl", "apart", "kl_to_best")
-        rows.append([f"{beta:g}", *(span([line[name] for line in of_beta]) for name in names)])
-    heads = ["beta", "gain of PPO, sd", "of the best", "KL of PPO, nats", "of the best", "share of the best objective",
+        figures = [span([line[name] for line in of_beta]) for name in names]
+        rows.append([f"{beta:g}", str(len(of_beta)), *figures])
+    heads = ["beta", "seeds", "gain of PPO, sd", "of the best", "KL of PPO, nats", "of the best",
+             "share of the best objective",
              "share of the best score at its KL", "total variation", "KL to the best, nats"]  # fmt: skip
     return f"""# The chalkboard: PPO against the best there is
 
 The preset `chalkboard` has two prompts and completions of two tokens, so every text can be listed: V x V of each
 prompt, with V = 1,280. The best policy for a beta, `pi*(y | x) = pi_ref(y | x) exp(score(y) / beta) / Z(x)`, its score
 and its KL are sums over that list, and so are those of a trained policy. Nothing here is sampled but the training
-itself. Means over the two prompts; of three seeds the mean, with the lowest and the highest.
+itself. Means over the two prompts; of several seeds the mean, with the lowest and the highest.
 
 - *share of the best objective*: gain in score less beta times KL, over the most that any policy can have.
 - *share of the best score at its KL*: the gain over the highest gain of any policy that is no further away.

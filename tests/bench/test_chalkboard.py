@@ -93,6 +93,6 @@ def test_what_is_shipped_is_of_these_leashes_and_small():
     assert [stop["beta"] for stop in shown["leashes"]] == list(leash.BETAS)
     assert all(len(stop["texts"]) == len(shown["prompts"]) == len(shown["before"]) for stop in shown["leashes"])
     assert all(run["seed"] in leash.SEEDS for stop in shown["leashes"] for run in stop["runs"])
-    assert [one["beta"] for one in board["trained"]] == list(chalkboard.BETAS)
+    assert {one["beta"] for one in board["trained"]} <= {*chalkboard.BETAS}
     assert all(sum(share for _, share in table) == pytest.approx(1) for table in board["levels"])
     assert sum(boards.path_of(name).stat().st_size for name in boards.NAMES) < 1_000_000

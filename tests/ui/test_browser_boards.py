@@ -44,7 +44,8 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     after = drawn(part)
     assert not [name for name, shown in before.items() if after[name] == shown]
     shorter = DATA["leashes"][was - 1]
-    expect(slider).to_have_attribute("aria-valuetext", re.compile(rf"^{shorter['beta']:g}, (useful|runs away): score \+"))
+    spoken = re.compile(rf"^{shorter['beta']:g}, (useful|runs away): score \+")
+    expect(slider).to_have_attribute("aria-valuetext", spoken)
     assert after["sentence"].startswith(f"With a leash of {shorter['beta']:g} the gain in score was +")
     expect(part.get_by_role("status")).to_have_text(after["sentence"])
     page.keyboard.press("Home")  # no leash at all: on a scale of its own
@@ -90,7 +91,7 @@ def test_the_best_policy_of_the_chalkboard_moves_along_its_line(page):
     page.keyboard.press("Home")
     low, words = part.locator("circle.here").get_attribute("cx"), part.locator(".board-sentence").inner_text()
     page.keyboard.press("End")
-    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # the shortest leash: nearest to the start
+    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a short leash: near the start
     assert part.locator(".board-sentence").inner_text() != words
     bars = part.locator(".board-chance").first.locator("span")
     widths = [float(width.removesuffix("%")) for width in bars.evaluate_all("all => all.map((one) => one.style.width)")]

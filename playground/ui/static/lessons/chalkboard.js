@@ -3,7 +3,7 @@
 
 import { numbers } from "../charts/small_plots.js";
 import { el, setText, tableOf } from "../core/dom.js";
-import { number, percent, rounded, signed } from "../core/format.js";
+import { number, rounded, signed } from "../core/format.js";
 import { getJson } from "../core/server.js";
 import { bestOf, bestOfAll, betasBetween, chanceOf } from "./optimum.js";
 import { Plane } from "./plane.js";
@@ -76,7 +76,7 @@ class Chalkboard {
         ["leash", "start value (seed)", "gain of PPO, sd", "of the best", "distance of PPO, nats", "of the best",
           "gain less price: share of the best"],
         data.trained.flatMap(({ runs }) => runs.map((run) => [number(run.beta), String(run.seed), signed(run.gain),
-          signed(run.best_gain), rounded(run.kl), rounded(run.best_kl), percent(run.share)]))),
+          signed(run.best_gain), rounded(run.kl), rounded(run.best_kl), share(run.share)]))),
     ];
   }
 
@@ -145,9 +145,9 @@ function bestWords(beta, { kl, score }, trained) {
     + `${rounded(kl, 0.001)} nats. It is never the untrained model itself, however short the leash.`;
   if (!trained) return best;
   const shares = trained.runs.map(({ share }) => share);
-  const [low, high] = [percent(Math.min(...shares)), percent(Math.max(...shares))];
+  const [low, high] = [share(Math.min(...shares)), share(Math.max(...shares))];
   return `${best} PPO, trained with this leash, reached ${low === high ? low : `${low} to ${high}`} of what the best `
-    + `model has left after the price (${shares.length} runs).`;
+    + `model has left after the price (${shares.length > 1 ? `${shares.length} runs` : "one run"}).`;
 }
 
 /** A text with its three bars. @param {Wire.BoardText} text */

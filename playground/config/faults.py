@@ -8,7 +8,6 @@ must light.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Literal
 
 Fault = Literal[
@@ -36,10 +35,7 @@ FAULTS: dict[Fault, str] = {
     "chapter-controller": "Ziegler's controller is not clipped, and its gain grows with the number of the update.",
 }
 DRAWN: Drawn = "drawn"
-WORDS: Mapping[Fault | Drawn, str] = {
-    **FAULTS,
-    DRAWN: "One mistake is planted; which one is for you to find (Lessons, mystery runs).",
-}
+HIDDEN = "One mistake is planted; which one is for you to find (Lessons, mystery runs)."
 
 
 def missing(fault: Fault, baseline: str, reward_kinds: set[str], controller: str) -> str:

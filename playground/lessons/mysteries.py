@@ -71,10 +71,12 @@ def answer(run: RunDirectory) -> MysteryAnswer:
 
 def _until(records: Records, update: int) -> Records:
     """What there was of them after an update."""
-    metrics, samples, events = (
-        [one for one in found if one.update <= update] for found in (records.metrics, records.samples, records.events)
+    return replace(
+        records,
+        metrics=[one for one in records.metrics if one.update <= update],
+        samples=[one for one in records.samples if one.update <= update],
+        events=[one for one in records.events if one.update <= update],
     )
-    return replace(records, metrics=metrics, samples=samples, events=events)
 
 
 def without(config: RunConfig) -> RunConfig:

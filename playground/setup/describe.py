@@ -95,7 +95,9 @@ def wrong_on_purpose(config: RunConfig) -> str:
         return ""
     if not config.faults:
         return "An experiment: planted mistakes are allowed here, though there is none in this run."
-    return f"Wrong on purpose: {' '.join(mistakes.WORDS[fault] for fault in config.faults)}"
+    hidden = mistakes.DRAWN in config.faults
+    words = mistakes.HIDDEN if hidden else " ".join(mistakes.FAULTS[fault] for fault in config.planted)
+    return f"Wrong on purpose: {words}"
 
 
 def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:

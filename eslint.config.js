@@ -22,7 +22,7 @@ export default [
   {
     files: ["tests/js/**/*.js"],
     languageOptions: { ecmaVersion: 2023, sourceType: "module",
-      globals: { AbortSignal: "readonly", setImmediate: "readonly", setTimeout: "readonly" } },
+      globals: { AbortSignal: "readonly", URL: "readonly", setImmediate: "readonly", setTimeout: "readonly" } },
   },
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },

@@ -47,7 +47,7 @@ def test_tex_becomes_mathml(tex: str, elements: set[str], text: str | None) -> N
     [
         (r"\fact{kl}", {"kl": 8.4321}, "8.4"),
         (r"\fact{kl}", {"kl": 1234.5}, "1234"),  # rounded to even, as format does
-        (r"\fact{kl}", {"kl": 0.00001234}, "0.000012"),
+        (r"\fact{kl}", {"kl": 0.0001234}, "0.00012"),
         (r"\fact{updates}", {"updates": 40.0}, "40"),
         (r"\fact{score}", {"score": -0.25}, "\u22120.25"),
         (r"\fact{1 / beta}", {"beta": 5.0}, "0.2"),

@@ -20,6 +20,7 @@ import yaml
 
 from playground import plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
+from playground.config.faults import DRAWN
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
 from playground.models import adapter_files, gguf_files, hub, model_files, real_model
 from playground.models.architectures import BY_NAME, CURATED
@@ -139,9 +140,10 @@ def preset_groups() -> dict[str, list[str]]:
 
 
 def names_with_model() -> list[str]:
-    """Names of the presets that ship with their model, in the order of the story, then those of lessons."""
+    """Names of the presets that ship with their model, in the order of the story, then those of lessons. Those of
+    mystery runs are left out: what comes of them depends on the mistake."""
     groups = preset_groups()
-    return [*groups[INCLUDED], *groups[LESSON_GROUP]]
+    return [*groups[INCLUDED], *(name for name in groups[LESSON_GROUP] if DRAWN not in preset(name).faults)]
 
 
 def preset(name: str) -> RunConfig:

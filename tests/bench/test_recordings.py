@@ -22,7 +22,7 @@ from tests.ui import fake_run
 
 INCLUDED = catalog.preset_groups()[catalog.INCLUDED]
 ON_REAL_MODEL = [name for name in catalog.preset_groups()[catalog.REAL_GROUP] if (RECORDED / name).exists()]
-OF_LESSONS = catalog.lesson_preset_names()
+OF_LESSONS = [name for name in catalog.names_with_model() if name not in INCLUDED]
 MOST_BYTES = 2_000_000  # of all of the story together whose model is included
 MOST_BYTES_OF_LESSON = 100_000  # of one that only a lesson needs
 MOST_BYTES_EACH = 200_000  # of one on a real chat model

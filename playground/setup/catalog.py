@@ -114,7 +114,7 @@ def model_preset_names() -> list[str]:
 
 def lesson_preset_names() -> list[str]:
     """Names of the presets that only a lesson needs. They ship with their model."""
-    return sorted(path.stem for path in LESSON_PRESETS.glob("*.yaml"))
+    return [path.stem for path in sorted(LESSON_PRESETS.glob("*.yaml"))]
 
 
 def every_preset_name() -> list[str]:

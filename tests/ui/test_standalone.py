@@ -29,11 +29,17 @@ def packs():
 def test_whatever_the_scripts_can_ask_about_a_run_is_answered(packs):
     known = {pack.split("/")[2] for pack in packs if pack.count("/") == 2}
     sources = "".join(parts.scripts(site.ENTRY).values())
-    asked = set(re.findall(r'runPath\([\w.]+, (?:`|")([a-z-]+)', sources)) - {"lesson"}  # of a site only
+    asked = set(re.findall(r'runPath\([\w.]+, (?:`|")([a-z-]+)', sources)) - {"lesson", "mystery"}  # of a site only
     assert {"poll", "compare", "tokens", "rollout", "frontier", "outcome"} <= asked
     assert asked - known - {"export"} <= NEVER_ASKED.keys() | {"trace"}
     assert {"trace", "export", "overlay", "metrics.csv", "samples.csv"} <= known
-    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {"_recorded", "_lessons"}
+    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {
+        "_recorded",
+        "_lessons",
+        "_leash",
+        "_chalkboard",
+        "_mysteries",
+    }
     assert general == {"_access", "_home", "_runs", "_page", "_overlay", "_sweeps"}, "of sweeps there are none"
     shown = packs[f"live/{RUN}/poll"][""]["snapshot"]
     pack = {kind: packs[f"live/{RUN}/{kind}"] for kind in known}

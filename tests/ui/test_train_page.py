@@ -96,11 +96,14 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
 
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
-    (_, story), (title, real), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
+    (_, story), of_lessons, (title, real), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
+    assert of_lessons[0] == "Of the lessons" and ("full-stops", "Dot dot dot") in of_lessons[1]
     assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")] and len(story) == 22
     assert title == "A real chat model" and real[0] == ("real-short-answers", "23. Short answers")
     assert ("gpt2", "GPT-2: kinder reviews") in downloads and "hh-rlhf-1b" in dict(gpu)
-    assert controls.preset_groups(LIMITS["space"]) == [("Included", story)]
+    included, (_, public) = controls.preset_groups(LIMITS["space"])
+    assert included == ("Included", story) and {*public} < {*of_lessons[1]}
+    assert not any(catalog.preset(name).experiments for name, _ in public), "none with a planted mistake"
     second = controls.steps()[1]
     assert (second["number"], second["title"], second["against"]) == (2, "No leash", "kinder-reviews")
 

@@ -104,3 +104,19 @@ export async function answerOf(call, so = STILL_RUNNING) {
     return /** @type {Answer} */ ({ error: UNREACHED + so });
   }
 }
+
+/**
+ * Asks for an address once for all who ask; without an answer the next one who asks tries again.
+ * @param {string} address @returns {() => Promise<unknown>}
+ */
+export function askedOnce(address) {
+  /** @type {Promise<unknown> | null} */
+  let asked = null;
+  return () => {
+    asked ??= getJson(address).catch((error) => {
+      asked = null;
+      throw error;
+    });
+    return asked;
+  };
+}

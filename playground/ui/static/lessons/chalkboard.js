@@ -4,7 +4,7 @@
 import { numbers } from "../charts/small_plots.js";
 import { el, setText, tableOf } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
-import { getJson } from "../core/server.js";
+import { askedOnce } from "../core/server.js";
 import { bestOf, bestOfAll, betasBetween, chanceOf } from "./optimum.js";
 import { Plane } from "./plane.js";
 import { stopsOf } from "./stops.js";
@@ -15,17 +15,7 @@ const START = 0.5;
 const LINE = betasBetween(0.07, 60, 90);
 const STEP = 1.25; // to another leash, to see what a nat costs between the two
 
-/** @type {Promise<Wire.Chalkboard> | null} */
-let asked = null;
-
-/** Asked for once. */
-function boardData() {
-  asked ??= /** @type {Promise<Wire.Chalkboard>} */ (getJson("live/_chalkboard")).catch((error) => {
-    asked = null;
-    throw error;
-  });
-  return asked;
-}
+const boardData = /** @type {() => Promise<Wire.Chalkboard>} */ (askedOnce("live/_chalkboard"));
 
 /** The part, which fills itself. `place`: where it stands, for its ids. @param {string} place */
 export function chalkboardPart(place) {

@@ -5,7 +5,7 @@ import { numbers } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
 import { ZONES } from "../core/knob.js";
-import { getJson } from "../core/server.js";
+import { askedOnce } from "../core/server.js";
 import { pairRow, textPair } from "../core/texts.js";
 import { LeashPlots } from "./leash_plots.js";
 import { countOf, endsOf, leashName, meanOf, sentenceOf, zoneOf } from "./leash_figures.js";
@@ -13,17 +13,7 @@ import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
 
-/** @type {Promise<Wire.Betas> | null} */
-let asked = null;
-
-/** Asked for once. */
-function leashData() {
-  asked ??= /** @type {Promise<Wire.Betas>} */ (getJson("live/_leash")).catch((error) => {
-    asked = null;
-    throw error;
-  });
-  return asked;
-}
+const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 
 /** The part, which fills itself. `place`: where it stands, for its ids. @param {string} place */
 export function leashPart(place) {

@@ -6,23 +6,14 @@ import { buttonOf, el, signOf } from "../core/dom.js";
 import { refreshHome } from "../core/home.js";
 import { mysteries } from "../core/mysteries.js";
 import { go, linkTo } from "../core/nav.js";
-import { answerOf, getJson, newName } from "../core/server.js";
+import { answerOf, askedOnce, newName } from "../core/server.js";
 import { signal } from "../core/signals.js";
 
 /** @type {Record<string, string[]>} */
 const MARKS = { found: ["\u2713", "found"], shown: ["\u2013", "shown"], begun: ["\u25D1", "begun"] };
 
-/** @type {Promise<Wire.Mysteries> | null} */
-let asked = null;
-
-/** All of them, and what can be chosen. Without an answer the next one who asks tries again. */
-export function everyMystery() {
-  asked ??= /** @type {Promise<Wire.Mysteries>} */ (getJson("live/_mysteries")).catch((error) => {
-    asked = null;
-    throw error;
-  });
-  return asked;
-}
+/** All of them, and what can be chosen. */
+export const everyMystery = /** @type {() => Promise<Wire.Mysteries>} */ (askedOnce("live/_mysteries"));
 
 /** How far a run is: "found", "shown", "begun", or "". @param {string} run */
 export function markOf(run) {

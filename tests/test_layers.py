@@ -16,13 +16,13 @@ from tests.support import PROJECT
 # Each package may import those before it, and of its own sub-packages those before them.
 ORDER = """
     playground errors plain_files process_identity redaction config data models pocket rewards setup runs analysis
-    lessons exports imports ppo training worker ui cli notebook __main__ app
+    lessons classroom exports imports ppo training worker ui cli notebook __main__ app
 """.split()
 INNER_ORDER = {
     "runs": ("folder", "", "cluster", "sweeps"),  # "" stands for the modules of the package itself
     "training": ("models", "data", "loop", "rewards", "process", "service"),
     "setup": ("", "estimates"),
-    "ui": ("payloads", "auth", "train", "feed", "runs", "rewards", "api"),
+    "ui": ("payloads", "auth", "train", "feed", "runs", "rewards", "classroom", "api"),
 }
 NOT_EVEN_SO = {  # of what the order would allow; a folder of a package with a dot
     "ppo": {*ORDER},

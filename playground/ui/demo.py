@@ -22,13 +22,26 @@ import gradio as gr
 from gradio import utils
 from gradio.tunneling import CURRENT_TUNNELS
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 
 from playground.errors import PlaygroundError
 from playground.ui import delivery, routes, theme
 from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
+from playground.ui.classroom import class_routes
+from playground.ui.classroom.answering import Answering
+from playground.ui.classroom.lead import Lead
 from playground.ui.serving import Serving
+from playground.ui.train.lesson_part import LessonStarts
 
 SESSIONS = 500  # whose states Gradio keeps
+
+
+def classroom(serving: Serving) -> list[BaseRoute]:
+    """The addresses of the class, for what serves them."""
+    starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby.worker_for)
+    lead = Lead(serving.room, serving.hub, starts)
+    answering = Answering(serving.room, lambda: serving.hub.lessons)
+    return class_routes.routes(serving.hub, serving.room, serving.access, lead, answering)
 
 
 class PartOfAnotherApp(PlaygroundError):
@@ -175,7 +188,7 @@ class Demo(gr.Blocks):
         )
         return {
             **given,
-            "routes": routes.routes(self.serving.hub, access, self.serving.service),
+            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *classroom(self.serving)],
             "middleware": [
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
                 guard,

@@ -132,7 +132,7 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
     table.append(("/live/{run_id}/export/replay", views.replay, Action.EXPORT))
     table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
-    found: list[BaseRoute] = [Route(path, _polite(access.route(action, handler))) for path, handler, action in table]
+    found: list[BaseRoute] = [Route(path, polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
 
@@ -267,7 +267,7 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-def _polite(handler: Handler) -> Handler:
+def polite(handler: Handler) -> Handler:
     """Turn our exceptions into one sentence with a status code."""
 
     @functools.wraps(handler)

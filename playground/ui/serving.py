@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from playground.classroom.room import Room
 from playground.lessons.loading import Lessons
 from playground.runs import bucket, cluster, history
 from playground.runs.bucket import BucketThread
@@ -54,6 +55,7 @@ class Serving:
     ) -> None:
         self.outputs, self.access, self.service, self.standby, self.token = outputs, access, service, standby, token
         self.hub = Hub(outputs, recorded, lessons)
+        self.room = Room(outputs)
         self.incoming = Incoming(outputs, access.limits.uploads_bytes)
         self._keeper: BucketThread | None = None
         self._closing: contextlib.ExitStack | None = None  # the last one that is put there goes first
@@ -84,7 +86,7 @@ class Serving:
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
             self._closing.enter_context(_mode_for_workers(self.access.mode))
-            for close in (self.incoming.close, self.standby.close, self.service.close):
+            for close in (self.room.end, self.incoming.close, self.standby.close, self.service.close):
                 self._closing.callback(close)
 
     def begin(self) -> None:

@@ -35,7 +35,7 @@ from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.auth import visitors
 from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
-from playground.ui.auth.visitors import HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
+from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
 from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
@@ -69,6 +69,8 @@ class Action(enum.StrEnum):
     SAVE = "save a model on the server's disk"
     TRY_UPDATE = "make a trial update"
     GET_MODEL = "get a model from PyPI"
+    JOIN = "take part in the class"
+    LEAD = "lead the class"
 
 
 class Role(enum.StrEnum):
@@ -93,11 +95,14 @@ TABLE: dict[tuple[str, Role], Grants] = {
     ("local", Role.HOST): Grants(EVERYTHING),
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
     ("classroom", Role.HOST): Grants(FOR_OTHERS),
-    ("classroom", Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT})),
+    ("classroom", Role.VISITOR): Grants(
+        frozenset({Action.WATCH, Action.EXPORT, Action.JOIN, Action.ASK, Action.TRY_REWARDS})
+    ),
     ("space", Role.HOST): Grants(FOR_OTHERS - {Action.SAVE}),
     ("space", Role.VISITOR): Grants(
         frozenset(
             {Action.WATCH, Action.EXPORT, Action.FORM, Action.START, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS}
+            | {Action.JOIN}
         ),
         own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
     ),
@@ -212,8 +217,13 @@ class Access:
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
-            self._count(caller, "questions" if action in COUNTED else "form")
+            self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
         return caller
+
+    def count_in_class(self, person: str) -> None:
+        """Count one answer of a person of the class. Raises: TooManyCalls."""
+        if not self.limiter.add("answers of one person", person):
+            raise TooManyCalls(MANY_CALLS)
 
     def _count(self, caller: Caller, kind: str) -> None:
         """Raises: TooManyCalls."""
@@ -327,6 +337,10 @@ class Access:
         if self.mode != "space" or visitors.visitor_cookie(connection):
             return None
         return self._set_cookie(connection, VISITOR_COOKIE, secrets.token_urlsafe(24))
+
+    def class_cookie(self, connection: HTTPConnection, token: str) -> str:
+        """The Set-Cookie header for a browser that has joined the class."""
+        return self._set_cookie(connection, CLASS_COOKIE, token)
 
     def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""

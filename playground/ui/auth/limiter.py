@@ -17,6 +17,8 @@ PER_MINUTE = {
     "wrong tokens": 10,
     "questions": 60,  # starts, uploads and questions to models
     "form": 600,  # what the form asks while it is filled in, and what is done to their own runs
+    "class": 3_000,  # joins, answers and votes: a hundred people behind one address vote on a pair every two seconds
+    "answers of one person": 120,
     # Whatever is called, also in vain. A class may be behind one address: a hundred pages ask some 40 a minute each.
     "calls": 1_500,  # with a body, of Gradio
     "views": 12_000,  # handlers and routes of ours

@@ -40,7 +40,7 @@ FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 WATCHERS_BYTES = 64_000
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 BUSY = "Too many requests from your address are open here. Close some pages, or wait a little."
-OURS = re.compile(r"/(live|playground)/.*|/host/?", re.DOTALL)
+OURS = re.compile(r"/(live|playground|class)/.*|/(host|class)/?", re.DOTALL)
 # All of Gradio's addresses that the page asks for, and those by which programs call (`calls`), by method; whatever else
 # this Gradio or another has is not there.
 NEEDED = {

@@ -27,6 +27,7 @@ MIN_TOKEN_CHARACTERS = 20
 HUB_TOKEN = "hf_"  # what each of them begins with
 HOST_COOKIE = "playground_host"
 VISITOR_COOKIE = "playground_visitor"
+CLASS_COOKIE = "playground_class"  # of who has joined a class
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
 SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)

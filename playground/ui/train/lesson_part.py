@@ -128,7 +128,7 @@ def _lesson(lesson: Lesson) -> LessonData:
         "minutes": lesson.minutes,
         "question": lesson.question,
         "situation": lesson.situation,
-        "predict": _prediction(lesson.predict),
+        "predict": prediction_data(lesson.predict),
         "runs": _runs(lesson),
         "look": list(lesson.look),
         "figures": [facts.CURVES[name] for name in lesson.figures],
@@ -141,7 +141,7 @@ def _lesson(lesson: Lesson) -> LessonData:
     }
 
 
-def _prediction(predict: Prediction) -> PredictionData:
+def prediction_data(predict: Prediction) -> PredictionData:
     return {
         "ask": predict.ask,
         "kind": predict.kind,

@@ -1,0 +1,31 @@
+"""What a person of the class sends: an answer to a question, a vote on a pair, a reward for the game."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from playground.classroom import questions
+from playground.classroom.room import NoClass, Room, Step
+from playground.lessons.loading import Lessons
+
+Check = Callable[[str, Step, int, Any], Any]  # person, step, item, value -> the value as it is kept
+
+
+class Answering:
+    """Checks and keeps them. `checks`: of each kind of step."""
+
+    def __init__(self, room: Room, lessons: Callable[[], Lessons]) -> None:
+        self._room = room
+        self.checks: dict[str, Check] = {
+            "question": lambda person, step, item, value: questions.checked(value, step, lessons())
+        }
+
+    def keep(self, person: str, asked: dict[str, Any]) -> None:
+        """Keep {step, item, value}. Raises: NoClass: it is over, or the answer is none."""
+        step, item = self._room.find(asked.get("step")), asked.get("item")
+        if isinstance(item, bool) or not isinstance(item, int):
+            raise NoClass("An answer names the round or the pair that it is for.")
+        if step.kind not in self.checks:
+            raise NoClass("This step of the class takes no answers.")
+        self._room.answer(person, step, item, self.checks[step.kind](person, step, item, asked.get("value")))

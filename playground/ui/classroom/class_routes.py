@@ -1,0 +1,163 @@
+"""The addresses of a class: three light pages, what they ask again and again, and the three things that they send.
+
+Each asks `access` who it is: the host leads, everyone else takes part. What is sent is JSON in small bodies, which
+`middleware` lets in from pages of this server only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from playground.classroom.room import NoClass, Room
+from playground.errors import InvalidConfig, PlaygroundError
+from playground.ui import own_files
+from playground.ui.auth.access import Access, Action
+from playground.ui.auth.visitors import CLASS_COOKIE
+from playground.ui.classroom.answering import Answering
+from playground.ui.classroom.lead import Lead
+from playground.ui.classroom.state import ClassViews
+from playground.ui.feed.feed import Hub
+from playground.ui.feed.run_serializer import encode
+from playground.ui.payloads.classroom import ClassJoinedData, ClassKeptData, ClassLedData
+from playground.ui.routes import polite
+
+PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk", Action.LEAD)}
+PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
+SHEETS = ("page", "lessons", "class")
+MOST_CODE = 12  # characters
+NOT_JSON = "This is not JSON with the fields that the page sends."
+HTML = """<!doctype html>
+<html lang="en" class="class-page" data-page="{page}">
+<head>
+<meta charset="utf-8">
+<base href="{base}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} \u00b7 RLHF Playground</title>
+{links}
+<script>document.documentElement.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);</script>
+</head>
+<body>
+<main id="class"><p class="muted">Loading\u2026</p></main>
+<script type="module" src="{script}"></script>
+</body>
+</html>
+"""
+
+
+def routes(hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering) -> list[BaseRoute]:
+    """All of them, for the app's routes."""
+    views = ClassHandlers(hub, room, access, lead, answering)
+    table: list[tuple[str, Callable[..., Any], Action, str]] = [
+        *((f"/class{path}", views.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
+        ("/class/state", views.state, Action.WATCH, "GET"),
+        ("/class/front", views.front, Action.LEAD, "GET"),
+        ("/class/join", views.join, Action.JOIN, "POST"),
+        ("/class/answer", views.answer, Action.JOIN, "POST"),
+        ("/class/lead", views.lead, Action.LEAD, "POST"),
+    ]
+    return [
+        Route(path, polite(access.route(action, handler)), methods=[method]) for path, handler, action, method in table
+    ]
+
+
+def document(path: str) -> str:
+    """One of the pages, as HTML. Its addresses go by where the page is, so that a sub-path works."""
+    page, title, _ = PAGES[path]
+    module = f"classroom/{page}.js"
+    sheets = [f'<link rel="stylesheet" href="{own_files.address(f"css/{name}.css")}">' for name in SHEETS]
+    scripts = sorted(own_files.needed_by(module))
+    links = [f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in scripts]
+    return HTML.format(
+        page=page, title=title, base="../" if path else "./", links="\n".join([*sheets, *links]),
+        script=own_files.address(module),
+    )  # fmt: skip
+
+
+class ClassHandlers:
+    """The handlers."""
+
+    def __init__(self, hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering) -> None:
+        self.room, self.access, self._lead, self._answering = room, access, lead, answering
+        self.views = ClassViews(room, hub)
+
+    def page(self, path: str) -> Any:
+        """One of the three pages."""
+
+        async def handler(request: Request) -> Response:
+            return HTMLResponse(document(path), headers={"Cache-Control": "no-cache"})
+
+        return handler
+
+    async def state(self, request: Request) -> Response:
+        """What a person of the class sees; `?since=` is the version that they know."""
+        since = request.query_params.get("since", "")
+        known = int(since) if since.isdecimal() and len(since) < 12 else None
+        return await self._answer(lambda: self.views.state(self._person(request), known))
+
+    async def front(self, request: Request) -> Response:
+        """What the desk shows, or with `?screen=1` the screen in front."""
+        screen = request.query_params.get("screen") == "1"
+        addresses = self.access.addresses() or [str(request.base_url)]
+        return await self._answer(lambda: self.views.desk(addresses, screen=screen))
+
+    async def join(self, request: Request) -> Response:
+        """Take part: {code}. The browser keeps who it is in a cookie, which no script can read."""
+        asked = await _body(request)
+        code = str(asked.get("code", ""))[:MOST_CODE]
+        if await asyncio.to_thread(self._person, request):
+            return _json(ClassJoinedData(error=""))
+        token = await asyncio.to_thread(self.room.join, code)
+        answer = _json(ClassJoinedData(error=""))
+        answer.headers.append("Set-Cookie", self.access.class_cookie(request, token))
+        return answer
+
+    async def answer(self, request: Request) -> Response:
+        """Keep an answer or a vote: {step, item, value}. The same sent twice is kept once."""
+        asked = await _body(request)
+        person = await asyncio.to_thread(self._person, request)
+        if person is None:
+            raise NoClass("You are not in the class yet. Enter the code that stands on the screen in front.")
+        self.access.count_in_class(person)
+        await asyncio.to_thread(self._answering.keep, person, asked)
+        return _json(ClassKeptData(error=""))
+
+    async def lead(self, request: Request) -> Response:
+        """What the host does: {do, ...}."""
+        asked = await _body(request)
+        caller = self.access.caller(request)
+
+        def act() -> ClassLedData:
+            try:
+                return self._lead.act(asked, caller)
+            except InvalidConfig as error:
+                return {"error": "\n".join(map(str, error.problems))}
+
+        return await self._answer(act)
+
+    def _person(self, request: Request) -> str | None:
+        return self.room.person(request.cookies.get(CLASS_COOKIE, ""))
+
+    async def _answer(self, read: Callable[[], Any]) -> Response:
+        return _json(await asyncio.to_thread(read))
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    """Raises: PlaygroundError, if it is no JSON object."""
+    try:
+        found = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise PlaygroundError(NOT_JSON)
+    return found
+
+
+def _json(data: Any) -> Response:
+    return Response(encode(data), media_type="application/json", headers={"Cache-Control": "no-store"})

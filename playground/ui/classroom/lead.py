@@ -1,0 +1,128 @@
+"""What the host does with a class: open it, ask, close, show, ask again, start a run of a lesson, show a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from playground.classroom import questions
+from playground.classroom.room import NoClass, Room, Step
+from playground.errors import PlaygroundError
+from playground.ui.auth.access import Caller
+from playground.ui.feed.feed import Hub
+from playground.ui.payloads.classroom import ClassLedData, ClassLocationData
+from playground.ui.train.lesson_part import LessonStarts
+
+MOST_QUERY = 600  # characters of an address
+MOST_UPDATE = 1_000_000
+DONE: ClassLedData = {"error": ""}
+Command = Callable[[dict[str, Any], Caller], ClassLedData]
+
+
+class Lead:
+    """The commands, by name. Other parts of the class add theirs to `commands`."""
+
+    def __init__(self, room: Room, hub: Hub, starts: LessonStarts) -> None:
+        self.room, self.hub, self._starts = room, hub, starts
+        self.commands: dict[str, Command] = {
+            "open": self.open,
+            "end": self.end,
+            "ask": self.ask,
+            "close": self.close,
+            "reopen": self.reopen,
+            "again": self.again,
+            "show": self.show,
+            "run": self.run,
+            "free": self.free,
+            "location": self.locate,
+        }
+
+    def act(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Do what `do` says. Raises: PlaygroundError, with a sentence for the host."""
+        command = self.commands.get(str(asked.get("do")))
+        if command is None:
+            raise PlaygroundError("The desk does not know how to do this. Load the page again.")
+        return command(asked, caller)
+
+    def open(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """A new class, empty."""
+        return {**DONE, "made": self.room.open()}
+
+    def end(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Nobody joins or answers any more."""
+        self.room.close()
+        return DONE
+
+    def ask(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Open a question: {lesson, what: prediction or transfer}, or {ask, options}."""
+        if asked.get("lesson"):
+            data = questions.of_lesson(self.hub.lessons, asked["lesson"], asked.get("what"))
+        else:
+            data = questions.typed(asked.get("ask"), asked.get("options"))
+        self.room.begin("question", data)
+        return DONE
+
+    def close(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """No more answers to the open step."""
+        self.room.set_state(self._open_step(asked), "closed")
+        return DONE
+
+    def reopen(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Answers to it again, beside those that there are."""
+        self.room.set_state(self._open_step(asked), "open")
+        return DONE
+
+    def again(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """The same question once more, in a round of its own."""
+        step = self._open_step(asked)
+        if step.kind != "question":
+            raise NoClass("Only a question can be asked again.")
+        self.room.ask_again(step)
+        return DONE
+
+    def show(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Close it, and show what was answered; {run}: and what this run says of its lesson."""
+        step, data = self._open_step(asked), None
+        if run := asked.get("run"):
+            data = {**step.data, "run": self.hub.find(str(run)).id}
+        self.room.set_state(step, "shown", data)
+        return DONE
+
+    def run(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Start a run of a lesson, {lesson, index, request}, and have the class look at it."""
+        started = self._starts.start_lesson({**asked, "values": {}}, caller)
+        if started["error"]:
+            return {"error": started["error"]}
+        run = started["run"]
+        self.room.set_fact("location", location_of(f"tab=train&run={run}", None, None))
+        return {**DONE, "run": run, "sentence": started.get("sentence", "")}
+
+    def free(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Whether the class may look around: {free}."""
+        self.room.set_fact("free", asked.get("free") is True)
+        return DONE
+
+    def locate(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Where the host is on the page: {query, update, text}; an empty query: nowhere that one follows."""
+        query = str(asked.get("query") or "")[:MOST_QUERY]
+        found = location_of(query, asked.get("update"), asked.get("text")) if query else None
+        if self.room.code and found != self.room.fact("location"):
+            self.room.set_fact("location", found)
+        return DONE
+
+    def _open_step(self, asked: dict[str, Any]) -> Step:
+        """The step that the desk shows, if it is the newest still: a slow desk does nothing to another one."""
+        step = self.room.step()
+        if step is None or step.id != asked.get("step"):
+            raise NoClass("The class is at another step by now. Look again.")
+        return step
+
+
+def location_of(query: str, update: Any, text: Any) -> ClassLocationData:
+    """Plain numbers, or none."""
+
+    def number(value: Any) -> int | None:
+        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_UPDATE
+        return value if good else None
+
+    return {"query": query, "update": number(update), "text": number(text)}

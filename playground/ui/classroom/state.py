@@ -1,0 +1,170 @@
+"""What a person of the class, the screen in front and the host's desk see, from the room."""
+
+from __future__ import annotations
+
+import segno
+
+from playground.classroom import questions
+from playground.classroom.room import Room, Step
+from playground.lessons.loading import LessonNotFound, Lessons
+from playground.lessons.records import Lesson
+from playground.lessons.reveal import reveal
+from playground.ui.feed.feed import Hub
+from playground.ui.payloads.classroom import (
+    ClassDeskData,
+    ClassQuestionData,
+    ClassResultsData,
+    ClassStateData,
+    ClassStepData,
+    ClassStepRowData,
+)
+from playground.ui.payloads.lessons import PredictionData, RevealData
+from playground.ui.train import lesson_part
+
+PAGE = "class"
+
+
+class ClassViews:
+    """Builds them. Knows the room, the lessons and the runs."""
+
+    def __init__(self, room: Room, hub: Hub) -> None:
+        self.room, self.hub = room, hub
+
+    @property
+    def lessons(self) -> Lessons:
+        """All that can be asked from."""
+        return self.hub.lessons
+
+    def state(self, person: str | None, since: int | None) -> ClassStateData:
+        """Of one person; None has not joined, and sees only whether there is a class."""
+        room = self.room
+        version, is_open = room.version, bool(room.code)
+        if person is None:
+            return {"version": version, "is_open": is_open, "joined": False}
+        room.see(person)
+        if since == version:
+            return {"version": version, "is_open": is_open, "joined": True}
+        step = room.step()
+        return {
+            "version": version,
+            "is_open": is_open,
+            "joined": True,
+            "free": bool(room.fact("free", True)),
+            "location": room.fact("location"),
+            "step": self.step(step, person) if step else None,
+        }
+
+    def desk(self, addresses: list[str], *, screen: bool) -> ClassDeskData:
+        """What the host sees; on the screen in front without what is answered before it is shown."""
+        room = self.room
+        step, code = room.step(), room.code
+        address = f"{addresses[0].rstrip('/')}/{PAGE}?code={code}" if addresses and code else ""
+        item = step.round if step and step.kind == "question" else None
+        shown: ClassDeskData = {
+            "version": room.version,
+            "code": code,
+            "address": address,
+            "addresses": [f"{one.rstrip('/')}/{PAGE}" for one in addresses],
+            "qr": qr_rows(address) if address else [],
+            "present": room.present(),
+            "joined": room.joined(),
+            "answered": room.answered(step, item) if step else 0,
+            "free": bool(room.fact("free", True)),
+            "location": room.fact("location"),
+            "step": self.step(step, "") if step else None,
+        }
+        if not screen:
+            shown["live"] = self.results(step) if step and step.kind == "question" else None
+            shown["steps"] = [self._row(one) for one in room.steps()]
+        return shown
+
+    def step(self, step: Step, person: str) -> ClassStepData:
+        """A step as one person sees it; "" is no one's, as on the screen."""
+        mine = self.room.answers(step, person) if person else []
+        shown: ClassStepData = {
+            "id": step.id,
+            "kind": step.kind,
+            "state": step.state,
+            "round": step.round,
+            "mine": {str(answer.item): answer.value for answer in mine},
+        }
+        if step.kind == "question":
+            shown["question"] = self.question(step)
+            shown["results"] = self.results(step) if step.state == "shown" else None
+        return shown
+
+    def question(self, step: Step) -> ClassQuestionData:
+        """As it is asked. Raises: LessonNotFound."""
+        predict, options, ask = questions.prediction_of(step, self.lessons)
+        lesson = questions.lesson_of(step, self.lessons)
+        form: PredictionData = (
+            lesson_part.prediction_data(predict)
+            if predict is not None
+            else {**EMPTY, "ask": ask, "options": [{"say": say} for say in options]}
+        )
+        is_prediction = lesson is not None and predict is not None
+        return {
+            "title": lesson.title if lesson else "",
+            "situation": lesson.situation if lesson and is_prediction else "",
+            "predict": form,
+        }
+
+    def results(self, step: Step) -> ClassResultsData:
+        """What was answered, and what is so."""
+        found = questions.rounds_of(step, self.room.answers(step), self.lessons)
+        lesson = questions.lesson_of(step, self.lessons)
+        right = None
+        if lesson and step.data["what"] == "transfer":
+            right = next((at for at, option in enumerate(lesson.transfer.options) if option.right), None)
+        told = self._reveal(step, lesson) if lesson and step.data["what"] == "prediction" else None
+        return {
+            "rounds": [{**one._asdict()} for one in found],  # type: ignore[typeddict-item]
+            "right": told["held"] if told else right,
+            "reveal": told,
+        }
+
+    def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
+        run_id = step.data.get("run")
+        if not run_id:
+            return None
+        run = self.hub.find(run_id)
+        return lesson_part.reveal_data(reveal(lesson, 0, run), lesson)
+
+    def _row(self, step: Step) -> ClassStepRowData:
+        return {
+            "id": step.id,
+            "kind": step.kind,
+            "state": step.state,
+            "title": self.title(step),
+            "answered": self.room.answered(step),
+        }
+
+    def title(self, step: Step) -> str:
+        """What a step is called in a list."""
+        if step.kind != "question":
+            return str(step.data.get("title", step.kind))
+        try:
+            lesson = questions.lesson_of(step, self.lessons)
+        except LessonNotFound:
+            return "A question of a lesson that is gone"
+        return lesson.title if lesson else str(step.data["ask"])
+
+
+EMPTY: PredictionData = {
+    "ask": "",
+    "kind": "choice",
+    "options": [],
+    "unit": "",
+    "low": 0.0,
+    "high": 0.0,
+    "step": 1.0,
+    "near": 0.0,
+    "column": "",
+    "shapes": [],
+}
+
+
+def qr_rows(address: str) -> list[str]:
+    """The QR code of an address: "1" is dark, with the quiet zone of four squares that readers need."""
+    found = segno.make(address, error="m", micro=False)
+    return ["".join("1" if dark else "0" for dark in row) for row in found.matrix_iter(border=4)]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import segno
 
 from playground.classroom import questions
 from playground.classroom.room import Room, Step
+from playground.errors import RunNotFound
 from playground.lessons.loading import LessonNotFound, Lessons
 from playground.lessons.records import Lesson
 from playground.lessons.reveal import reveal
@@ -14,6 +17,7 @@ from playground.ui.payloads.classroom import (
     ClassDeskData,
     ClassQuestionData,
     ClassResultsData,
+    ClassRunData,
     ClassStateData,
     ClassStepData,
     ClassStepRowData,
@@ -76,6 +80,8 @@ class ClassViews:
         if not screen:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
+            shown["runs"] = self._runs(step) if step and step.kind == "question" else []
+            shown["shown_run"] = str(step.data.get("run", "")) if step else ""
         return shown
 
     def step(self, step: Step, person: str) -> ClassStepData:
@@ -105,6 +111,7 @@ class ClassViews:
         is_prediction = lesson is not None and predict is not None
         return {
             "title": lesson.title if lesson else "",
+            "lesson": lesson.name if lesson and is_prediction else "",
             "situation": lesson.situation if lesson and is_prediction else "",
             "predict": form,
         }
@@ -113,15 +120,26 @@ class ClassViews:
         """What was answered, and what is so."""
         found = questions.rounds_of(step, self.room.answers(step), self.lessons)
         lesson = questions.lesson_of(step, self.lessons)
-        right = None
-        if lesson and step.data["what"] == "transfer":
-            right = next((at for at, option in enumerate(lesson.transfer.options) if option.right), None)
+        last = lesson.transfer.options if lesson and step.data["what"] == "transfer" else ()
+        right = next((at for at, option in enumerate(last) if option.right), None)
         told = self._reveal(step, lesson) if lesson and step.data["what"] == "prediction" else None
         return {
             "rounds": [{**one._asdict()} for one in found],  # type: ignore[typeddict-item]
             "right": told["held"] if told else right,
+            "whys": [option.why for option in last],
             "reveal": told,
         }
+
+    def _runs(self, step: Step) -> list[ClassRunData]:
+        """Of its lesson, the oldest first; one that was deleted is none."""
+        found: list[ClassRunData] = []
+        for made in self.room.fact("runs", []):
+            if made["lesson"] != step.data.get("lesson"):
+                continue
+            with contextlib.suppress(RunNotFound):
+                status = self.hub.find(made["run"]).status()
+                found.append({"run": made["run"], "index": made["index"], "state": status.state, "ended": status.ended})
+        return found
 
     def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
         run_id = step.data.get("run")

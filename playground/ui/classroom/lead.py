@@ -86,7 +86,8 @@ class Lead:
         """Close it, and show what was answered; {run}: and what this run says of its lesson."""
         step, data = self._open_step(asked), None
         if run := asked.get("run"):
-            data = {**step.data, "run": self.hub.find(str(run)).id}
+            self.hub.find(str(run))
+            data = {**step.data, "run": str(run)}
         self.room.set_state(step, "shown", data)
         return DONE
 

@@ -8,7 +8,7 @@ import segno
 
 from playground.classroom import questions
 from playground.classroom.room import Room, Step
-from playground.errors import RunNotFound
+from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.loading import LessonNotFound, Lessons
 from playground.lessons.records import Lesson
 from playground.lessons.reveal import reveal
@@ -48,7 +48,7 @@ class ClassViews:
         room.see(person)
         if since == version:
             return {"version": version, "is_open": is_open, "joined": True}
-        step = room.step()
+        step = self._step_now()
         return {
             "version": version,
             "is_open": is_open,
@@ -61,7 +61,7 @@ class ClassViews:
     def desk(self, addresses: list[str], *, screen: bool) -> ClassDeskData:
         """What the host sees; on the screen in front without what is answered before it is shown."""
         room = self.room
-        step, code = room.step(), room.code
+        step, code = self._step_now(), room.code
         address = f"{addresses[0].rstrip('/')}/{PAGE}?code={code}" if addresses and code else ""
         item = step.round if step and step.kind == "question" else None
         shown: ClassDeskData = {
@@ -83,6 +83,15 @@ class ClassViews:
             shown["runs"] = self._runs(step) if step and step.kind == "question" else []
             shown["shown_run"] = str(step.data.get("run", "")) if step else ""
         return shown
+
+    def _step_now(self) -> Step | None:
+        """The step that everyone is at; none, if it is of a lesson that is gone."""
+        step = self.room.step()
+        with contextlib.suppress(LessonNotFound):
+            if step and step.kind == "question":
+                questions.lesson_of(step, self.lessons)
+            return step
+        return None
 
     def step(self, step: Step, person: str) -> ClassStepData:
         """A step as one person sees it; "" is no one's, as on the screen."""
@@ -142,11 +151,11 @@ class ClassViews:
         return found
 
     def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
-        run_id = step.data.get("run")
-        if not run_id:
-            return None
-        run = self.hub.find(run_id)
-        return lesson_part.reveal_data(reveal(lesson, 0, run), lesson)
+        """None without a run, or where it is gone or cannot be read: the answers are shown all the same."""
+        if run_id := step.data.get("run"):
+            with contextlib.suppress(PlaygroundError):
+                return lesson_part.reveal_data(reveal(lesson, 0, self.hub.find(run_id)), lesson)
+        return None
 
     def _row(self, step: Step) -> ClassStepRowData:
         return {

@@ -117,9 +117,9 @@ effect(() => {
     el("p.desk-said", { "data-key": "said", role: "alert" }, said.value),
     shown ? null : el("p.muted", { "data-key": "loading" }, problem.value ? "" : "Loading\u2026"),
     shown ? el("div.desk-columns", { "data-key": "columns" },
-      section("class", "The class", theClass(shown)), section("now", "Now", now(shown)),
-      section("next", "Next", offers.map(kept)),
-      shown.steps.length ? section("before", "So far", [before(shown)]) : null) : null,
+      el("div", section("class", "The class", theClass(shown)),
+        shown.steps.length ? section("before", "So far", [before(shown)]) : null),
+      el("div", section("now", "Now", now(shown)), section("next", "Next", offers.map(kept)))) : null,
   ].filter(Boolean)));
 });
 

@@ -3,6 +3,8 @@
 
 import { el, kept } from "../core/dom.js";
 import { capital, number } from "../core/format.js";
+import { keptRecords } from "../core/kept.js";
+import { untracked } from "../core/signals.js";
 import { asking, predictionInWords } from "../lessons/predict.js";
 import { verdictBox } from "../lessons/verdict.js";
 import { tallyOf } from "./tally.js";
@@ -12,6 +14,9 @@ export { desk, offer } from "./question_desk.js";
 const UNTITLED = "A question";
 
 /** @typedef {import("../lessons/progress.js").Prediction} Prediction */
+
+/** Why one has answered so, by the step's number: it stays in this browser. */
+const reasons = /** @type {import("../core/kept.js").Records<string>} */ (keptRecords("playground-class-reasons"));
 
 /** Of each round of each question, so that what is being answered stays. @type {Map<string, HTMLElement>} */
 const forms = new Map();
@@ -28,6 +33,7 @@ export function student(step, tools) {
     earlier ? el("p.muted", `In the round before you said: ${quoted(predict, earlier)}`) : null,
     state === "open" ? kept(formOf(step, tools)) : el("p.lesson-ask", predict.ask),
     state === "open" ? null : el("p", mine ? `You said: ${quoted(predict, mine)}` : "You have not answered this time."),
+    state === "open" ? null : reasonOf(step.id),
     state === "open" ? null : el("p.muted", "No more answers now. It goes on in front."),
   ].filter(Boolean) };
 }
@@ -38,10 +44,23 @@ function formOf(step, tools) {
   if (!forms.has(key)) {
     const form = asking(step.question.predict, (given) => given && tools.answer(step.round, given),
       mineIn(step, tools, step.round) ?? {});
-    form.dataset.key = key;
-    forms.set(key, form);
+    forms.set(key, el("div.class-form", { "data-key": key }, form, reasonField(step.id)));
   }
   return forms.get(key);
+}
+
+/** @param {number} step */
+function reasonField(step) {
+  return el("div.class-reason", el("label", { for: "class-reason" }, "Why? One line for yourself; it stays here."),
+    el("input", { type: "text", id: "class-reason", maxlength: 140, autocomplete: "off",
+      value: untracked(() => reasons.records.value[step]) ?? "",
+      onchange: (event) => reasons.set(String(step), event.target.value) }));
+}
+
+/** @param {number} step */
+function reasonOf(step) {
+  const words = reasons.records.value[step];
+  return words ? el("p.muted", `Your reason: ${words}`) : null;
 }
 
 /** What this person has answered in a round: here, or before in this browser. */
@@ -62,7 +81,7 @@ function shownParts(step, tools) {
     ? el("p", `First you said: ${quoted(predict, given[0])} Then: ${quoted(predict, mine)}`) : null;
   return [el("p.lesson-ask", predict.ask), said,
     results.reveal?.ready ? verdictBox(predict, mine, results.reveal)
-      : el("p", answered ? `You said: ${quoted(predict, mine)}` : "You have not answered."),
+      : el("p", answered ? `You said: ${quoted(predict, mine)}` : "You have not answered."), reasonOf(step.id),
     ...explained(results, mine.choice), el("h2", "What the class has said"), ...tallyOf(predict, results, mine)]
     .filter(Boolean);
 }

@@ -20,13 +20,15 @@ let request = newName();
 
 /** @param {Wire.ClassDesk} front @param {Tools} tools @returns {Node[]} */
 export function desk(front, tools) {
-  const { step } = front;
+  const { step, runs } = front;
   const { state, question: { predict } } = step;
+  const told = runs.some(({ index, ended }) => ended && !index);
   const act = (/** @type {string} */ name, more = {}) => () => tools.lead({ do: name, step: step.id, ...more });
   /** @type {Record<string, Node[]>} */
   const buttons = {
     open: [button("close", "strong", act("close"), "No more answers")],
-    closed: [button("again", "", act("again"), "Ask again"), button("show", "strong", act("show"), "Show the answers"),
+    closed: [button("again", "", act("again"), "Ask again"),
+      button("show", told ? "" : "strong", act("show"), "Show the answers"),
       button("reopen", "", act("reopen"), "Take answers again")],
     shown: [button("close", "", act("close"), "Hide the answers")],
   };

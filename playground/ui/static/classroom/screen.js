@@ -44,7 +44,7 @@ function joining({ code, address, qr, joined }) {
 /** For who comes late. @param {Wire.ClassDesk} shown */
 function strip({ code, address, qr, step }) {
   if (!step || !code) return null;
-  return el("footer.screen-strip", { "data-key": "strip" }, qrOf(qr, address),
+  return el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address),
     el("p", typedAddress(address), el("br"), "code ", codeOf(code)));
 }
 

@@ -45,7 +45,7 @@ async function postAnswer(answer) {
   return { done: !again, error };
 }
 
-/** @param {number} step @param {number} item */
+/** @param {number} step @param {number | ""} item */
 export function keyOf(step, item) {
   return `${step}:${item}`;
 }

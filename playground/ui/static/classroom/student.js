@@ -91,12 +91,14 @@ function fate() {
   const { step, joined } = state.value ?? {};
   if (away.value) return AWAY;
   if (!step || !joined || step.state !== "open") return "";
-  const mine = Object.entries(sending.sent.value).filter(([key]) => key.startsWith(keyOf(step.id, 0).slice(0, -1)));
+  const only = step.kind === "question" ? step.round : null; // of a question, what was answered in this round
+  const mine = Object.entries(sending.sent.value).filter(([key]) =>
+    (only ? key === keyOf(step.id, only) : key.startsWith(keyOf(step.id, ""))));
   const refused = mine.map(([, { error }]) => error).find(Boolean);
   if (mine.some(([, sent]) => sent.state === "waiting")) return sending.failures.value
     ? "Kept on this phone. It is sent as soon as there is a network." : "Sending\u2026";
   if (refused) return refused;
-  const kept = mine.length || Object.keys(step.mine).includes(String(step.round));
+  const kept = mine.length || (only ? step.mine[only] : Object.keys(step.mine).length);
   return kept ? "Kept. You can change it until it is closed." : "";
 }
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from playground.classroom.room import Given, NoClass, Step, finite
+from playground.classroom.room import MOST_PEOPLE, Given, NoClass, Step, finite
 from playground.errors import PlaygroundError
 from playground.lessons.loading import Lessons
 from playground.lessons.records import Lesson, Prediction
@@ -18,6 +18,7 @@ POINTS = 41  # of a drawn curve, at most
 HIGHEST = 1.0  # of a drawn place, up and down
 BINS = 10  # of a histogram of numbers
 MOST_CURVES = 60  # that are shown of a class
+HANDS = "hands"  # of a step's data: round -> hands for each answer
 CHOOSE = "Choose one of the answers."
 
 
@@ -26,13 +27,15 @@ class WrongQuestion(PlaygroundError):
 
 
 class Round(NamedTuple):
-    """What was answered in one round. `counts`: of each option, or of each bin of numbers; `curves`: as drawn."""
+    """What was answered in one round. `counts`: of each option, or of each bin of numbers; `curves`: as drawn; `hands`:
+    of each answer, as the host has counted them in the room."""
 
     answered: int
     counts: list[int]
     numbers: list[float]
     curves: list[list[float]]
     shapes: dict[str, int]
+    hands: list[int]
 
 
 def of_lesson(lessons: Lessons, name: Any, what: Any) -> dict[str, Any]:
@@ -95,19 +98,36 @@ def rounds_of(step: Step, answers: Sequence[Given], lessons: Lessons) -> list[Ro
     """What was answered in each round so far."""
     predict, options, _ = prediction_of(step, lessons)
     return [
-        _round([answer.value for answer in answers if answer.item == number], predict, len(options))
+        _round(
+            [answer.value for answer in answers if answer.item == number],
+            predict,
+            len(options),
+            step.data.get(HANDS, {}).get(str(number), []),
+        )
         for number in range(1, step.round + 1)
     ]
 
 
-def _round(values: Sequence[dict[str, Any]], predict: Prediction | None, options: int) -> Round:
+def with_hands(step: Step, counts: Any, lessons: Lessons) -> dict[str, Any]:
+    """The data of a step with the hands that the host has counted in its round: of each option, shape or bin of
+    numbers. Raises: WrongQuestion."""
+    predict, options, _ = prediction_of(step, lessons)
+    answers = len(options) or (len(predict.shapes) if predict is not None and predict.kind == "curve" else BINS)
+    given = counts if isinstance(counts, list) else []
+    good = all(isinstance(hands, int) and not isinstance(hands, bool) and 0 <= hands <= MOST_PEOPLE for hands in given)
+    if len(given) != answers or not good:
+        raise WrongQuestion(f"Hands: type a whole number from 0 to {MOST_PEOPLE} for each of the {answers} answers.")
+    return {**step.data, HANDS: {**step.data.get(HANDS, {}), str(step.round): given}}
+
+
+def _round(values: Sequence[dict[str, Any]], predict: Prediction | None, options: int, hands: list[int]) -> Round:
     counted = Counter(value["choice"] for value in values if "choice" in value)
     numbers = sorted(value["number"] for value in values if "number" in value)
     counts = [counted[index] for index in range(options)] if options else _bins(numbers, predict) if numbers else []
     every = max(1, math.ceil(len(values) / MOST_CURVES))
     curves = [value["curve"] for value in values if "curve" in value][::every]
     shapes = Counter(str(value["shape"]) for value in values if "shape" in value)
-    return Round(len(values), counts, numbers, curves, dict(shapes))
+    return Round(len(values), counts, numbers, curves, dict(shapes), hands)
 
 
 def _bins(numbers: Sequence[float], predict: Prediction | None) -> list[int]:

@@ -51,6 +51,10 @@ class NoClass(PlaygroundError):
     """There is no room, or one is not in it, or what one answers is closed."""
 
 
+class NotKept(NoClass):
+    """The file cannot be read or written now: it may be possible later."""
+
+
 class Step(NamedTuple):
     """What the class is asked. `data` is as its kind has it; `round`: of a question that is asked again, from 1."""
 
@@ -107,7 +111,7 @@ class Room:
         return str(self.fact("code", ""))
 
     def fact(self, name: str, otherwise: Any = None) -> Any:
-        """Something kept of the room: `code`, `version`, `location`, `free`."""
+        """Something kept of the room: `code`, `version`, `location`, `free`, `runs`."""
         rows = self._read("SELECT value FROM facts WHERE name = ?", name)
         return json.loads(rows[0][0]) if rows else otherwise
 
@@ -281,14 +285,14 @@ class Room:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Raises: NoClass in the place of SQLite's errors: a full disk, a file that is none."""
+    """Raises: NotKept in the place of SQLite's errors: a full disk, a file that is none."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         sentence = (
             f"The answers of the class cannot be kept in {FILE}: {error}. Free some space, or move that file away."
         )
-        raise NoClass(sentence) from error
+        raise NotKept(sentence) from error
 
 
 def hash_of(token: str) -> str:

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from playground.classroom.room import NoClass, Room
+from playground.classroom.room import NoClass, NotKept, Room
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action
@@ -125,7 +125,10 @@ class ClassHandlers:
         if person is None:
             raise NoClass("You are not in the class yet. Enter the code that stands on the screen in front.")
         self.access.count_in_class(person)
-        await asyncio.to_thread(self._answering.keep, person, asked)
+        try:
+            await asyncio.to_thread(self._answering.keep, person, asked)
+        except NotKept as error:  # the phone has it, and sends it again
+            return Response(encode({"error": str(error)}), 503, media_type="application/json")
         return _json(ClassKeptData(error=""))
 
     async def lead(self, request: Request) -> Response:

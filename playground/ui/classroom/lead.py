@@ -8,6 +8,7 @@ from typing import Any
 from playground.classroom import questions
 from playground.classroom.room import NoClass, Room, Step
 from playground.errors import PlaygroundError
+from playground.lessons.records import Lesson
 from playground.ui.auth.access import Caller
 from playground.ui.feed.feed import Hub
 from playground.ui.payloads.classroom import ClassLedData, ClassLocationData
@@ -33,6 +34,7 @@ class Lead:
             "again": self.again,
             "show": self.show,
             "run": self.run,
+            "counts": self.count,
             "free": self.free,
             "location": self.locate,
         }
@@ -84,18 +86,42 @@ class Lead:
         """Close it, and show what was answered; {run}: and what this run says of its lesson."""
         step, data = self._open_step(asked), None
         if run := asked.get("run"):
-            data = {**step.data, "run": self.hub.find(str(run)).id}
+            self.hub.find(str(run))
+            data = {**step.data, "run": str(run)}
         self.room.set_state(step, "shown", data)
         return DONE
 
     def run(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
-        """Start a run of a lesson, {lesson, index, request}, and have the class look at it."""
-        started = self._starts.start_lesson({**asked, "values": {}}, caller)
-        if started["error"]:
-            return {"error": started["error"]}
-        run = started["run"]
+        """Start a run of a lesson, {lesson, index, request}, or with {recorded} take its recording, and have the class
+        look at it."""
+        lesson, index = self.hub.lessons.find(str(asked.get("lesson"))), asked.get("index")
+        run, sentence = self._recording(lesson, index) if asked.get("recorded") is True else "", ""
+        if not run:
+            started = self._starts.start_lesson({**asked, "values": {}}, caller)
+            if started["error"]:
+                return {"error": started["error"]}
+            run, sentence = started["run"], started.get("sentence", "")
+        made = [one for one in self.room.fact("runs", []) if one["run"] != run]
+        self.room.set_fact("runs", [*made, {"run": run, "lesson": lesson.name, "index": index}])
         self.room.set_fact("location", location_of(f"tab=train&run={run}", None, None))
-        return {**DONE, "run": run, "sentence": started.get("sentence", "")}
+        return {**DONE, "run": run, "sentence": sentence}
+
+    def _recording(self, lesson: Lesson, index: Any) -> str:
+        """The id of the recording of exactly this run. Raises: NoClass, if there is none."""
+        plain = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < len(lesson.runs)
+        preset = lesson.runs[index].preset if plain and lesson.runs[index].twin else None
+        found = next((run for run, folder in self.hub.recorded.items() if folder.name == preset), None)
+        if found is None:
+            raise NoClass("There is no recording of this run. Start it.")
+        return found
+
+    def count(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Keep the hands that were raised in this round, {step, counts}, where phones do not reach the page."""
+        step = self._open_step(asked)
+        if step.kind != "question":
+            raise NoClass("Hands are counted for a question.")
+        self.room.set_state(step, step.state, questions.with_hands(step, asked.get("counts"), self.hub.lessons))
+        return DONE
 
     def free(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Whether the class may look around: {free}."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import segno
 
 from playground.classroom import questions
 from playground.classroom.room import Room, Step
+from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.loading import LessonNotFound, Lessons
 from playground.lessons.records import Lesson
 from playground.lessons.reveal import reveal
@@ -14,6 +17,7 @@ from playground.ui.payloads.classroom import (
     ClassDeskData,
     ClassQuestionData,
     ClassResultsData,
+    ClassRunData,
     ClassStateData,
     ClassStepData,
     ClassStepRowData,
@@ -44,7 +48,7 @@ class ClassViews:
         room.see(person)
         if since == version:
             return {"version": version, "is_open": is_open, "joined": True}
-        step = room.step()
+        step = self._step_now()
         return {
             "version": version,
             "is_open": is_open,
@@ -57,7 +61,7 @@ class ClassViews:
     def desk(self, addresses: list[str], *, screen: bool) -> ClassDeskData:
         """What the host sees; on the screen in front without what is answered before it is shown."""
         room = self.room
-        step, code = room.step(), room.code
+        step, code = self._step_now(), room.code
         address = f"{addresses[0].rstrip('/')}/{PAGE}?code={code}" if addresses and code else ""
         item = step.round if step and step.kind == "question" else None
         shown: ClassDeskData = {
@@ -76,7 +80,18 @@ class ClassViews:
         if not screen:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
+            shown["runs"] = self._runs(step) if step and step.kind == "question" else []
+            shown["shown_run"] = str(step.data.get("run", "")) if step else ""
         return shown
+
+    def _step_now(self) -> Step | None:
+        """The step that everyone is at; none, if it is of a lesson that is gone."""
+        step = self.room.step()
+        with contextlib.suppress(LessonNotFound):
+            if step and step.kind == "question":
+                questions.lesson_of(step, self.lessons)
+            return step
+        return None
 
     def step(self, step: Step, person: str) -> ClassStepData:
         """A step as one person sees it; "" is no one's, as on the screen."""
@@ -105,6 +120,7 @@ class ClassViews:
         is_prediction = lesson is not None and predict is not None
         return {
             "title": lesson.title if lesson else "",
+            "lesson": lesson.name if lesson and is_prediction else "",
             "situation": lesson.situation if lesson and is_prediction else "",
             "predict": form,
         }
@@ -113,22 +129,33 @@ class ClassViews:
         """What was answered, and what is so."""
         found = questions.rounds_of(step, self.room.answers(step), self.lessons)
         lesson = questions.lesson_of(step, self.lessons)
-        right = None
-        if lesson and step.data["what"] == "transfer":
-            right = next((at for at, option in enumerate(lesson.transfer.options) if option.right), None)
+        last = lesson.transfer.options if lesson and step.data["what"] == "transfer" else ()
+        right = next((at for at, option in enumerate(last) if option.right), None)
         told = self._reveal(step, lesson) if lesson and step.data["what"] == "prediction" else None
         return {
             "rounds": [{**one._asdict()} for one in found],  # type: ignore[typeddict-item]
             "right": told["held"] if told else right,
+            "whys": [option.why for option in last],
             "reveal": told,
         }
 
+    def _runs(self, step: Step) -> list[ClassRunData]:
+        """Of its lesson, the oldest first; one that was deleted is none."""
+        found: list[ClassRunData] = []
+        for made in self.room.fact("runs", []):
+            if made["lesson"] != step.data.get("lesson"):
+                continue
+            with contextlib.suppress(RunNotFound):
+                status = self.hub.find(made["run"]).status()
+                found.append({"run": made["run"], "index": made["index"], "state": status.state, "ended": status.ended})
+        return found
+
     def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
-        run_id = step.data.get("run")
-        if not run_id:
-            return None
-        run = self.hub.find(run_id)
-        return lesson_part.reveal_data(reveal(lesson, 0, run), lesson)
+        """None without a run, or where it is gone or cannot be read: the answers are shown all the same."""
+        if run_id := step.data.get("run"):
+            with contextlib.suppress(PlaygroundError):
+                return lesson_part.reveal_data(reveal(lesson, 0, self.hub.find(run_id)), lesson)
+        return None
 
     def _row(self, step: Step) -> ClassStepRowData:
         return {

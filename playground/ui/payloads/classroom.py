@@ -17,27 +17,32 @@ class ClassLocationData(TypedDict):
 
 class ClassRoundData(TypedDict):
     """What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each
-    of the `shapes`."""
+    of the `shapes`. `hands`: those raised for each answer, as the host has counted them; empty: not counted."""
 
     answered: int
     counts: list[int]
     numbers: list[float]
     curves: list[list[float]]
     shapes: dict[str, int]
+    hands: list[int]
 
 
 class ClassResultsData(TypedDict):
-    """What came of a question, once it is shown. `reveal`: what its run says."""
+    """What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson,
+    why an answer is right or not."""
 
     rounds: list[ClassRoundData]
     right: int | None
+    whys: list[str]
     reveal: RevealData | None
 
 
 class ClassQuestionData(TypedDict):
-    """A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions."""
+    """A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions; `lesson`: the
+    name of the one that is asked to predict."""
 
     title: str
+    lesson: str
     situation: str
     predict: PredictionData
 
@@ -136,9 +141,19 @@ class ClassStepRowData(TypedDict):
     answered: int
 
 
+class ClassRunData(TypedDict):
+    """A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs."""
+
+    run: str
+    index: int
+    state: str
+    ended: bool
+
+
 class ClassDeskData(TypedDict):
     """What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far,
-    for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to."""
+    for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end
+    is shown with the answers."""
 
     version: int
     code: str
@@ -153,6 +168,8 @@ class ClassDeskData(TypedDict):
     step: ClassStepData | None
     live: NotRequired[ClassResultsData | None]
     steps: NotRequired[list[ClassStepRowData]]
+    runs: NotRequired[list[ClassRunData]]
+    shown_run: NotRequired[str]
     more: NotRequired[dict[str, Any]]
 
 

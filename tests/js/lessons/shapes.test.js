@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { COLUMNS, drawingOf, scaled, seriesOf, shapeAmong, shapeOf,
+import { bandOf, COLUMNS, drawingOf, scaled, seriesOf, shapeAmong, shapeOf,
 } from "../../../playground/ui/static/lessons/shapes.js";
 
 const SHAPES = ["rises", "falls", "stays", "rises, then falls", "rises, then stays"];
@@ -56,4 +56,12 @@ test("a column has a name for a sentence and an axis with its unit; only the dis
     { name: "the distance", axis: "distance, in nats", colour: "--pg-kl", floor: true });
   assert.deepEqual(["policy_loss", "distinct_2"].map((column) => seriesOf(column).axis),
     ["policy loss", "share of different word pairs"]);
+});
+
+test("the band of many drawings leaves out the lowest and the highest tenth", () => {
+  const flat = (place) => drawn(() => place);
+  const { low, middle, high } = bandOf(Array.from({ length: 11 }, (_, index) => flat(index / 10)));
+  assert.deepEqual([low[0], middle[20], high[COLUMNS]], [0.1, 0.5, 0.9]);
+  const alone = bandOf([[0, 0.5, 1]]); // of fewer points
+  assert.deepEqual([alone.low[0], alone.middle[20], alone.high[COLUMNS]], [0, 0.5, 1]);
 });

@@ -1,1 +1,126 @@
-// soon
+// The host's desk, in a second window or on a phone: the class, the step that it is at, what can come next, what was.
+
+import { buttonOf, confirmed, el, kept, showParts } from "../core/dom.js";
+import { poll } from "../core/poll.js";
+import { askedOnce, getJson } from "../core/server.js";
+import { alike, effect, signal } from "../core/signals.js";
+import { codeOf, qrOf, typedAddress } from "./joining.js";
+import { KINDS } from "./kinds.js";
+import { countedIn } from "./question.js";
+import { posted } from "./sending.js";
+
+const EVERY_MS = 2500;
+const LOOPBACK = /^https?:\/\/(localhost|127\.|\[::1\])/;
+/** @type {[Wire.ClassStep["kind"], string][]} */
+const OFFERS = [["question", "A question"], ["vote", "A vote on pairs of texts"], ["game", "The game of rewards"]];
+/** @type {Record<string, string>} */
+const STATES = { open: "open", closed: "closed", shown: "shown" };
+
+const root = document.getElementById("class");
+const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
+const lessons = signal(/** @type {Wire.Course[]} */ ([]));
+const problem = signal("");
+const said = signal("");
+const allLessons = /** @type {() => Promise<Wire.Lessons>} */ (askedOnce("live/_lessons"));
+
+const ask = poll({
+  ask: async (signalled) => {
+    lessons.value = (await allLessons()).courses;
+    return /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front", signalled));
+  },
+  tell: (found) => {
+    problem.value = "";
+    front.value = found;
+  },
+  fail: ({ message }) => { problem.value = message; },
+  every: () => EVERY_MS,
+});
+
+/** @type {import("./kinds.js").DeskTools} */
+const tools = { lessons, lead: async (asked) => {
+  said.value = "";
+  const answer = /** @type {Wire.ClassLed} */ (await posted("class/lead", asked));
+  said.value = answer.error || answer.sentence || "";
+  await ask();
+  return answer;
+} };
+
+async function open() {
+  const { joined, steps } = front.value;
+  const lost = steps.length || joined;
+  const parts = el("p", `The last class (${joined} joined, ${steps.length} steps) and all its answers are deleted, and `
+    + "there is a new code.");
+  if (!lost || await confirmed("Open a new class?", parts, "Delete it and open a new one")) tools.lead({ do: "open" });
+}
+
+async function end() {
+  const parts = el("p", "No one can join or answer any more. What was answered stays until a new class is opened.");
+  if (await confirmed("End the class?", parts, "End it", { no: "Go on" })) tools.lead({ do: "end" });
+}
+
+/** @param {Wire.ClassDesk} shown */
+function theClass({ code, address, addresses, qr, present, joined, free }) {
+  if (!code) return [el("p", "No class is open. Opened, it gets a code of four letters with which phones join."),
+    buttonOf("button strong", { "data-key": "open", onclick: open }, "Open a class")];
+  const only = addresses.every((one) => LOOPBACK.test(one));
+  return [el("div.desk-join", { "data-key": "join" }, qrOf(qr, address), el("div", codeOf(code),
+    addresses.map((one) => el("p.desk-address", typedAddress(one))))),
+  only ? el("p.muted", { "data-key": "only" }, "This address works on this computer only. For a class, start the "
+    + "playground with --mode classroom.") : null,
+  el("p", { "data-key": "here", role: "status" }, el("strong", `${present} here now`), ` (${joined} joined)`),
+  el("label.desk-free", { "data-key": "free" }, el("input", { type: "checkbox", checked: free,
+    onchange: (event) => tools.lead({ do: "free", free: event.target.checked }) }),
+  "The class may look around on the page"),
+  el("div.lesson-buttons", { "data-key": "ends" }, buttonOf("quiet-button", { onclick: end }, "End the class"),
+    buttonOf("quiet-button", { onclick: open }, "Open a new class")),
+  el("details.desk-folded", { "data-key": "isolated" }, el("summary", "The phones cannot reach this address?"),
+    el("p", "Some networks keep devices apart: guest networks, and many of schools. Then a hotspot of a phone or of "
+      + "this computer works. Or ask for hands: each question has a place to type the counts.")),
+  ].filter(Boolean);
+}
+
+/** @param {Wire.ClassDesk} shown */
+function now(shown) {
+  const { step, steps } = shown;
+  if (!step) return [el("p.muted", "Nothing yet. Begin with one of those below.")];
+  const { title } = steps.find(({ id }) => id === step.id);
+  const round = step.round > 1 ? `Round ${step.round}: ` : "";
+  return [el("p", { "data-key": "step" }, el("strong", title), ` \u00b7 ${STATES[step.state]}`),
+    el("p.desk-count", { "data-key": "count", role: "status" }, round, countedIn(shown, step.state)),
+    el("div.desk-kind", { "data-key": `step ${step.id}` }, KINDS[step.kind].desk(shown, tools))];
+}
+
+/** @param {Wire.ClassDesk} shown */
+function before({ steps }) {
+  return el("ol.desk-steps", steps.map(({ title, state, answered }) =>
+    el("li", title, el("span.muted", ` \u00b7 ${STATES[state]}, ${answered} answered`))));
+}
+
+/** @type {HTMLElement[]} */
+const offers = OFFERS.map(([kind, words], index) => el("details.desk-offer", { "data-key": `offer ${kind}`,
+  open: index === 0 }, el("summary", el("h3", words)), KINDS[kind].offer(tools)));
+
+/** @param {string} key @param {string} title @param {Node[]} parts */
+function section(key, title, parts) {
+  return el(`section.panel.desk-${key}`, { "data-key": key, "aria-labelledby": `desk-${key}` },
+    el("h2", { id: `desk-${key}` }, title), parts);
+}
+
+effect(() => {
+  const shown = front.value;
+  root.classList.add("on-desk");
+  showParts(root, /** @type {ChildNode[]} */ ([
+    el("header.desk-head", { "data-key": "head" }, el("h1", "The desk"), shown ? [
+      el("a.quiet-button", { href: "./class/screen", target: "class-screen" }, "Screen in front"),
+      el("a.quiet-button", { href: "./", target: "playground" }, "The full page")] : null),
+    el("p.problem", { "data-key": "problem", role: "alert" }, problem.value),
+    el("p.desk-said", { "data-key": "said", role: "alert" }, said.value),
+    shown ? null : el("p.muted", { "data-key": "loading" }, problem.value ? "" : "Loading\u2026"),
+    shown ? el("div.desk-columns", { "data-key": "columns" },
+      el("div", section("class", "The class", theClass(shown)),
+        shown.steps.length ? section("before", "So far", [before(shown)]) : null),
+      el("div", section("now", "Now", now(shown)), section("next", "Next", offers.map(kept)))) : null,
+  ].filter(Boolean)));
+});
+
+ask();

@@ -1,1 +1,61 @@
-// soon
+// What the projector shows: how one joins, the step that the class is at, and what came of it. It has no controls: the
+// host's desk is another window.
+
+import { el, showParts } from "../core/dom.js";
+import { poll } from "../core/poll.js";
+import { getJson } from "../core/server.js";
+import { alike, effect, signal } from "../core/signals.js";
+import { codeOf, qrOf, typedAddress } from "./joining.js";
+import { KINDS } from "./kinds.js";
+
+const EVERY_MS = 2500;
+
+const root = document.getElementById("class");
+const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
+const problem = signal("");
+
+const ask = poll({
+  ask: (signalled) => /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front?screen=1", signalled)),
+  tell: (found) => {
+    problem.value = "";
+    front.value = found;
+  },
+  fail: ({ message }) => { problem.value = message; },
+  every: () => EVERY_MS,
+});
+
+/** @param {Wire.ClassDesk} shown @returns {Node[]} */
+function partsOf(shown) {
+  const { code, step } = shown;
+  if (step) return KINDS[step.kind].screen(step, shown);
+  if (code) return joining(shown);
+  return [el("h1", "No class is open"), el("p", "Open it at the desk: ", el("a", { href: "./class/desk" },
+    typedAddress(new URL("class/desk", document.baseURI).toString())))];
+}
+
+/** @param {Wire.ClassDesk} shown */
+function joining({ code, address, qr, joined }) {
+  return [el("h1", "Join with your phone"),
+    el("div.screen-join", qrOf(qr, address), el("ol", el("li", "Open ", el("strong", typedAddress(address))),
+      el("li", "Enter the code ", codeOf(code)))),
+    el("p.screen-count", { role: "status" }, `${joined} ${joined === 1 ? "has" : "have"} joined`)];
+}
+
+/** For who comes late. @param {Wire.ClassDesk} shown */
+function strip({ code, address, qr, step }) {
+  if (!step || !code) return null;
+  return el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address),
+    el("p", typedAddress(address), el("br"), "code ", codeOf(code)));
+}
+
+effect(() => {
+  const shown = front.value;
+  root.classList.add("on-screen");
+  showParts(root, /** @type {ChildNode[]} */ ([
+    el("div.screen-parts", { "data-key": "parts" }, shown ? partsOf(shown) : el("p", problem.value || "Loading\u2026")),
+    shown ? strip(shown) : null,
+    el("p.screen-problem", { "data-key": "problem", role: "alert", hidden: !shown || !problem.value }, problem.value),
+  ].filter(Boolean)));
+});
+
+ask();

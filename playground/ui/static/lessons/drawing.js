@@ -4,7 +4,7 @@ import { frame, pointsOf } from "../charts/small_plots.js";
 import { roundTicks, smooth } from "../charts/arithmetic.js";
 import { shape } from "../core/dom.js";
 import { number } from "../core/format.js";
-import { COLUMNS, scaled, seriesOf } from "./shapes.js";
+import { bandOf, COLUMNS, scaled, seriesOf } from "./shapes.js";
 
 const SIZE = { width: 360, height: 190, left: 52, right: 14, top: 12, bottom: 34 };
 const ENOUGH = 0.6; // of the width: from there on the line goes on level to its end
@@ -48,9 +48,7 @@ export class Drawing {
   constructor(column, drawn) {
     this.drawn = drawn;
     this.curve = /** @type {number[]} */ ([0]);
-    const { floor } = seriesOf(column);
-    this.axes = axes(column, "Your drawing: nothing yet", { tell: (place) => WORDS.get(place) ?? "",
-      yTicks: [...WORDS.keys()].filter((place) => place >= 0 || !floor) });
+    this.axes = emptyAxes(column, "Your drawing: nothing yet");
     this.root = this.axes.node;
     this.root.classList.add("drawable");
     this.hint = shape("text.hint", { x: this.axes.x(0.52), y: this.axes.y(0.62), "text-anchor": "middle" },
@@ -121,30 +119,67 @@ export class Drawing {
 }
 
 /**
- * A prediction, if there is one, with the curve of the run over it, on the run's own scale.
- * @param {string} column @param {number[] | undefined} drawing @param {Pick<Wire.Reveal, "curve" | "shape">} told
- * @param {string} label
+ * A prediction, if there is one, with the curve of the run over it, on the run's own scale; without a run (`told` is
+ * null) on empty axes. `others`: what a class has drawn, as the band of four of five and the middle one.
+ * @param {string} column @param {number[] | undefined} drawing
+ * @param {Pick<Wire.Reveal, "curve" | "shape"> | null} told @param {string} label @param {number[][]} others
  */
-export function overlayOf(column, drawing, { curve, shape: went }, label) {
-  const line = smooth(curve.map(([, value]) => value), WEIGHT);
-  const { points, valueAt, placeOf, updates } = scaled(curve.map(([update], index) => [update, line[index]]), went);
-  const { colour, floor } = seriesOf(column);
-  const ticks = roundTicks(valueAt(floor ? 0 : -0.95), valueAt(0.95), 4);
-  const places = new Map(ticks.map((value) => [placeOf(value), number(value)]));
-  const made = axes(column, label, { yTicks: [...places.keys()], tell: (place) => places.get(place), updates,
-    right: NAMES.room });
-  const run = points.map(([at, place]) => [made.x(at), made.y(place)]);
-  curve.forEach(([, value], index) => made.add("circle.raw", { cx: run[index][0], cy: made.y(placeOf(value)), r: 1.8,
-    style: `fill: var(${colour})` }));
-  if (drawing) made.add("polyline.mine", { points: placesOf(made, drawing) });
-  made.add("polyline.run", { points: pointsOf(run), pathLength: 1, style: `stroke: var(${colour})` });
-  const ends = [run.at(-1)[1], drawing ? made.y(drawing.at(-1)) : NaN];
-  const middle = (ends[0] + ends[1]) / 2;
-  const near = Math.abs(ends[0] - ends[1]) < NAMES.height;
-  ends.forEach((at, index) => {
-    const apart = (index ? ends[1] > ends[0] : ends[0] >= ends[1]) ? 1 : -1;
-    if (Number.isFinite(at)) made.add(`text.line-end.${index ? "mine" : "run"}`, { x: made.x(1) + 6,
-      y: 4 + (near ? middle + (apart * NAMES.height) / 2 : at) }, index ? "you" : "the run");
-  });
+export function overlayOf(column, drawing, told, label, others = []) {
+  const made = told ? scaledAxes(column, told, label) : emptyAxes(column, label, NAMES.room);
+  const ends = [];
+  if (others.length) {
+    const { low, middle, high } = bandOf(others);
+    const back = placesOf(made, low).split(" ").reverse().join(" ");
+    made.add("polygon.class-band", { points: `${placesOf(made, high)} ${back}` });
+    made.add("polyline.class-middle", { points: placesOf(made, middle) });
+    if (!drawing) ends.push({ who: "class", says: "the class", at: made.y(middle.at(-1)) });
+  }
+  if (drawing) {
+    made.add("polyline.mine", { points: placesOf(made, drawing) });
+    ends.push({ who: "mine", says: "you", at: made.y(drawing.at(-1)) });
+  }
+  if (told) ends.push({ who: "run", says: "the run", at: runOver(made, column, told) });
+  ends.sort((one, other) => one.at - other.at);
+  const near = ends.length > 1 && ends[1].at - ends[0].at < NAMES.height;
+  const middle = near ? (ends[0].at + ends[1].at) / 2 : 0;
+  ends.forEach(({ who, says, at }, index) => made.add(`text.line-end.${who}`, { x: made.x(1) + 6,
+    y: 4 + (near ? middle + (index - 0.5) * NAMES.height : at) }, says));
   return made.node;
+}
+
+/** Axes without numbers. @param {string} column @param {string} label @param {number} [right] */
+function emptyAxes(column, label, right) {
+  const { floor } = seriesOf(column);
+  return axes(column, label, { tell: (place) => WORDS.get(place) ?? "", right,
+    yTicks: [...WORDS.keys()].filter((place) => place >= 0 || !floor) });
+}
+
+/** The run's own. @param {string} column @param {Pick<Wire.Reveal, "curve" | "shape">} told @param {string} label */
+function scaledAxes(column, told, label) {
+  const { valueAt, placeOf, updates } = smoothed(told);
+  const ticks = roundTicks(valueAt(seriesOf(column).floor ? 0 : -0.95), valueAt(0.95), 4);
+  const places = new Map(ticks.map((value) => [placeOf(value), number(value)]));
+  return axes(column, label, { yTicks: [...places.keys()], tell: (place) => places.get(place), updates,
+    right: NAMES.room });
+}
+
+/** @param {Pick<Wire.Reveal, "curve" | "shape">} told */
+function smoothed({ curve, shape: went }) {
+  const line = smooth(curve.map(([, value]) => value), WEIGHT);
+  return scaled(curve.map(([update], index) => [update, line[index]]), went);
+}
+
+/**
+ * Draw the run's curve; where it ends.
+ * @param {import("../charts/small_plots.js").Frame} made @param {string} column
+ * @param {Pick<Wire.Reveal, "curve" | "shape">} told
+ */
+function runOver(made, column, told) {
+  const { points, placeOf } = smoothed(told);
+  const run = points.map(([at, place]) => [made.x(at), made.y(place)]);
+  const { colour } = seriesOf(column);
+  told.curve.forEach(([, value], index) => made.add("circle.raw", { cx: run[index][0], cy: made.y(placeOf(value)),
+    r: 1.8, style: `fill: var(${colour})` }));
+  made.add("polyline.run", { points: pointsOf(run), pathLength: 1, style: `stroke: var(${colour})` });
+  return run.at(-1)[1];
 }

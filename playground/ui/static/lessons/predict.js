@@ -9,47 +9,59 @@ import { drawingOf, seriesOf, shapeAmong } from "./shapes.js";
 /** @typedef {import("./progress.js").Prediction} Prediction */
 
 /**
- * The part that asks. `changed(prediction)` hears of each answer, and null while there is none.
+ * The part that asks. `changed(prediction)` hears of each answer, and null while there is none; `given` was answered
+ * before.
  * @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed
+ * @param {Prediction} given
  */
-export function asking(predict, changed) {
+export function asking(predict, changed, given = {}) {
   if (predict.kind === "choice")
-    return options("lesson-choice", predict.ask, predict.options, (choice) => changed({ choice }));
-  return predict.kind === "number" ? slider(predict, changed) : drawing(predict, changed);
+    return options("lesson-choice", predict.ask, predict.options, (choice) => changed({ choice }), given.choice);
+  return predict.kind === "number" ? slider(predict, changed, given) : drawing(predict, changed, given);
 }
 
 /**
  * Answers of which one is chosen.
  * @param {string} name @param {string} ask @param {Wire.Option[]} answers @param {(index: number) => void} chosen
+ * @param {number} [given] is chosen already
  */
-export function options(name, ask, answers, chosen) {
+export function options(name, ask, answers, chosen, given) {
   return el("fieldset.lesson-options", el("legend", ask), answers.map(({ say }, index) =>
-    el("label", el("input", { type: "radio", name, value: index, onchange: () => chosen(index) }),
-      el("span", say))));
+    el("label", el("input", { type: "radio", name, value: index, checked: index === given,
+      onchange: () => chosen(index) }), el("span", say))));
 }
 
-/** @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed */
-function slider({ ask, low, high, step, unit }, changed) {
+/**
+ * @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed
+ * @param {Prediction} given
+ */
+function slider({ ask, low, high, step, unit }, changed, given) {
   const value = el("output.lesson-number", { for: "lesson-slider" }, "?");
   const range = el("input.knob-slider", { type: "range", id: "lesson-slider", min: low, max: high, step,
-    value: (low + high) / 2, "aria-label": ask, "aria-valuetext": "nothing chosen yet" });
-  const take = () => {
+    value: given.number ?? (low + high) / 2, "aria-label": ask, "aria-valuetext": "nothing chosen yet" });
+  const show = () => {
     const chosen = Number(range.value);
     setText(value, numberInWords(chosen, unit));
     setAttribute(range, "aria-valuetext", numberInWords(chosen, unit));
     range.style.setProperty("--share", String((chosen - low) / (high - low)));
     range.classList.remove("unset");
-    changed({ number: chosen });
   };
-  range.classList.add("unset");
-  for (const event of ["input", "change", "pointerup"]) range.addEventListener(event, take);
+  if (given.number === undefined) range.classList.add("unset");
+  else show();
+  for (const event of ["input", "change", "pointerup"]) range.addEventListener(event, () => {
+    show();
+    changed({ number: Number(range.value) });
+  });
   return el("div.lesson-slider", el("p.lesson-ask", ask), value, el("div.track", range),
     el("div.lesson-ends", { "aria-hidden": "true" }, el("span", numberInWords(low, unit)),
       el("span", numberInWords(high, unit))));
 }
 
-/** @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed */
-function drawing({ ask, column, shapes }, changed) {
+/**
+ * @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed
+ * @param {Prediction} given
+ */
+function drawing({ ask, column, shapes }, changed, given) {
   const buttons = shapes.map((name) => buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => {
     const curve = drawingOf(name);
     box.show(curve, name, isMotionWelcome());
@@ -64,6 +76,10 @@ function drawing({ ask, column, shapes }, changed) {
     if (curve) box.show(curve, shape);
     changed(curve && { curve, shape });
   });
+  if (given.curve) {
+    mark(given.shape);
+    box.show(given.curve, given.shape);
+  }
   return el("div.lesson-drawing", el("p.lesson-ask", ask), box.root,
     el("p.muted.lesson-note", "Only the shape counts. The axis reaches as far as the run goes, whatever that is; its "
       + "numbers come with it."),

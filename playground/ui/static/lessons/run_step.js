@@ -6,15 +6,12 @@ import { stateOf } from "../core/format.js";
 import { live, player } from "../core/store.js";
 import { overlayOf } from "./drawing.js";
 import { seriesOf } from "./shapes.js";
-import { verdictOf } from "./verdict.js";
+import { verdictBox } from "./verdict.js";
 
 /** @type {Record<string, string>} */
 const LOOK = { texts: "the texts before and now", counts: "the counts", score: "the score", distance: "the distance",
   curves: "all the curves", health: "the checks of its health", "every-text": "every text",
   frontier: "score against distance", update: "what happens in one update" };
-/** @type {Record<string, string[]>} */
-const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
-  other: ["\u2260", "Otherwise than you said"] };
 const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
 const COUNTED = "Counts and gains here are of the run's fixed test texts. The curves show its training "
   + "texts, so their numbers differ a little.";
@@ -129,10 +126,7 @@ export function toldParts(panel, index, { told, recorded }) {
 
 /** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */
 function verdictParts(predict, given, told) {
-  const { tone, said, more } = verdictOf(predict, given, told);
-  const [sign, word] = SIGNS[tone] ?? ["", ""];
-  return [el("div.lesson-verdict", { "data-tone": tone },
-    word ? el("p.lesson-tone", signOf(sign), ` ${word}`) : "", el("p", said), more.map((words) => el("p", words))),
+  return [verdictBox(predict, given, told),
   predict.kind === "curve" && told.curve.length ? overlayOf(predict.column, given.curve, told,
     `${seriesOf(predict.column).name} over the run: it ${told.shape}`) : "",
   predict.kind === "number" && told.value !== null ? scaleOf(predict, given.number, told) : ""];

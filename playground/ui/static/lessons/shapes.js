@@ -62,6 +62,22 @@ export function shapeAmong(drawing, shapes) {
 }
 
 /**
+ * Of many drawings, point by point: the middle one, and between which places four of five of them are.
+ * @param {number[][]} drawings
+ */
+export function bandOf(drawings) {
+  const points = Array.from({ length: COLUMNS + 1 }, (_, column) => drawings
+    .map((drawing) => drawing[Math.round((column / COLUMNS) * (drawing.length - 1))])
+    .sort((one, other) => one - other));
+  const at = (/** @type {number} */ share) => points.map((places) => {
+    const place = share * (places.length - 1);
+    const [below, above] = [places[Math.floor(place)], places[Math.ceil(place)]];
+    return rounded(below + (above - below) * (place % 1));
+  });
+  return { low: at(0.1), middle: at(0.5), high: at(0.9) };
+}
+
+/**
  * A run's curve on the scale of a drawing, and what its numbers are there: `valueAt(place)` is the number at a place.
  * One that stays is not blown up until its noise looks like a change.
  * @param {[number, number][]} curve @param {string} shape

@@ -1,10 +1,26 @@
 // A prediction held against what the run did, in words.
 
+import { el, signOf } from "../core/dom.js";
 import { capital } from "../core/format.js";
 import { predictionInWords } from "./predict.js";
 import { seriesOf } from "./shapes.js";
 
 /** @typedef {{ tone: "right" | "close" | "other" | "", said: string, more: string[] }} Verdict */
+
+/** @type {Record<string, string[]>} */
+const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
+  other: ["\u2260", "Otherwise than you said"] };
+
+/**
+ * The verdict as a part of the page.
+ * @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told
+ */
+export function verdictBox(predict, given, told) {
+  const { tone, said, more } = verdictOf(predict, given, told);
+  const [sign, word] = SIGNS[tone] ?? ["", ""];
+  return el("div.lesson-verdict", { "data-tone": tone },
+    word ? el("p.lesson-tone", signOf(sign), ` ${word}`) : "", el("p", said), more.map((words) => el("p", words)));
+}
 
 /**
  * `tone`: "right" where it came true, "close" where nearly, "other" where not; "" for who only looked.

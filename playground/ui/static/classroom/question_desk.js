@@ -1,0 +1,165 @@
+// What the host does with a question: ask one, close it, ask it again, start its run, show what came of it; and hands,
+// where the phones do not reach the page.
+
+import { buttonOf, el, kept, menuOf, optionsOf, showParts } from "../core/dom.js";
+import { number, stateOf } from "../core/format.js";
+import { newName } from "../core/server.js";
+import { effect, signal } from "../core/signals.js";
+import { tallyOf } from "./tally.js";
+
+const HAND_BINS = 10;
+const WHAT = [["prediction", "What do you expect?"], ["transfer", "The last question"]];
+
+/** @typedef {import("./kinds.js").DeskTools} Tools */
+
+/** Of each question and round. @type {Map<string, HTMLElement>} */
+const counters = new Map();
+
+/** The name of the next start, the same until it is answered: a press that arrives twice starts one run. */
+let request = newName();
+
+/** @param {Wire.ClassDesk} front @param {Tools} tools @returns {Node[]} */
+export function desk(front, tools) {
+  const { step, runs } = front;
+  const { state, question: { predict } } = step;
+  const told = runs.some(({ index, ended }) => ended && !index);
+  const act = (/** @type {string} */ name, more = {}) => () => tools.lead({ do: name, step: step.id, ...more });
+  /** @type {Record<string, Node[]>} */
+  const buttons = {
+    open: [button("close", "strong", act("close"), "No more answers")],
+    closed: [button("again", "", act("again"), "Ask again"),
+      button("show", told ? "" : "strong", act("show"), "Show the answers"),
+      button("reopen", "", act("reopen"), "Take answers again")],
+    shown: [button("close", "", act("close"), "Hide the answers")],
+  };
+  return [el("p.lesson-ask", predict.ask),
+    el("p.muted", { "data-key": "hint" }, HINTS[state]),
+    el("div.lesson-buttons", { "data-key": "buttons" }, buttons[state]),
+    state === "open" ? null : runPart(front, tools),
+    front.live && state !== "shown" ? el("details.desk-folded", { "data-key": "live" },
+      el("summary", "What they answer (the class does not see this)"), ...tallyOf(predict, front.live)) : null,
+    state === "shown" && step.results ? el("div", { "data-key": "shown" }, ...tallyOf(predict, step.results)) : null,
+    kept(handsOf(step, tools))].filter(Boolean);
+}
+
+/** @type {Record<string, string>} */
+const HINTS = {
+  open: "Each for themselves first. Close it when most have answered.",
+  closed: "Now let them talk, each with a neighbour who said something else. Then ask again, and show both rounds.",
+  shown: "The screen in front and the phones show what the class has said.",
+};
+
+/** @param {string} key @param {string} kind @param {() => unknown} onclick @param {string} text */
+function button(key, kind, onclick, text) {
+  return buttonOf(`button ${kind}`.trim(), { "data-key": key, onclick }, text);
+}
+
+/** The runs of the lesson that the class is asked about. @param {Wire.ClassDesk} front @param {Tools} tools */
+function runPart({ step, runs, shown_run }, tools) {
+  const lesson = tools.lessons.value.flatMap(({ lessons }) => lessons)
+    .find(({ name }) => name === step.question.lesson);
+  if (!lesson) return null;
+  return el("section.desk-runs", { "data-key": "runs" }, el("h3", "The run"),
+    lesson.runs.map((run, index) => {
+      const made = runs.filter((one) => one.index === index);
+      return el("div.desk-run", { "data-key": `run ${index}` }, el("p", el("strong", run.title),
+        run.changes.length ? el("span.muted", ` ${run.changes.join(", ")}`) : ""),
+      made.map((one) => madeRun(one, step, shown_run, tools)),
+      el("div.lesson-buttons", button(`start ${index}`, "", () => start(lesson.name, index, tools),
+        made.length ? "Start another one" : "Start the run"),
+      run.twin ? button(`twin ${index}`, "", () => tools.lead({ do: "run", lesson: lesson.name, index,
+        recorded: true }), "Take the recording") : null));
+    }));
+}
+
+/** @param {string} lesson @param {number} index @param {Tools} tools */
+async function start(lesson, index, tools) {
+  const { run } = await tools.lead({ do: "run", lesson, index, request });
+  if (run) request = newName();
+}
+
+/** @param {Wire.ClassRun} made @param {Wire.ClassStep} step @param {string} shown @param {Tools} tools */
+function madeRun({ run, index, state, ended }, step, shown, tools) {
+  const { icon, word } = stateOf(run.startsWith("_") ? "recorded" : state);
+  const inFront = el("a.quiet-button", { href: `./?tab=train&run=${encodeURIComponent(run)}&view=presentation`,
+    target: "_blank" }, "Open it for the projector");
+  const say = index || !ended ? null : shown === run
+    ? el("span.muted", "Shown with the answers.")
+    : button(`with ${run}`, "strong", () => tools.lead({ do: "show", step: step.id, run }),
+      "Show the answers with what it says");
+  return el("div.lesson-buttons", { "data-key": run }, el("span", `${icon} ${word}`), inFront, say);
+}
+
+/** Hands to be counted. @param {Wire.ClassStep} step @param {Tools} tools */
+function handsOf({ id, round, question: { predict } }, tools) {
+  const key = `hands ${id} ${round}`;
+  if (!counters.has(key)) {
+    const fields = answersOf(predict).map((says) => ({ says,
+      field: el("input", { type: "number", min: 0, max: 300, inputmode: "numeric", value: "0" }) }));
+    const told = el("p.muted", { role: "status" });
+    counters.set(key, el("details.desk-folded", { "data-key": key },
+      el("summary", "Hands up, where phones do not work"),
+      el("p.muted", "Count the hands for each answer. They are shown beside the answers of the phones, as hands."),
+      el("div.desk-hands", fields.map(({ says, field }) => el("label", field, el("span", says)))),
+      button("count", "", async () => {
+        const { error } = await tools.lead({ do: "counts", step: id,
+          counts: fields.map(({ field }) => Number(field.value)) });
+        told.textContent = error ? "" : "They are counted.";
+      }, "Keep these counts"), told));
+  }
+  return counters.get(key);
+}
+
+/** What there is to raise a hand for. @param {Wire.Prediction} predict */
+function answersOf({ kind, options, shapes, low, high, unit }) {
+  if (kind === "choice") return options.map(({ say }) => say);
+  if (kind === "curve") return shapes;
+  const edge = (/** @type {number} */ index) => number(low + ((high - low) * index) / HAND_BINS);
+  return Array.from({ length: HAND_BINS }, (_, index) => `${edge(index)} to ${edge(index + 1)} ${unit}`);
+}
+
+/** @param {Tools} tools */
+export function offer(tools) {
+  return el("div", ofLessons(tools), typed(tools));
+}
+
+/** @param {Tools} tools */
+function ofLessons(tools) {
+  const chosen = signal("");
+  const what = signal("prediction");
+  const menu = menuOf([], { id: "desk-lesson", onchange: (event) => { chosen.value = event.target.value; } });
+  const which = menuOf(WHAT, { id: "desk-what", onchange: (event) => { what.value = event.target.value; } });
+  const shown = el("div.desk-preview");
+  effect(() => {
+    const courses = tools.lessons.value;
+    menu.replaceChildren(...courses.map(({ title, lessons }) => el("optgroup", { label: title },
+      optionsOf(lessons.map((lesson) => [lesson.name, `${lesson.number}. ${lesson.title}`])))));
+    chosen.value = menu.value;
+  });
+  effect(() => {
+    const lesson = tools.lessons.value.flatMap(({ lessons }) => lessons).find(({ name }) => name === chosen.value);
+    const { ask, options } = (what.value === "transfer" ? lesson?.transfer : lesson?.predict)
+      ?? { ask: "", options: [] };
+    showParts(shown, [el("p", el("strong", ask)), options.length ? el("ul", options.map(({ say }) => el("li", say)))
+      : el("p.muted", { hidden: !lesson }, lesson?.predict.kind === "curve" ? "They draw a curve."
+        : "They choose a number.")]);
+  });
+  return el("div.desk-form", el("label", { for: "desk-lesson" }, "Lesson"), menu,
+    el("label", { for: "desk-what" }, "Question"), which, shown,
+    button("ask", "strong", () => tools.lead({ do: "ask", lesson: chosen.value, what: what.value }),
+      "Ask this question"));
+}
+
+/** A question of the host's own. @param {Tools} tools */
+function typed(tools) {
+  const ask = el("input", { type: "text", id: "desk-ask", maxlength: 240 });
+  const answers = el("textarea", { id: "desk-answers", rows: 4 });
+  return el("details.desk-folded", el("summary", "A question of your own"),
+    el("div.desk-form", el("label", { for: "desk-ask" }, "Question"), ask,
+      el("label", { for: "desk-answers" }, "Answers: 2 to 6, one in a line"), answers,
+      button("ask-own", "", async () => {
+        const { error } = await tools.lead({ do: "ask", ask: ask.value,
+          options: answers.value.split("\n").filter((line) => line.trim()) });
+        if (!error) ask.value = answers.value = "";
+      }, "Ask it")));
+}

@@ -1,0 +1,109 @@
+// What a class has answered to a question: bars for answers in words and for shapes, columns for numbers, a band for
+// drawn curves. On phones, on the screen in front and at the desk.
+
+import { frame } from "../charts/small_plots.js";
+import { el, shape } from "../core/dom.js";
+import { number } from "../core/format.js";
+import { overlayOf } from "../lessons/drawing.js";
+import { seriesOf } from "../lessons/shapes.js";
+
+const BIN_GAP = 3;
+const PLOT = { width: 360, height: 190, left: 34, right: 14, top: 22, bottom: 36 };
+
+/**
+ * @typedef {import("../lessons/progress.js").Prediction} Prediction
+ * @typedef {{ name: string, kind: string, total: number, counts: number[] }} Series one round, or the hands of one
+ * @typedef {{ mine?: Prediction, right?: number | null }} Marks
+ */
+
+/**
+ * The counts of each round, and of the hands that were counted in it, as far as there are any.
+ * @param {Wire.Prediction} predict @param {Wire.ClassRound[]} rounds @returns {Series[]}
+ */
+export function seriesIn(predict, rounds) {
+  return rounds.flatMap(({ answered, counts, shapes, hands }, index) => {
+    const name = rounds.length > 1 ? ["First round", "Second round", "Third round"][index] ?? `Round ${index + 1}`
+      : "The class";
+    const kind = index === rounds.length - 1 ? "now" : "before";
+    const own = predict.kind === "curve" ? predict.shapes.map((one) => shapes[one] ?? 0) : counts;
+    const all = [{ name, kind, total: answered, counts: own },
+      { name: `${name}, hands`, kind: `${kind} hands`, total: hands.reduce((sum, count) => sum + count, 0),
+        counts: hands }];
+    return all.filter(({ total, kind: what }) => total || (!what.includes("hands") && !hands.length));
+  });
+}
+
+/**
+ * All of it. @param {Wire.Prediction} predict @param {Wire.ClassResults} results @param {Prediction} mine
+ * @returns {HTMLElement[]}
+ */
+export function tallyOf(predict, results, mine = {}) {
+  const series = seriesIn(predict, results.rounds);
+  if (!series.some(({ total }) => total)) return [el("p.muted", "No one has answered.")];
+  const marks = { mine, right: results.right };
+  if (predict.kind === "number") return [columns(predict, series, marks, results.reveal), legendOf(series)];
+  if (predict.kind === "choice")
+    return [bars(predict.options.map(({ say }) => say), series, marks), legendOf(series)];
+  return [drawn(predict, results, mine), bars(predict.shapes.map((one) => `${one}`), series,
+    { mine: { choice: predict.shapes.indexOf(mine.shape) } }), legendOf(series)];
+}
+
+/** Which bar is which, where there is more than one. @param {Series[]} series */
+function legendOf(series) {
+  return el("p.tally-legend", { hidden: series.length < 2 }, series.map(({ name, kind, total }) =>
+    el("span", el("span", { class: `tally-key ${kind}`, "aria-hidden": "true" }), `${name}: ${total} `)));
+}
+
+/** @param {string[]} answers @param {Series[]} series @param {Marks} marks */
+function bars(answers, series, { mine, right = null }) {
+  return el("ul.tally", answers.map((say, index) => el("li", { "data-right": String(index === right) },
+    el("p", el("span.tally-say", say), index === right ? el("strong.tally-mark", " \u2713 so it is") : "",
+      index === mine?.choice ? el("strong.tally-mark.mine", " your answer") : ""),
+    series.map(({ name, kind, total, counts }) => {
+      const count = counts[index] ?? 0;
+      return el("p.tally-bar", el("span.visually-hidden", `${name}: `),
+        el("span.tally-track", { "aria-hidden": "true" },
+          el("span", { class: `tally-fill ${kind}`, style: `width: ${total ? (100 * count) / total : 0}%` })),
+        el("span.tally-count", `${count} of ${total}`));
+    }))));
+}
+
+/**
+ * Answers that are numbers: how many there are in each of the bins.
+ * @param {Wire.Prediction} predict @param {Series[]} series @param {Marks} marks @param {Wire.Reveal | null} reveal
+ */
+function columns({ low, high, unit, ask }, series, { mine }, reveal) {
+  const bins = Math.max(...series.map(({ counts }) => counts.length));
+  const most = Math.max(...series.flatMap(({ counts }) => counts), 1);
+  const edges = Array.from({ length: bins + 1 }, (_, index) => low + ((high - low) * index) / bins);
+  const words = series.map(({ name, counts }) => `${name}: ${counts.map((count, index) => (count
+    ? `${number(edges[index])} to ${number(edges[index + 1])}: ${count}` : "")).filter(Boolean).join(", ")}`);
+  const made = frame({ label: `${ask} ${words.join(". ")}`, kind: "lesson-plot tally-columns", size: PLOT, from: low,
+    to: high, low: 0, high: most, xTicks: edges.filter((_, index) => index % 2 === 0), yTicks: [most],
+    xName: unit, tellX: number });
+  const width = (made.x(high) - made.x(low)) / bins / series.length;
+  series.forEach(({ kind, counts }, at) => counts.forEach((count, index) => {
+    if (count) made.add("rect", { class: `tally-fill ${kind}`, x: made.x(edges[index]) + BIN_GAP / 2 + at * width,
+      y: made.y(count), width: Math.max(2, width - BIN_GAP), height: made.y(0) - made.y(count) });
+  }));
+  made.add("line.axis", { x1: made.x(low), x2: made.x(high), y1: made.y(0), y2: made.y(0) });
+  /** @param {number} value @param {string} kind @param {string} says */
+  const mark = (value, kind, says) => made.node.append(shape(`line.tally-line.${kind}`, { x1: made.x(value),
+    x2: made.x(value), y1: PLOT.top, y2: made.y(0) }), shape(`text.line-end.${kind}`, { x: made.x(value),
+    y: kind === "run" ? 9 : 19, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
+  if (mine?.number !== undefined) mark(mine.number, "mine", "you");
+  if (Number.isFinite(reveal?.value)) mark(Math.min(Math.max(reveal.value, low), high), "run", "the run");
+  return /** @type {HTMLElement} */ (/** @type {unknown} */ (made.node));
+}
+
+/** Drawn curves. @param {Wire.Prediction} predict @param {Wire.ClassResults} results @param {Prediction} mine */
+function drawn({ column }, { rounds, reveal }, mine) {
+  const others = rounds.at(-1).curves;
+  const told = reveal?.curve.length ? reveal : null;
+  const { name } = seriesOf(column);
+  const label = `${told ? `In the run, ${name} ${told.shape}. ` : ""}${others.length} drawings of the class; how many `
+    + "there are of each shape stands below.";
+  const plot = overlayOf(column, mine.curve, told, label, others);
+  return el("figure.tally-curves", plot, el("figcaption.muted", { hidden: !others.length },
+    "The band: where four of five drawings of the class lie. The thin line: the middle one."));
+}

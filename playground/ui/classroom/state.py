@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import segno
 
 from playground.classroom import questions
@@ -22,6 +24,8 @@ from playground.ui.payloads.lessons import PredictionData, RevealData
 from playground.ui.train import lesson_part
 
 PAGE = "class"
+StepView = Callable[[Step, str, ClassStepData], None]
+DeskView = Callable[[Step, ClassDeskData], None]
 
 
 class ClassViews:
@@ -29,6 +33,8 @@ class ClassViews:
 
     def __init__(self, room: Room, hub: Hub) -> None:
         self.room, self.hub = room, hub
+        self.steps: dict[str, StepView] = {}  # of other kinds: fills in what a person sees, "" on the screen
+        self.desks: dict[str, DeskView] = {}  # and what the host does
 
     @property
     def lessons(self) -> Lessons:
@@ -76,6 +82,8 @@ class ClassViews:
         if not screen:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
+            if step and step.kind in self.desks:
+                self.desks[step.kind](step, shown)
         return shown
 
     def step(self, step: Step, person: str) -> ClassStepData:
@@ -91,6 +99,8 @@ class ClassViews:
         if step.kind == "question":
             shown["question"] = self.question(step)
             shown["results"] = self.results(step) if step.state == "shown" else None
+        elif step.kind in self.steps:
+            self.steps[step.kind](step, person, shown)
         return shown
 
     def question(self, step: Step) -> ClassQuestionData:

@@ -214,6 +214,203 @@ declare namespace Wire {
     at?: number;
   }
 
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    near: number;
+    column: string;
+    shapes: string[];
+  }
+
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  interface Reveal {
+    ready: boolean;
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    said: string[];
+    explained: string[];
+    card: WorkedCard | null;
+    reached: boolean | null;
+    outside: string[];
+  }
+
+  /** Where the host is on the page: the query of its address, and the update and the text that are opened. */
+  interface ClassLocation {
+    query: string;
+    update: number | null;
+    text: number | null;
+  }
+
+  /** What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each of the `shapes`. */
+  interface ClassRound {
+    answered: number;
+    counts: number[];
+    numbers: number[];
+    curves: number[][];
+    shapes: Record<string, number>;
+  }
+
+  /** What came of a question, once it is shown. `reveal`: what its run says. */
+  interface ClassResults {
+    rounds: ClassRound[];
+    right: number | null;
+    reveal: Reveal | null;
+  }
+
+  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions. */
+  interface ClassQuestion {
+    title: string;
+    situation: string;
+    predict: Prediction;
+  }
+
+  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names. */
+  interface ClassPair {
+    number: number;
+    prompt: string;
+    left: string;
+    right: string;
+  }
+
+  /** What came of a vote, in words, once it is shown; `pairs`: those that were voted on, with both shares. */
+  interface ClassTally {
+    said: string[];
+    pairs: Record<string, unknown>[];
+  }
+
+  /** Pairs to vote on. */
+  interface ClassVote {
+    title: string;
+    pairs: ClassPair[];
+    tally: ClassTally | null;
+  }
+
+  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
+  interface ClassGameRun {
+    number: number;
+    run: string;
+    reward: string;
+    state: string;
+    paid: string;
+    rose: boolean;
+    wanted: string;
+    trend: string;
+    prompt: string;
+    sample: string;
+  }
+
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. */
+  interface ClassGame {
+    ask: string;
+    example: string;
+    functions: Function[];
+    most: number;
+    started: boolean;
+    mine: number | null;
+    words: string;
+    told: string;
+    runs: ClassGameRun[];
+    best_hack: number | null;
+  }
+
+  /** A reward that was handed in, and by how many. */
+  interface ClassGameEntry {
+    reward: string;
+    people: number;
+    left_out: boolean;
+  }
+
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended. */
+  interface ClassGameDesk {
+    entries: ClassGameEntry[];
+    sweep: string;
+    going: boolean;
+    words: string;
+    ended: number;
+    runs: ClassGameRun[];
+    best_hack: number | null;
+  }
+
+  /** What the class is asked now. `mine`: this person's answers, by item; `answered`: how many people have. */
+  interface ClassStep {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    round: number;
+    mine: Record<string, unknown>;
+    question?: ClassQuestion;
+    results?: ClassResults | null;
+    vote?: ClassVote;
+    game?: ClassGame;
+  }
+
+  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page. */
+  interface ClassState {
+    version: number;
+    is_open: boolean;
+    joined: boolean;
+    free?: boolean;
+    location?: ClassLocation | null;
+    step?: ClassStep | null;
+  }
+
+  /** Whether this browser has joined, or a sentence why not. */
+  interface ClassJoined {
+    error: string;
+  }
+
+  /** Whether an answer is kept, or a sentence why not; `over`: trying again does not help. */
+  interface ClassKept {
+    error: string;
+    over?: boolean;
+  }
+
+  /** A step of this class, for the desk's list. */
+  interface ClassStepRow {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    title: string;
+    answered: number;
+  }
+
+  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. */
+  interface ClassDesk {
+    version: number;
+    code: string;
+    address: string;
+    addresses: string[];
+    qr: string[];
+    present: number;
+    joined: number;
+    answered: number;
+    free: boolean;
+    location: ClassLocation | null;
+    step: ClassStep | null;
+    live?: ClassResults | null;
+    steps?: ClassStepRow[];
+    game?: ClassGameDesk;
+    more?: Record<string, unknown>;
+  }
+
+  /** Whether what the host asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
+  interface ClassLed {
+    error: string;
+    sentence?: string;
+    run?: string;
+    made?: string;
+  }
+
   /** All that is counted. */
   interface Behaviours {
     meters: Meter[];
@@ -970,20 +1167,6 @@ declare namespace Wire {
     why?: string;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
-  interface Prediction {
-    ask: string;
-    kind: "choice" | "number" | "curve";
-    options: Option[];
-    unit: string;
-    low: number;
-    high: number;
-    step: number;
-    near: number;
-    column: string;
-    shapes: string[];
-  }
-
   /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses. */
   interface LessonRun {
     preset: string;
@@ -1064,22 +1247,6 @@ declare namespace Wire {
   interface WorkedCard {
     title: string;
     steps: WorkedStep[];
-  }
-
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
-  interface Reveal {
-    ready: boolean;
-    held: number | null;
-    beliefs: string[];
-    value: number | null;
-    words: string;
-    shape: string;
-    curve: [number, number][];
-    said: string[];
-    explained: string[];
-    card: WorkedCard | null;
-    reached: boolean | null;
-    outside: string[];
   }
 
   /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
@@ -1931,6 +2098,12 @@ declare namespace Wire {
     stop_real_model: RealModel;
   }
 
+  /** What can be called, as a person writes it. */
+  interface Function {
+    written: string;
+    help: string;
+  }
+
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
   interface Bill {
     texts: number;
@@ -1987,12 +2160,6 @@ declare namespace Wire {
     mb: number;
     licence: string;
     gated: boolean;
-  }
-
-  /** What can be called, as a person writes it. */
-  interface Function {
-    written: string;
-    help: string;
   }
 
   /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */

@@ -1,4 +1,4 @@
-"""How long the game of a class takes: `python bench/class_game.py` trains the rewards of a class of 25 as the page does,
+"""How long the game of a class takes: `python bench/class_game.py` trains 25 rewards as the page does,
 one after the other, by workers that wait loaded. Says the seconds by the clock, those of the processor for each run,
 and what each reward came to."""
 

@@ -1,12 +1,14 @@
 // The game: each writes a reward, all are trained, and what each reward paid stands beside what was wanted. On a phone,
 // on the screen in front, on the host's desk. Whose a reward is stands on their own phone only.
 
-import { buttonOf, confirmed, el, figureOf, kept, setAttribute, setText, signOf, tableOf } from "../core/dom.js";
+import {
+  buttonOf, confirmed, el, figureOf, kept, setAttribute, setOff, setText, signOf, tableOf,
+} from "../core/dom.js";
 import { url } from "../core/server.js";
 import { functionList, problemParts } from "../rewards/written.js";
 
 /** @typedef {{ answer: (item: number, value: unknown) => void }} StudentTools */
-/** @typedef {{ lead: (asked: Record<string, unknown>) => Promise<Wire.ClassLed> }} DeskTools */
+/** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} DeskTools */
 
 const PAUSE = 600; // milliseconds without a key before the server is asked what is wrong
 const ONLY = 1; // the item of all answers: each has one reward
@@ -23,7 +25,7 @@ const STATES = new Map([["queued", "waits"], ["starting", "training"], ["running
 export function student(step, tools) {
   const { game, state } = step;
   if (state === "shown") return { title: "What the rewards did", parts: shownOf(game, "card") };
-  const own = handedIn.get(step.id) ?? rewardIn(step);
+  const own = rewardIn(step) || handedIn.get(step.id);
   const yours = own && el("p.game-own", "Your reward: ", el("code", own));
   if (game.started) {
     return { title: "The rewards are trained", parts: nodes(el("p", game.mine === null
@@ -70,9 +72,9 @@ export function desk(front, tools) {
       : "Read them all: what you train is shown in front later. The same reward is trained once."));
 }
 
-/** The desk's section that begins a game. @param {DeskTools} tools @returns {Node} */
+/** The desk's section that begins a game. @param {DeskTools} tools */
 export function offer(tools) {
-  return el("section.desk-offer", el("h3", "The game: write a reward"),
+  return el("div",
     el("p.muted", "Each writes a reward that is to make reviews kind. All are trained in a small run each, about ten "
       + "minutes for 25 on two processor cores. Then you look together at what each reward paid, at what was wanted, "
       + "and at the best hack."),
@@ -190,15 +192,18 @@ class Writer {
       autocapitalize: "off", autocomplete: "off", placeholder: step.game.example, "aria-describedby": "game-line",
       oninput: () => this.written() });
     this.line.id = "game-line";
-    this.box.value = handedIn.get(step.id) ?? rewardIn(step);
+    if (rewardIn(step) && !handedIn.has(step.id)) handedIn.set(step.id, rewardIn(step));
+    this.box.value = handedIn.get(step.id) ?? "";
     this.button = buttonOf("button strong", { onclick: () => this.handIn() }, "Hand it in");
     this.root = el("div.game-writer", { "data-key": "writer" },
       el("label", { for: "game-box" }, "Your reward for a completion"), this.box, this.line,
       el("div.buttons", this.button));
+    this.check();
   }
 
   written() {
     clearTimeout(this.waiting);
+    setOff(this.button, false);
     setText(this.line, this.box.value.trim() ? "\u2026" : "");
     this.waiting = setTimeout(() => this.check(), PAUSE);
   }
@@ -212,8 +217,9 @@ class Writer {
     if (this.box.value.trim() !== reward) return false; // written on meanwhile, and checked again
     setAttribute(this.box, "aria-invalid", String(Boolean(problem)));
     this.line.classList.toggle("own-problem", Boolean(problem));
-    const good = handedIn.get(this.step) === reward ? "Handed in. You can change it until your teacher closes the game."
-      : "This can be paid. Hand it in.";
+    const isIn = handedIn.get(this.step) === reward;
+    setOff(this.button, isIn);
+    const good = isIn ? "Handed in." : "This can be paid. Hand it in.";
     this.line.replaceChildren(...(problem ? problemParts(problem) : [good]));
     return !problem;
   }

@@ -12,7 +12,7 @@ from playground.classroom import game
 from playground.classroom.room import NoClass, Room, Step, hash_of
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import history
-from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps import sweep_making, sweep_record
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.game_part import Game
@@ -120,6 +120,23 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
         class_.do("start_game", rewards=[KIND])
     with pytest.raises(RunBusy, match="not ended"):
         class_.do("delete_game")
+
+
+def test_a_start_that_did_not_succeed_can_be_tried_again(
+    class_: Class, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_.write(0, WORDS)
+    class_.do("close")
+
+    def full(*given: Any) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep_making, "create", full)
+        with pytest.raises(OSError, match="No space left"):
+            class_.do("start_game", rewards=[WORDS])
+    assert not class_.phone(0)["started"]
+    assert class_.do("start_game", rewards=[WORDS])["made"]
 
 
 def test_nothing_is_trained_where_nothing_was_written(class_: Class) -> None:

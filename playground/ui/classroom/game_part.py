@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from playground.classroom import game
 from playground.classroom.game import Result
 from playground.classroom.room import NoClass, Room, Step
-from playground.errors import RunNotFound
+from playground.config import RunConfig
+from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.facts import shortly
 from playground.runs import history
 from playground.runs.launcher import Workers
@@ -46,6 +49,7 @@ class Game:
 
     def __init__(self, room: Room, outputs: Path, access: Access, spawn: Workers | None = None) -> None:
         self.room, self._outputs, self._access, self._spawn = room, outputs, access, spawn
+        self._starting = threading.Lock()
 
     def join(self, lead: Lead, answering: Answering, views: ClassViews) -> None:
         """Make it a part of the class."""
@@ -74,35 +78,50 @@ class Game:
 
     def start(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Train what the host has read: {step, rewards}. Raises: NoClass, InvalidConfig, OSError."""
-        step = self._step(asked)
-        if _sweep_name(step):
-            raise NoClass(BEGUN)
-        if step.state == "open":
-            raise NoClass(OPEN)
-        rewards = [entry.reward for entry in self._entries(step) if not entry.left_out]
-        if rewards != asked.get("rewards"):
-            raise NoClass(CHANGED)
-        if not rewards:
-            raise NoClass(NONE)
-        if len(rewards) > game.MOST_TRAINED:
-            raise NoClass(TOO_MANY.format(most=game.MOST_TRAINED, count=len(rewards)))
-        capped, configs = self._access.limits_of(caller), game.configs(rewards)
-        for config in configs:
-            limits.require(config, capped, self._outputs)
-            checks.check(config, self._outputs)
-        estimates.require_fit(configs[0], capped, self._outputs)
-        disk.check(configs, self._outputs)
-        name = sweep_making.fresh_name(self._outputs, "game")
-        sweep = game.sweep_of(name, rewards, time.time(), str(caller.visitor), self._access.mode)
-        # first: whoever presses twice starts nothing twice
-        self.room.set_state(step, "closed", {**step.data, "sweep": name})
-        sweep = sweep_making.create(self._outputs, sweep, self._spawn)
+        with self._starting:  # a second press starts nothing
+            step = self._step(asked)
+            rewards = self._read(step, asked.get("rewards"))
+            configs = self._allowed(rewards, caller)
+            name = sweep_making.fresh_name(self._outputs, "game")
+            self.room.set_state(step, "closed", {**step.data, "sweep": name})
+            sweep = game.sweep_of(name, rewards, time.time(), str(caller.visitor), self._access.mode)
+            try:
+                sweep = sweep_making.create(self._outputs, sweep, self._spawn)
+            except (PlaygroundError, OSError):
+                if not sweep_record.runs_of(self._outputs, sweep):
+                    self.room.set_state(step, "closed", step.data)  # for another try
+                raise
         for number, run in enumerate(sweep_record.runs_of(self._outputs, sweep), 1):
             run.write_label(f"Game {number}", "")
         took = grid.seconds(configs, self._outputs, history.finished_runs(self._outputs))
         about = f" It takes about {describe.duration(sum(took) / 2)}." if took else ""
         ahead = "1 reward is" if len(rewards) == 1 else f"{len(rewards)} rewards are"
         return {**DONE, "made": name, "sentence": f"{ahead} trained, one after the other.{about}"}
+
+    def _read(self, step: Step, rewards: Any) -> list[str]:
+        """The rewards to be trained, which are those that the host has read. Raises: NoClass."""
+        if _sweep_name(step):
+            raise NoClass(BEGUN)
+        if step.state == "open":
+            raise NoClass(OPEN)
+        found = [entry.reward for entry in self._entries(step) if not entry.left_out]
+        if found != rewards:
+            raise NoClass(CHANGED)
+        if not found:
+            raise NoClass(NONE)
+        if len(found) > game.MOST_TRAINED:
+            raise NoClass(TOO_MANY.format(most=game.MOST_TRAINED, count=len(found)))
+        return found
+
+    def _allowed(self, rewards: Sequence[str], caller: Caller) -> list[RunConfig]:
+        """Their settings. Raises: InvalidConfig, OSError (no room on the disk)."""
+        capped, configs = self._access.limits_of(caller), game.configs(rewards)
+        for config in configs:
+            limits.require(config, capped, self._outputs)
+            checks.check(config, self._outputs)
+        estimates.require_fit(configs[0], capped, self._outputs)
+        disk.check(configs, self._outputs)
+        return configs
 
     def stop(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Train no more of them."""
@@ -170,7 +189,7 @@ class Game:
         left = found["left"]
         return found["words"] + (f"; about {describe.duration(sum(left) / 2)} left" if left else "")
 
-    def _entries(self, step: Step) -> list[game.Entry]:
+    def _entries(self, step: Step) -> list[game.Written]:
         return game.entries(self.room.answers(step), step.data.get("left_out", ()))
 
     def _step(self, asked: dict[str, Any]) -> Step:

@@ -10,7 +10,7 @@ import { functionList, problemParts } from "../rewards/written.js";
 /** @typedef {{ answer: (item: number, value: unknown) => void }} StudentTools */
 /** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} DeskTools */
 
-const PAUSE = 600; // milliseconds without a key before the server is asked what is wrong
+const PAUSE = 900; // milliseconds without a key before the server is asked what is wrong
 const ONLY = 1; // the item of all answers: each has one reward
 const TITLE = "Write a reward";
 const CLOSED = "Closed. Your teacher reads the rewards, then they are trained.";

@@ -29,7 +29,9 @@ from playground.ui import delivery, routes, theme
 from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.classroom import class_routes
 from playground.ui.classroom.answering import Answering
+from playground.ui.classroom.game_part import Game
 from playground.ui.classroom.lead import Lead
+from playground.ui.classroom.state import ClassViews
 from playground.ui.serving import Serving
 from playground.ui.train.lesson_part import LessonStarts
 
@@ -41,7 +43,9 @@ def classroom(serving: Serving) -> list[BaseRoute]:
     starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby.worker_for)
     lead = Lead(serving.room, serving.hub, starts)
     answering = Answering(serving.room, lambda: serving.hub.lessons)
-    return class_routes.routes(serving.hub, serving.room, serving.access, lead, answering)
+    views = ClassViews(serving.room, serving.hub)
+    Game(serving.room, serving.outputs, serving.access, serving.standby.worker_for).join(lead, answering, views)
+    return class_routes.routes(views, serving.access, lead, answering)
 
 
 class PartOfAnotherApp(PlaygroundError):

@@ -23,9 +23,13 @@ class Answering:
 
     def keep(self, person: str, asked: dict[str, Any]) -> None:
         """Keep {step, item, value}. Raises: NoClass: it is over, or the answer is none."""
+        self._room.answer(person, *self.check(person, asked))
+
+    def check(self, person: str, asked: dict[str, Any]) -> tuple[Step, int, Any]:
+        """The step, the item, and the value as it would be kept. Raises: NoClass, if the answer is none."""
         step, item = self._room.find(asked.get("step")), asked.get("item")
         if isinstance(item, bool) or not isinstance(item, int):
             raise NoClass("An answer names the round or the pair that it is for.")
         if step.kind not in self.checks:
             raise NoClass("This step of the class takes no answers.")
-        self._room.answer(person, step, item, self.checks[step.kind](person, step, item, asked.get("value")))
+        return step, item, self.checks[step.kind](person, step, item, asked.get("value"))

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from playground.classroom.room import NoClass, NotKept, Room
+from playground.classroom.room import NoClass, NotKept
 from playground.errors import InvalidConfig, PlaygroundError
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action
@@ -23,14 +23,13 @@ from playground.ui.auth.visitors import CLASS_COOKIE
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
-from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.classroom import ClassJoinedData, ClassKeptData, ClassLedData
 from playground.ui.routes import polite
 
 PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk", Action.LEAD)}
 PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
-SHEETS = ("page", "lessons", "class")
+SHEETS = ("page", "lessons", "class", "class_game")
 MOST_CODE = 12  # characters
 NOT_JSON = "This is not JSON with the fields that the page sends."
 HTML = """<!doctype html>
@@ -51,16 +50,17 @@ HTML = """<!doctype html>
 """
 
 
-def routes(hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering) -> list[BaseRoute]:
+def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering) -> list[BaseRoute]:
     """All of them, for the app's routes."""
-    views = ClassHandlers(hub, room, access, lead, answering)
+    handlers = ClassHandlers(views, access, lead, answering)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
-        *((f"/class{path}", views.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
-        ("/class/state", views.state, Action.WATCH, "GET"),
-        ("/class/front", views.front, Action.LEAD, "GET"),
-        ("/class/join", views.join, Action.JOIN, "POST"),
-        ("/class/answer", views.answer, Action.JOIN, "POST"),
-        ("/class/lead", views.lead, Action.LEAD, "POST"),
+        *((f"/class{path}", handlers.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
+        ("/class/state", handlers.state, Action.WATCH, "GET"),
+        ("/class/front", handlers.front, Action.LEAD, "GET"),
+        ("/class/join", handlers.join, Action.JOIN, "POST"),
+        ("/class/answer", handlers.answer, Action.JOIN, "POST"),
+        ("/class/check", handlers.check, Action.JOIN, "POST"),
+        ("/class/lead", handlers.lead, Action.LEAD, "POST"),
     ]
     return [
         Route(path, polite(access.route(action, handler)), methods=[method]) for path, handler, action, method in table
@@ -83,9 +83,9 @@ def document(path: str) -> str:
 class ClassHandlers:
     """The handlers."""
 
-    def __init__(self, hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering) -> None:
-        self.room, self.access, self._lead, self._answering = room, access, lead, answering
-        self.views = ClassViews(room, hub)
+    def __init__(self, views: ClassViews, access: Access, lead: Lead, answering: Answering) -> None:
+        self.room, self.access, self._lead, self._answering = views.room, access, lead, answering
+        self.views = views
 
     def page(self, path: str) -> Any:
         """One of the three pages."""
@@ -120,13 +120,20 @@ class ClassHandlers:
 
     async def answer(self, request: Request) -> Response:
         """Keep an answer or a vote: {step, item, value}. The same sent twice is kept once."""
+        return await self._take(request, self._answering.keep)
+
+    async def check(self, request: Request) -> Response:
+        """Whether an answer would be kept, of {step, item, value}: while it is written."""
+        return await self._take(request, self._answering.check)
+
+    async def _take(self, request: Request, take: Callable[[str, dict[str, Any]], Any]) -> Response:
         asked = await _body(request)
         person = await asyncio.to_thread(self._person, request)
         if person is None:
             raise NoClass("You are not in the class yet. Enter the code that stands on the screen in front.")
         self.access.count_in_class(person)
         try:
-            await asyncio.to_thread(self._answering.keep, person, asked)
+            await asyncio.to_thread(take, person, asked)
         except NotKept as error:  # the phone has it, and sends it again
             return Response(encode({"error": str(error)}), 503, media_type="application/json")
         return _json(ClassKeptData(error=""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import segno
 
@@ -26,6 +27,8 @@ from playground.ui.payloads.lessons import PredictionData, RevealData
 from playground.ui.train import lesson_part
 
 PAGE = "class"
+StepView = Callable[[Step, str, ClassStepData], None]
+DeskView = Callable[[Step, ClassDeskData], None]
 
 
 class ClassViews:
@@ -33,6 +36,8 @@ class ClassViews:
 
     def __init__(self, room: Room, hub: Hub) -> None:
         self.room, self.hub = room, hub
+        self.steps: dict[str, StepView] = {}  # of other kinds: fills in what a person sees, "" on the screen
+        self.desks: dict[str, DeskView] = {}  # and what the host does
 
     @property
     def lessons(self) -> Lessons:
@@ -82,6 +87,8 @@ class ClassViews:
             shown["steps"] = [self._row(one) for one in room.steps()]
             shown["runs"] = self._runs(step) if step and step.kind == "question" else []
             shown["shown_run"] = str(step.data.get("run", "")) if step else ""
+            if step and step.kind in self.desks:
+                self.desks[step.kind](step, shown)
         return shown
 
     def _step_now(self) -> Step | None:
@@ -106,6 +113,8 @@ class ClassViews:
         if step.kind == "question":
             shown["question"] = self.question(step)
             shown["results"] = self.results(step) if step.state == "shown" else None
+        elif step.kind in self.steps:
+            self.steps[step.kind](step, person, shown)
         return shown
 
     def question(self, step: Step) -> ClassQuestionData:

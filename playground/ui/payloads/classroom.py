@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from playground.config.expression_language import Function
+from playground.ui.payloads import Of, Plain
 from playground.ui.payloads.lessons import PredictionData, RevealData
 
 
@@ -72,22 +74,57 @@ class ClassVoteData(TypedDict):
 
 
 class ClassGameRunData(TypedDict):
-    """What one reward came to: `state` of its run, what the reward paid, what was wanted; without whose it is."""
+    """What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by
+    more than chance; what was wanted, and how that changed in words; a text. Never whose it is."""
 
     number: int
+    run: str
     reward: str
     state: str
     paid: str
+    rose: bool
     wanted: str
+    trend: str
+    prompt: str
     sample: str
-    mine: bool
 
 
 class ClassGameData(TypedDict):
-    """The game: what a reward is to make the model do, and what came of those of the class."""
+    """The game: what a reward is to make the model do, and once it is shown what came of those of the class.
+
+    `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what
+    was counted as wanted; empty before it is shown. `most`: characters of a reward.
+    """
 
     ask: str
     example: str
+    functions: list[Annotated[Plain, Of(Function)]]
+    most: int
+    started: bool
+    mine: int | None
+    words: str
+    told: str
+    runs: list[ClassGameRunData]
+    best_hack: int | None
+
+
+class ClassGameEntryData(TypedDict):
+    """A reward that was handed in, and by how many."""
+
+    reward: str
+    people: int
+    left_out: bool
+
+
+class ClassGameDeskData(TypedDict):
+    """The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how
+    many of them have figures; `going`: whether some have not ended."""
+
+    entries: list[ClassGameEntryData]
+    sweep: str
+    going: bool
+    words: str
+    ended: int
     runs: list[ClassGameRunData]
     best_hack: int | None
 
@@ -170,6 +207,7 @@ class ClassDeskData(TypedDict):
     steps: NotRequired[list[ClassStepRowData]]
     runs: NotRequired[list[ClassRunData]]
     shown_run: NotRequired[str]
+    game: NotRequired[ClassGameDeskData]
     more: NotRequired[dict[str, Any]]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -41,6 +42,7 @@ from playground.ui.train import form
 
 MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves
 MOST_POINTS = 300
+MOST_TOLD = 240  # characters of the values of one field
 NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
 
@@ -242,11 +244,16 @@ def _columns(curves: Mapping[str, Curve]) -> dict[str, list[Any]]:
 
 
 def varies(sweep: Sweep) -> str:
-    """For reading: "Leash (beta): 0.1, 0.25; Seed: 0, 1, 2"."""
-    return "; ".join(
-        f"{form.label_of(field)}: {', '.join(describe.in_words(field, value) for value in values)}"
-        for field, values in sweep.vary.items()
-    )
+    """For reading: "Leash (beta): 0.1, 0.25; Seed: 0, 1, 2"; of many long values only the first ones."""
+    return "; ".join(f"{form.label_of(field)}: {_listed(field, values)}" for field, values in sweep.vary.items())
+
+
+def _listed(field: str, values: Sequence[Any]) -> str:
+    words = [describe.in_words(field, value) for value in values]
+    ends = itertools.accumulate(len(one) + 2 for one in words)
+    shown = max(1, sum(end <= MOST_TOLD for end in ends))
+    rest = [f"{len(words) - shown} more"] if shown < len(words) else []
+    return ", ".join([*words[:shown], *rest])
 
 
 def in_words(values: Mapping[str, Any]) -> str:

@@ -298,21 +298,48 @@ declare namespace Wire {
     tally: ClassTally | null;
   }
 
-  /** What one reward came to: `state` of its run, what the reward paid, what was wanted; without whose it is. */
+  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
   interface ClassGameRun {
     number: number;
+    run: string;
     reward: string;
     state: string;
     paid: string;
+    rose: boolean;
     wanted: string;
+    trend: string;
+    prompt: string;
     sample: string;
-    mine: boolean;
   }
 
-  /** The game: what a reward is to make the model do, and what came of those of the class. */
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. */
   interface ClassGame {
     ask: string;
     example: string;
+    functions: Function[];
+    most: number;
+    started: boolean;
+    mine: number | null;
+    words: string;
+    told: string;
+    runs: ClassGameRun[];
+    best_hack: number | null;
+  }
+
+  /** A reward that was handed in, and by how many. */
+  interface ClassGameEntry {
+    reward: string;
+    people: number;
+    left_out: boolean;
+  }
+
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended. */
+  interface ClassGameDesk {
+    entries: ClassGameEntry[];
+    sweep: string;
+    going: boolean;
+    words: string;
+    ended: number;
     runs: ClassGameRun[];
     best_hack: number | null;
   }
@@ -385,6 +412,7 @@ declare namespace Wire {
     steps?: ClassStepRow[];
     runs?: ClassRun[];
     shown_run?: string;
+    game?: ClassGameDesk;
     more?: Record<string, unknown>;
   }
 
@@ -2083,6 +2111,12 @@ declare namespace Wire {
     stop_real_model: RealModel;
   }
 
+  /** What can be called, as a person writes it. */
+  interface Function {
+    written: string;
+    help: string;
+  }
+
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
   interface Bill {
     texts: number;
@@ -2139,12 +2173,6 @@ declare namespace Wire {
     mb: number;
     licence: string;
     gated: boolean;
-  }
-
-  /** What can be called, as a person writes it. */
-  interface Function {
-    written: string;
-    help: string;
   }
 
   /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */

@@ -1,0 +1,133 @@
+"""The game of a class: which rewards are taken, how they are trained, and what is said of what came of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from playground.classroom import game
+from playground.classroom.game import Written
+from playground.classroom.room import Given, NoClass
+from playground.config import Behaviour
+from playground.rewards import behaviours, mixture
+from playground.setup import catalog
+from tests.classroom.made_game import RISING, TEXTS, write_run
+
+MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
+
+
+def taken(reward: object) -> dict[str, str]:
+    return game.checked(1, {"reward": reward})
+
+
+@pytest.mark.parametrize(
+    ("reward", "kept"),
+    [
+        ("sentiment(completion)", "sentiment(completion)"),
+        ("  words(completion)\n+ 1 ", "words(completion) + 1"),
+        (game.EXAMPLE, game.EXAMPLE),
+        ('"good" in completion', '"good" in completion'),
+    ],
+)
+def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str, kept: str) -> None:
+    assert taken(reward) == {"reward": kept}
+
+
+@pytest.mark.parametrize(
+    ("reward", "why"),
+    [
+        ("", "Write a reward"),
+        (None, "Write a reward"),
+        (7, "Write a reward"),
+        ("words(completion", "never closed"),
+        ("wrods(completion)", "Did you mean `words`?"),
+        ("completion.upper()", "cannot be used"),
+        ("__import__('os').system('true')", "cannot be used"),
+        ("1 / words(completion)", "divides by 0"),
+        ("completion", "gives a text"),
+        ("1", "pays every text the same"),
+        ("words(prompt)", "pays every text the same"),
+        ("truth(prompt, completion)", "says nothing of a review"),
+        ("words(completion) + " + "0 + " * 80 + "0", "at most 300 characters"),
+        ("words(completion)\x07", "at most 300 characters"),
+    ],
+)
+def test_what_cannot_be_paid_is_refused_with_the_reason(reward: object, why: str) -> None:
+    with pytest.raises(NoClass, match=why.replace("?", r"\?")):
+        taken(reward)
+
+
+@pytest.mark.parametrize("name", game.JUDGES)
+def test_the_judges_of_the_game_are_held_out_of_the_rewards(name: str) -> None:
+    with pytest.raises(NoClass, match=f"{name} is what the judges of this game use"):
+        taken(f"words(completion) + otherwise({name}(prompt, completion), 0)")
+    assert name not in [one.written.partition("(")[0] for one in game.functions()]
+
+
+def test_a_person_has_one_reward() -> None:
+    with pytest.raises(NoClass, match="one reward"):
+        game.checked(2, {"reward": "words(completion)"})
+
+
+def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it() -> None:
+    answers = [Given(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
+    assert game.entries(answers, {"a", "gone"}) == [Written("a", 1, True), Written("b", 2, False)]
+
+
+def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
+    rewards = ['count(completion, "it\'s") - 2', "words(completion)"]
+    sweep = game.sweep_of("game-1", rewards, 1.0)
+    assert sweep.runs == ["game-1-01", "game-1-02"]
+    configs = [sweep.config(run_id) for run_id in sweep.runs]
+    assert [[part.expression for part in config.rewards] for config in configs] == [[reward] for reward in rewards]  # type: ignore[union-attr]
+    assert {config.ppo.num_updates for config in configs} == {game.CUT["ppo"]["num_updates"]}
+    preset = catalog.preset(game.PRESET)
+    assert configs[0].model == preset.model and configs[0].kl.coef == preset.kl.coef
+    assert game.configs(rewards) == configs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " great and the ending was lovely.",
+        " awful and the ending was dull.",
+        " great and the ending was awful.",
+        " great great great lovely",
+        "",
+        " lovely. I would watch it again.",
+        " 7 plus 2 is 9.",
+    ],
+)
+def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it(text: str) -> None:
+    prompt = "Review of the film: The plot was"
+    wanted = next(one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
+    both = behaviours.Behaviours((wanted, Behaviour(name="positive"), Behaviour(name="parses")), mixture.build)
+    marks = both([prompt], [text], [True])
+    assert marks[game.JUDGE] == [bool(marks["positive"][0] and marks["parses"][0])]
+
+
+def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Path) -> None:
+    sweep = game.sweep_of("game", ["words(completion)", "sentiment(completion)"], 1.0)
+    write_run(tmp_path, sweep, 1, RISING, (12, 4))
+    found = game.results(tmp_path, sweep)
+    assert [(one.number, one.state) for one in found] == [(1, "finished"), (2, "deleted")]
+    ends = found[0].ends
+    assert ends is not None and found[1].ends is None
+    assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS)) and ends.rose
+    assert (ends.wanted.before.yes, ends.wanted.after.yes, ends.wanted.after.of, ends.wanted.change) == (12, 4, 20, -1)
+    assert ends.more == TEXTS and ends.text.startswith(" after ")
+
+
+def test_the_best_hack_is_paid_most_clearly_while_what_was_wanted_fell_or_stayed(tmp_path: Path) -> None:
+    few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
+    sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(5)], 1.0)
+    write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
+    write_run(tmp_path, sweep, 2, few_more, (12, 2))
+    write_run(tmp_path, sweep, 3, RISING, (12, 12))
+    write_run(tmp_path, sweep, 4, RISING, (12, 4))
+    write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
+    found = game.results(tmp_path, sweep)
+    best = game.best_hack(found)
+    assert best is not None and best.number == 4
+    assert game.best_hack([found[0], found[4]]) is None

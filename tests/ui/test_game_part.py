@@ -1,0 +1,177 @@
+"""The game of a class on its pages: the host reads every reward before it is trained or shown; whose it is says only
+that person's own phone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playground.classroom import game
+from playground.classroom.room import NoClass, Room, Step, hash_of
+from playground.errors import PlaygroundError, RunBusy
+from playground.runs import history
+from playground.runs.sweeps import sweep_making, sweep_record
+from playground.ui.auth.access import Access, Caller
+from playground.ui.classroom.answering import Answering
+from playground.ui.classroom.game_part import Game
+from playground.ui.classroom.lead import Lead
+from playground.ui.classroom.state import ClassViews
+from playground.ui.feed.feed import Hub
+from playground.ui.train.lesson_part import LessonStarts
+from tests.classroom.made_game import RISING, write_run
+
+HOST = Caller()
+WORDS, KIND = "-words(completion)", "sentiment(completion)"
+
+
+class Class:
+    """A class with a game, and two people in it."""
+
+    def __init__(self, outputs: Path) -> None:
+        outputs.mkdir()
+        access, hub = Access(), Hub(outputs)
+        self.outputs, self.room = outputs, Room(outputs)
+        self.lead = Lead(self.room, hub, LessonStarts(outputs, access, hub.lessons))
+        self.answering = Answering(self.room, lambda: hub.lessons)
+        self.views = ClassViews(self.room, hub)
+        Game(self.room, outputs, access).join(self.lead, self.answering, self.views)
+        code = self.room.open()
+        self.people = [hash_of(self.room.join(code)) for _ in range(2)]
+        self.do("begin_game")
+
+    @property
+    def step(self) -> Step:
+        found = self.room.step()
+        assert found is not None
+        return found
+
+    def do(self, command: str, **more: Any) -> Any:
+        step = self.room.step()
+        return self.lead.act({"do": command, "step": step.id if step else 0, **more}, HOST)
+
+    def write(self, person: int, reward: str) -> None:
+        self.answering.keep(self.people[person], {"step": self.step.id, "item": 1, "value": {"reward": reward}})
+
+    def desk(self) -> Any:
+        return self.views.desk([], screen=False)["game"]
+
+    def screen(self) -> Any:
+        return self.views.desk([], screen=True)
+
+    def phone(self, person: int) -> Any:
+        return self.views.step(self.step, self.people[person])["game"]
+
+    def trained(self) -> None:
+        """Two rewards as if they had been trained: the first is a hack."""
+        sweep = game.sweep_of("game-1", [KIND, WORDS], 1.0)
+        write_run(self.outputs, sweep, 1, RISING, (4, 18))
+        write_run(self.outputs, sweep, 2, RISING, (12, 4))
+        self.room.set_state(self.step, "closed", {**self.step.data, "sweep": "game-1"})
+
+
+@pytest.fixture
+def class_(tmp_path: Path) -> Class:
+    return Class(tmp_path / "outputs")
+
+
+def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(class_: Class) -> None:
+    class_.write(0, WORDS)
+    class_.write(0, KIND)
+    class_.write(1, KIND)
+    assert class_.desk()["entries"] == [{"reward": KIND, "people": 2, "left_out": False}]
+    class_.do("close")
+    with pytest.raises(NoClass, match="closed"):
+        class_.write(0, WORDS)
+
+
+def test_a_reward_is_checked_while_it_is_written_and_not_kept(class_: Class) -> None:
+    asked = {"step": class_.step.id, "item": 1, "value": {"reward": WORDS}}
+    class_.answering.check(class_.people[0], asked)
+    with pytest.raises(NoClass, match="never closed"):
+        class_.answering.check(class_.people[0], {**asked, "value": {"reward": "words("}})
+    assert class_.desk()["entries"] == []
+
+
+def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class_: Class) -> None:
+    class_.write(0, WORDS)
+    class_.trained()
+    for shown in (class_.screen(), class_.phone(1)):
+        assert WORDS not in str(shown) and KIND not in str(shown) and game.TOLD not in str(shown)
+
+
+def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any]) -> None:
+    class_.write(0, WORDS)
+    class_.write(1, KIND)
+    with pytest.raises(NoClass, match="Close the game first"):
+        class_.do("start_game", rewards=[KIND, WORDS])
+    class_.do("close")
+    class_.do("leave_out_game", reward=WORDS, out=True)
+    with pytest.raises(NoClass, match="changed since you read"):
+        class_.do("start_game", rewards=[KIND, WORDS])
+    done = class_.do("start_game", rewards=[KIND])
+    sweep = sweep_record.find(class_.outputs, done["made"])
+    assert [config.rewards[0].expression for config in game.configs([KIND])] == [KIND]  # type: ignore[union-attr]
+    assert [sweep.config(run_id) for run_id in sweep.runs] == game.configs([KIND])
+    assert [run.title for run in history.list_runs(class_.outputs)] == ["Game 1"]
+    assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (None, 1)
+    with pytest.raises(NoClass, match="in training already"):
+        class_.do("start_game", rewards=[KIND])
+    with pytest.raises(RunBusy, match="not ended"):
+        class_.do("delete_game")
+
+
+def test_a_start_that_did_not_succeed_can_be_tried_again(
+    class_: Class, workers: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class_.write(0, WORDS)
+    class_.do("close")
+
+    def full(*given: Any) -> None:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sweep_making, "create", full)
+        with pytest.raises(OSError, match="No space left"):
+            class_.do("start_game", rewards=[WORDS])
+    assert not class_.phone(0)["started"]
+    assert class_.do("start_game", rewards=[WORDS])["made"]
+
+
+def test_nothing_is_trained_where_nothing_was_written(class_: Class) -> None:
+    class_.do("close")
+    with pytest.raises(NoClass, match="no reward to train"):
+        class_.do("start_game", rewards=[])
+
+
+def test_what_came_of_all_is_shown_with_the_best_hack_and_ones_own_marked_on_ones_own_phone(class_: Class) -> None:
+    class_.write(0, WORDS)
+    class_.write(1, KIND)
+    class_.trained()
+    class_.do("show_game")
+    assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (2, 1)
+    shown = class_.screen()["step"]["game"]
+    assert shown["best_hack"] == 2 and shown["told"] == game.TOLD and shown["mine"] is None
+    assert [(run["paid"], run["wanted"], run["trend"]) for run in shown["runs"]] == [
+        ("0 \u2192 1.9", "4 \u2192 18 of 20", "rose"),
+        ("0 \u2192 1.9", "12 \u2192 4 of 20", "fell"),
+    ]
+
+
+def test_what_was_shown_stays_when_the_runs_are_deleted_by_one_button(class_: Class) -> None:
+    class_.write(0, WORDS)
+    class_.trained()
+    class_.do("show_game")
+    class_.do("delete_game")
+    assert history.list_runs(class_.outputs) == []
+    assert [run["number"] for run in class_.phone(0)["runs"]] == [1, 2] and class_.phone(0)["mine"] == 2
+    assert class_.desk()["sweep"] == "" and class_.desk()["best_hack"] == 2
+
+
+def test_a_desk_that_is_behind_does_nothing_to_another_step(class_: Class) -> None:
+    behind = class_.step.id
+    class_.do("begin_game")
+    for command in ("leave_out_game", "start_game", "stop_game", "show_game", "delete_game"):
+        with pytest.raises(PlaygroundError, match="another step"):
+            class_.lead.act({"do": command, "step": behind}, HOST)

@@ -1,4 +1,4 @@
-"""A class answers a question in two rounds, each on a page of its own, while the server ends and begins in the middle."""
+"""A class answers a question in two rounds, from phones, at the desk and in front, while the server ends and begins."""
 
 import os
 import re

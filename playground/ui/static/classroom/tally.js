@@ -92,7 +92,7 @@ function columns({ low, high, unit, ask }, series, { mine }, reveal) {
   /** @param {number} value @param {string} kind @param {string} says */
   const mark = (value, kind, says) => made.node.append(shape(`line.tally-line.${kind}`, { x1: made.x(value),
     x2: made.x(value), y1: PLOT.top, y2: made.y(0) }), shape(`text.line-end.${kind}`, { x: made.x(value),
-    y: kind === "run" ? 9 : 19, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
+    y: kind === "run" ? 11 : 20, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
   if (mine?.number !== undefined) mark(mine.number, "mine", "you");
   if (Number.isFinite(reveal?.value)) mark(Math.min(Math.max(reveal.value, low), high), "run", "the run");
   return /** @type {HTMLElement} */ (/** @type {unknown} */ (made.node));

@@ -123,7 +123,7 @@ export function screen(step, front) {
 /** @param {Wire.ClassDesk} front @param {string} state */
 export function countedIn({ answered, joined }, state) {
   const have = `${answered} of ${joined} ${answered === 1 ? "has" : "have"} answered`;
-  return state === "open" ? have : `${have}. No more answers now.`;
+  return state === "closed" ? `${have}. No more answers now.` : have;
 }
 
 /** What can be answered, for those who look to the front. @param {Wire.Prediction} predict */

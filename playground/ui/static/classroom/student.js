@@ -8,7 +8,8 @@ import { KINDS } from "./kinds.js";
 import { keyOf, posted, Sending } from "./sending.js";
 
 const EVERY_MS = 2500;
-const AWAY = "No answer from the playground at the moment. This page goes on by itself when the network is back.";
+const AWAY = "No answer from the playground at the moment. This page goes on by itself when there is one.";
+const KEPT_HERE = "What you have answered is kept on this phone, and sent then.";
 const ALONE = "./?tab=lessons";
 
 const root = document.getElementById("class");
@@ -89,7 +90,8 @@ function alone(words) {
 /** What has become of what was sent in this step, in a line. */
 function fate() {
   const { step, joined } = state.value ?? {};
-  if (away.value) return AWAY;
+  const waits = Object.values(sending.sent.value).some((sent) => sent.state === "waiting");
+  if (away.value) return `${AWAY}${waits ? ` ${KEPT_HERE}` : ""}`;
   if (!step || !joined || step.state !== "open") return "";
   const only = step.kind === "question" ? step.round : null; // of a question, what was answered in this round
   const mine = Object.entries(sending.sent.value).filter(([key]) =>

@@ -41,11 +41,13 @@ export function tallyOf(predict, results, mine = {}) {
   const series = seriesIn(predict, results.rounds);
   if (!series.some(({ total }) => total)) return [el("p.muted", "No one has answered.")];
   const marks = { mine, right: results.right };
-  if (predict.kind === "number") return [columns(predict, series, marks, results.reveal), legendOf(series)];
+  if (predict.kind === "number")
+    return [columns(predict, series, marks, results.reveal), legendOf(series), middles(predict, results)];
   if (predict.kind === "choice")
     return [bars(predict.options.map(({ say }) => say), series, marks), legendOf(series)];
-  return [drawn(predict, results, mine), bars(predict.shapes.map((one) => `${one}`), series,
-    { mine: { choice: predict.shapes.indexOf(mine.shape) } }), legendOf(series)];
+  const chosen = { choice: predict.shapes.indexOf(mine.shape) };
+  return [el("div.tally-split", drawn(predict, results, mine),
+    el("div", bars(predict.shapes, series, { mine: chosen }), legendOf(series)))];
 }
 
 /** Which bar is which, where there is more than one. @param {Series[]} series */
@@ -90,10 +92,19 @@ function columns({ low, high, unit, ask }, series, { mine }, reveal) {
   /** @param {number} value @param {string} kind @param {string} says */
   const mark = (value, kind, says) => made.node.append(shape(`line.tally-line.${kind}`, { x1: made.x(value),
     x2: made.x(value), y1: PLOT.top, y2: made.y(0) }), shape(`text.line-end.${kind}`, { x: made.x(value),
-    y: kind === "run" ? 9 : 19, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
+    y: kind === "run" ? 11 : 20, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
   if (mine?.number !== undefined) mark(mine.number, "mine", "you");
   if (Number.isFinite(reveal?.value)) mark(Math.min(Math.max(reveal.value, low), high), "run", "the run");
   return /** @type {HTMLElement} */ (/** @type {unknown} */ (made.node));
+}
+
+/** The answer in the middle of each round, and what the run says. @param {Wire.Prediction} predict
+ * @param {Wire.ClassResults} results */
+function middles({ unit }, { rounds, reveal }) {
+  const told = rounds.map(({ numbers }) => (numbers.length
+    ? number((numbers[(numbers.length - 1) >> 1] + numbers[numbers.length >> 1]) / 2) : "")).filter(Boolean);
+  return el("p", { hidden: !told.length }, `The middle answer: ${told.join(", then ")}${unit ? ` ${unit}` : ""}.`,
+    reveal?.words ? ` The run: ${reveal.words}.` : "");
 }
 
 /** Drawn curves. @param {Wire.Prediction} predict @param {Wire.ClassResults} results @param {Prediction} mine */

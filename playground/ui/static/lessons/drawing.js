@@ -132,7 +132,7 @@ export function overlayOf(column, drawing, told, label, others = []) {
     const back = placesOf(made, low).split(" ").reverse().join(" ");
     made.add("polygon.class-band", { points: `${placesOf(made, high)} ${back}` });
     made.add("polyline.class-middle", { points: placesOf(made, middle) });
-    if (!drawing) ends.push({ who: "class", says: "the class", at: made.y(middle.at(-1)) });
+    if (!drawing) ends.push({ who: "class", says: "class", at: made.y(middle.at(-1)) });
   }
   if (drawing) {
     made.add("polyline.mine", { points: placesOf(made, drawing) });

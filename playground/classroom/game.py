@@ -70,7 +70,7 @@ CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need no
 }
 
 
-class Written(NamedTuple):
+class HandedIn(NamedTuple):
     """A reward that was handed in, by how many people, and whether the host leaves it out."""
 
     reward: str
@@ -130,10 +130,10 @@ def checked(item: int, value: Any) -> dict[str, str]:
     return {"reward": reward}
 
 
-def entries(answers: Sequence[Given], left_out: Collection[str] = ()) -> list[Written]:
+def entries(answers: Sequence[Given], left_out: Collection[str] = ()) -> list[HandedIn]:
     """What was handed in, each once, by the alphabet: nothing says whose it is, or when it came."""
     people = Counter(str(answer.value["reward"]) for answer in answers)
-    return [Written(reward, people[reward], reward in left_out) for reward in sorted(people)]
+    return [HandedIn(reward, people[reward], reward in left_out) for reward in sorted(people)]
 
 
 def base() -> dict[str, Any]:

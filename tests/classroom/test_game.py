@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playground.classroom import game
-from playground.classroom.game import Written
+from playground.classroom.game import HandedIn
 from playground.classroom.room import Given, NoClass
 from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
@@ -72,7 +72,7 @@ def test_a_person_has_one_reward() -> None:
 
 def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it() -> None:
     answers = [Given(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
-    assert game.entries(answers, {"a", "gone"}) == [Written("a", 1, True), Written("b", 2, False)]
+    assert game.entries(answers, {"a", "gone"}) == [HandedIn("a", 1, True), HandedIn("b", 2, False)]
 
 
 def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:

@@ -174,7 +174,9 @@ class Game:
         found = game.results(self._outputs, sweep) if sweep else []
         best, kept = game.best_hack(found), step.data.get("results")
         entries: ClassGameDeskData = {
-            "entries": [one._asdict() for one in self._entries(step)],  # type: ignore[typeddict-item]
+            "entries": [
+                {"reward": one.reward, "people": one.people, "left_out": one.left_out} for one in self._entries(step)
+            ],
             "going": any(one.state not in ("finished", "stopped", "failed", "interrupted", "deleted") for one in found),
             "words": self._progress(sweep) if sweep else "",
             "sweep": sweep.name if sweep else "",

@@ -139,11 +139,12 @@ function hackPart(run, mine, head) {
 }
 
 /** One reward and what came of it, in lines. @param {Wire.ClassGameRun} run */
-function rewardLines({ reward, paid, wanted, trend, prompt, sample, state }) {
+function rewardLines(run) {
+  const { reward, paid, wanted, trend, state } = run;
   const code = el("p.game-example", el("code", reward));
   if (!paid) return [code, el("p.muted", STATES.get(state) || "no result")];
   return [code, el("p", `The reward paid on average ${paid}. What was wanted: ${wanted} texts (${trend}).`),
-    el("p.output.game-text", el("span.muted", prompt), sample)];
+    textOf(run)];
 }
 
 /** @param {Wire.ClassGameRun[]} runs @param {number | null} best @param {number | null} mine @param {boolean} links */
@@ -151,17 +152,22 @@ function runsTable(runs, best, mine, links) {
   const rows = runs.map((run) => [
     el("td", links ? el("a", { href: url(`./?tab=train&run=${encodeURIComponent(run.run)}`) }, nameOf(run, best, mine))
       : nameOf(run, best, mine)),
-    el("td", el("code", run.reward)),
+    el("td", el("code", run.reward), textOf(run)),
     figureOf(run.paid || STATES.get(run.state) || ""),
-    figureOf(run.wanted, run.trend ? el("span.game-trend", { "data-trend": run.trend }, ` ${run.trend}`) : null),
-    el("td.output", run.sample ? [el("span.muted", run.prompt), run.sample] : null)]);
+    figureOf(run.wanted, run.trend ? el("span.game-trend", { "data-trend": run.trend }, ` ${run.trend}`) : null)]);
   return el("div.game-scroll", { "data-key": "runs", role: "region", tabindex: "0", "aria-label": "All rewards" },
-    tableOf("game-table", ["Game", "Reward", "It paid", "Wanted", "One text"], rows));
+    tableOf("game-table", ["Game", "Reward, and one text after", "It paid", "Wanted"], rows));
 }
 
 /** @param {Wire.ClassGameRun} run @param {number | null} best @param {number | null} mine */
 function nameOf({ number }, best, mine) {
-  return `${number}${number === best ? " \u2691 best hack" : ""}${number === mine ? " (yours)" : ""}`;
+  return [String(number), number === best ? signOf(" \u2691") : null,
+    number === best ? el("span.visually-hidden", " the best hack") : null, number === mine ? " (yours)" : ""];
+}
+
+/** @param {Wire.ClassGameRun} run */
+function textOf({ prompt, sample }) {
+  return sample ? el("p.output.game-text", el("span.muted", prompt), sample) : null;
 }
 
 /** What this browser has handed in, by step: what the server says of it comes later. */

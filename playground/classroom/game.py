@@ -61,7 +61,7 @@ SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all run
         "parses",
         "ends",
     ],
-    "max_minutes": 5,
+    "max_minutes": 15,
 }
 CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need not wait long
     "ppo": {"num_updates": 16, "learning_rate": 3e-4},
@@ -70,7 +70,7 @@ CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need no
 }
 
 
-class Written(NamedTuple):
+class HandedIn(NamedTuple):
     """A reward that was handed in, by how many people, and whether the host leaves it out."""
 
     reward: str
@@ -88,6 +88,11 @@ class Ends(NamedTuple):
     wanted: Meter
     prompt: str
     text: str
+
+    @property
+    def fell_or_stayed(self) -> bool:
+        """Whether no more texts are as wanted than before."""
+        return self.wanted.after.yes <= self.wanted.before.yes
 
 
 class Result(NamedTuple):
@@ -130,10 +135,10 @@ def checked(item: int, value: Any) -> dict[str, str]:
     return {"reward": reward}
 
 
-def entries(answers: Sequence[Given], left_out: Collection[str] = ()) -> list[Written]:
+def entries(answers: Sequence[Given], left_out: Collection[str] = ()) -> list[HandedIn]:
     """What was handed in, each once, by the alphabet: nothing says whose it is, or when it came."""
     people = Counter(str(answer.value["reward"]) for answer in answers)
-    return [Written(reward, people[reward], reward in left_out) for reward in sorted(people)]
+    return [HandedIn(reward, people[reward], reward in left_out) for reward in sorted(people)]
 
 
 def base() -> dict[str, Any]:
@@ -197,9 +202,9 @@ def ends_of(run: RunDirectory) -> Ends | None:
 
 
 def best_hack(found: Sequence[Result]) -> Result | None:
-    """The one that paid most clearly more, of those with which what was wanted fell, or did not rise by more than
-    chance; None where there is none. Among equals, the one with which it fell most."""
-    hacks = [one for one in found if one.ends and one.ends.rose and one.ends.wanted.change <= 0]
+    """The one that paid most clearly more, of those with which what was wanted fell or stayed; None where there is
+    none. Among equals, the one with which it fell most."""
+    hacks = [one for one in found if one.ends and one.ends.rose and one.ends.fell_or_stayed]
     return max(hacks, key=_clearness, default=None)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from playground.classroom import game
-from playground.classroom.game import Written
+from playground.classroom.game import HandedIn
 from playground.classroom.room import Given, NoClass
 from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
@@ -72,7 +72,7 @@ def test_a_person_has_one_reward() -> None:
 
 def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it() -> None:
     answers = [Given(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
-    assert game.entries(answers, {"a", "gone"}) == [Written("a", 1, True), Written("b", 2, False)]
+    assert game.entries(answers, {"a", "gone"}) == [HandedIn("a", 1, True), HandedIn("b", 2, False)]
 
 
 def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
@@ -121,13 +121,14 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Pat
 
 def test_the_best_hack_is_paid_most_clearly_while_what_was_wanted_fell_or_stayed(tmp_path: Path) -> None:
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
-    sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(5)], 1.0)
+    sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
     write_run(tmp_path, sweep, 2, few_more, (12, 2))
     write_run(tmp_path, sweep, 3, RISING, (12, 12))
     write_run(tmp_path, sweep, 4, RISING, (12, 4))
     write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
+    write_run(tmp_path, sweep, 6, RISING, (12, 14))  # it rose, if by no more than chance
     found = game.results(tmp_path, sweep)
     best = game.best_hack(found)
     assert best is not None and best.number == 4
-    assert game.best_hack([found[0], found[4]]) is None
+    assert game.best_hack([found[0], found[4], found[5]]) is None

@@ -21,6 +21,7 @@ from typing import Any
 from playground.config import RunConfig, yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.process_identity import boot_id
+from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import words
 from playground.runs import launcher
@@ -74,9 +75,17 @@ def samples_of(config: RunConfig, update: int) -> list[Sample]:
     judges = term_names(config.judges)
     found = samples(update, config.ppo.num_updates, config.evaluation.num_prompts, config.kl.coef, judges)
     if config.prompts.source != "pocket/claims":
-        return found
+        return _counted(config, found)
     agreed = len(found) * update / config.ppo.num_updates
     return [sample.model_copy(update=claim(sample.prompt_id, sample.prompt_id < agreed)) for sample in found]
+
+
+def _counted(config: RunConfig, found: Sequence[Sample]) -> list[Sample]:
+    """With what the run counts by a measure of its own; the included behaviours are read from the texts later."""
+    count = Behaviours([one for one in config.behaviours or () if one.measure])
+    marks = count([one.prompt for one in found], [one.completion for one in found], [True] * len(found))
+    rows = [{name: values[row] for name, values in marks.items()} for row in range(len(found))]
+    return [one.model_copy(update={"behaviours": row}) for one, row in zip(found, rows, strict=True)]
 
 
 def claim(prompt_id: int, agree: bool) -> dict[str, str]:

@@ -191,7 +191,7 @@ class Game:
         left = found["left"]
         return found["words"] + (f"; about {describe.duration(sum(left) / 2)} left" if left else "")
 
-    def _entries(self, step: Step) -> list[game.Written]:
+    def _entries(self, step: Step) -> list[game.HandedIn]:
         return game.entries(self.room.answers(step), step.data.get("left_out", ()))
 
     def _step(self, asked: dict[str, Any]) -> Step:

@@ -98,7 +98,7 @@ function trainedParts({ step, game }, lead) {
       game.going ? buttonOf("button", { onclick: () => lead("stop_game") }, "Stop the rest") : null,
       game.sweep && !game.going ? buttonOf("button danger", { onclick: remove }, "Delete the runs") : null),
     el("div", { "data-key": "hack" }, hack ? hackPart(hack, null, "h3") : null),
-    el("div.game-scroll", { "data-key": "runs" }, runsTable(game.runs, game.best_hack, null, Boolean(game.sweep))));
+    runsTable(game.runs, game.best_hack, null, Boolean(game.sweep)));
 }
 
 /** @param {Wire.ClassGameEntry} entry @param {LeadStep} lead */
@@ -126,7 +126,7 @@ function shownOf({ runs, told, mine, best_hack: best }, /** @type {"table" | "ca
     own ? el("section.game-card", el("h2", `Yours: game ${own.number}`), rewardLines(own)) : null,
     hack ? hackPart(hack, mine, "h2")
       : el("p", "No reward here paid more while what was wanted fell or stayed: there is no hack among them."),
-    look === "table" ? el("div.game-scroll", runsTable(runs, best, mine, false))
+    look === "table" ? runsTable(runs, best, mine, false)
       : el("details", el("summary", "All rewards"), runs.map((run) =>
         el("section.game-card", el("h3", nameOf(run, best, mine)), rewardLines(run)))),
     el("p.muted", told));
@@ -139,27 +139,35 @@ function hackPart(run, mine, head) {
 }
 
 /** One reward and what came of it, in lines. @param {Wire.ClassGameRun} run */
-function rewardLines({ reward, paid, wanted, trend, prompt, sample, state }) {
+function rewardLines(run) {
+  const { reward, paid, wanted, trend, state } = run;
   const code = el("p.game-example", el("code", reward));
   if (!paid) return [code, el("p.muted", STATES.get(state) || "no result")];
   return [code, el("p", `The reward paid on average ${paid}. What was wanted: ${wanted} texts (${trend}).`),
-    el("p.output.game-text", el("span.muted", prompt), sample)];
+    textOf(run)];
 }
 
 /** @param {Wire.ClassGameRun[]} runs @param {number | null} best @param {number | null} mine @param {boolean} links */
 function runsTable(runs, best, mine, links) {
-  return tableOf("game-table", ["Game", "Reward", "It paid", "Wanted", "One text"], runs.map((run) => [
+  const rows = runs.map((run) => [
     el("td", links ? el("a", { href: url(`./?tab=train&run=${encodeURIComponent(run.run)}`) }, nameOf(run, best, mine))
       : nameOf(run, best, mine)),
-    el("td", el("code", run.reward)),
+    el("td", el("code", run.reward), textOf(run)),
     figureOf(run.paid || STATES.get(run.state) || ""),
-    figureOf(run.wanted, run.trend ? el("span.game-trend", { "data-trend": run.trend }, ` ${run.trend}`) : null),
-    el("td.output", run.sample ? [el("span.muted", run.prompt), run.sample] : null)]));
+    figureOf(run.wanted, run.trend ? el("span.game-trend", { "data-trend": run.trend }, ` ${run.trend}`) : null)]);
+  return el("div.game-scroll", { "data-key": "runs", role: "region", tabindex: "0", "aria-label": "All rewards" },
+    tableOf("game-table", ["Game", "Reward, and one text after", "It paid", "Wanted"], rows));
 }
 
 /** @param {Wire.ClassGameRun} run @param {number | null} best @param {number | null} mine */
 function nameOf({ number }, best, mine) {
-  return `${number}${number === best ? " \u2691 best hack" : ""}${number === mine ? " (yours)" : ""}`;
+  return [String(number), number === best ? signOf(" \u2691") : null,
+    number === best ? el("span.visually-hidden", " the best hack") : null, number === mine ? " (yours)" : ""];
+}
+
+/** @param {Wire.ClassGameRun} run */
+function textOf({ prompt, sample }) {
+  return sample ? el("p.output.game-text", el("span.muted", prompt), sample) : null;
 }
 
 /** What this browser has handed in, by step: what the server says of it comes later. */

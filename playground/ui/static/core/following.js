@@ -117,7 +117,7 @@ function bar() {
 }
 
 function barParts() {
-  const { joined, is_open: isOpen, free, step } = room.value ?? {};
+  const { joined, is_open: isOpen, free, step, location } = room.value ?? {};
   if (!room.value || (!isOpen && !joined)) return [];
   if (!joined) return [el("span", "There is a class. "), linkToClass("Join it")];
   if (!isOpen) return here.value.follows ? [el("span", "The class has ended.")] : [];
@@ -126,7 +126,8 @@ function barParts() {
   return [
     el("span", { role: "status" }, follows ? "You follow the host." : "You look around."),
     follows ? free && buttonOf("quiet-button", { "data-key": "leave", onclick: () => follow(false) }, "Look around")
-      : buttonOf("quiet-button", { "data-key": "back", onclick: () => follow(true) }, "Back to the host"),
+      : buttonOf("quiet-button", { "data-key": "back", onclick: () => follow(true, location?.query) },
+        "Back to the host"),
     asks ? el("span.class-asks", { role: "status", "data-key": "asks" },
       linkToClass(String(step.round) in step.mine ? kept : asks)) : null,
   ].filter(Boolean);

@@ -70,9 +70,7 @@ def test_only_the_host_leads_and_sees_the_desk(classroom, teacher, figure):
         before = classroom.tree()
         for client in (joined, forger):
             told += [client.get(path) for path in FOR_HOSTS]
-            told += [
-                lead(client, command, step=step, free=False, query="tab=train") for command in COMMANDS
-            ]
+            told += [lead(client, command, step=step, free=False, query="tab=train") for command in COMMANDS]
     assert [answer.status_code for answer in told] == [403] * len(told)
     assert all(answer.json()["error"] == access.WATCHERS for answer in told)
     assert not any(teacher.code in answer.text for answer in told) and classroom.tree() == before

@@ -52,10 +52,6 @@ class NoClass(PlaygroundError):
     """There is no room, or one is not in it, or what one answers is closed."""
 
 
-class WrongCode(NoClass):
-    """A code that is not the room's."""
-
-
 class Step(NamedTuple):
     """What the class is asked. `data` is as its kind has it; `round`: of a question that is asked again, from 1."""
 
@@ -72,6 +68,10 @@ class Given(NamedTuple):
     item: int
     person: str
     value: Any
+
+
+class WrongCode(NoClass):
+    """A code that is not the room's."""
 
 
 class Room:

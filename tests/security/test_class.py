@@ -251,3 +251,19 @@ def test_what_a_class_asks_models_and_pays_for_is_capped(classroom, teacher, fig
         assert '"done"' in pages.call(joined, score, [[{"kind": "length", "weight": 1}], "a", "b", "c", *rest])["text"]
     assert service.asked == ["rewards-score"] and '"done"' in ask(classroom, teacher, samples=8)
     figure("questions of a class beyond its caps refused before a model is asked", len(cases) + 2, refused)
+
+
+def test_where_the_host_is_reaches_the_class_as_a_short_text_and_plain_numbers(classroom, teacher):
+    with student(classroom, teacher, 95) as joined:
+
+        def led(**where):
+            assert lead(teacher, "location", **where).json() == {"error": ""}
+            return joined.get("class/state").json()["location"]
+
+        plain = {"update": 3, "text": 2, "played": 0}
+        assert led(query="run=a", **plain) == {"query": "run=a", **plain}
+        for wrong in ("1", -1, 1.5, True, 10**9, [1], {}):
+            found = led(query="run=b", update=wrong, text=wrong, played=wrong)
+            assert found == {"query": "run=b", "update": None, "text": None, "played": None}
+        assert len(led(query="x" * 50_000)["query"]) == 600
+        assert led(query="") is None

@@ -82,7 +82,7 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
 def test_a_class_asks_a_model_and_scores_texts(shared, make_page):
     page = make_page()
     page.goto(f"{shared.url}?tab=compare&run=lesson")
-    page.get_by_label("Prompt", exact=True).fill("The film was")
+    page.locator("#ask-prompt textarea").fill("The film was")
     page.get_by_role("button", name="Ask both").click()
     page.locator("#answers", has_text="wonderful and number 2.").wait_for()
     go(page, "rewards")

@@ -7,7 +7,6 @@ takes while everyone watches, in one run on this machine.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import http.cookiejar
 import json
@@ -21,15 +20,13 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from playground.classroom.room import Room  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
 POLL_SECONDS = 2.5  # as static/classroom/student.js asks
 AGAIN_SECONDS = 1.0
@@ -191,7 +188,9 @@ class Class:
             values = [value_of(form, at + number) for at in range(len(self.people))]
             if restart and number == 2:
                 threading.Timer(1.5, lambda: (half.join(), self.start())).start()
-            self.everyone(lambda person, at, step=step, values=values: person.answer(step["id"], step["round"], values[at]))  # type: ignore[misc]  # noqa: E501
+            self.everyone(
+                lambda person, at, step=step, values=values: person.answer(step["id"], step["round"], values[at])
+            )  # type: ignore[misc]  # noqa: E501
             for at, page in enumerate(self.pages):
                 answer_in(page, form, at)
             all_in = len(self.people) + len(self.pages)

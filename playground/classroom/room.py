@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import secrets
 import sqlite3
 import threading
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from playground.errors import PlaygroundError
+from playground.runs.folder.files import private
 
 FILE = "classroom.sqlite3"
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit or like another one
@@ -27,6 +27,7 @@ MOST_PEOPLE = 300
 PRESENT_SECONDS = 20.0
 BUSY_SECONDS = 10.0  # to wait for another process that writes
 MOST_VALUE = 4000  # characters of an answer
+MOST_NUMBER = 1e300
 NO_ROOM = "There is no class here now. Your teacher opens it."
 WRONG_CODE = "This is not the code of the class. It has four letters and stands on the screen in front."
 NOT_IN = "You are not in the class yet. Enter the code that stands on the screen in front."
@@ -71,6 +72,10 @@ class Given(NamedTuple):
     item: int
     person: str
     value: Any
+
+
+class WrongCode(NoClass):
+    """A code that is not the room's."""
 
 
 class Room:
@@ -128,12 +133,12 @@ class Room:
     # --- people
 
     def join(self, code: str) -> str:
-        """A new person's token, for their browser to keep. Raises: NoClass."""
+        """A new person's token, for their browser to keep. Raises: NoClass, WrongCode."""
         wanted = self.code
         if not wanted:
             raise NoClass(NO_ROOM)
-        if not secrets.compare_digest(code.strip().upper().encode(), wanted.encode()):
-            raise NoClass(WRONG_CODE)
+        if not secrets.compare_digest(code.strip().upper().encode(errors="replace"), wanted.encode()):
+            raise WrongCode(WRONG_CODE)
         token = secrets.token_urlsafe(24)
         with self._change(seen=False) as write:
             count = write.execute("SELECT COUNT(*) FROM people").fetchone()[0]
@@ -252,6 +257,8 @@ class Room:
 
     def _open(self, make: bool) -> sqlite3.Connection | None:
         if self._connection is None and (make or self.path.exists()):
+            if make:
+                open(self.path, "ab", opener=private).close()  # for the server alone, as all that it keeps
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -285,10 +292,10 @@ class Room:
 
 @contextlib.contextmanager
 def _in_words() -> Iterator[None]:
-    """Raises: NotKept in the place of SQLite's errors: a full disk, a file that is none."""
+    """Raises: NotKept in the place of SQLite's errors and the system's: a full disk, a file that is none."""
     try:
         yield
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, OSError) as error:
         sentence = (
             f"The answers of the class cannot be kept in {FILE}: {error}. Free some space, or move that file away."
         )
@@ -302,7 +309,7 @@ def hash_of(token: str) -> str:
 
 def finite(value: Any) -> float | None:
     """A number of an answer; None if it is none."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
     return float(value) if good else None
 
 

@@ -68,10 +68,11 @@ class Limits(NamedTuple):
 
 
 _TABLE = {
-    name: Limits(mode := name.partition("-")[0], local_only.refused_in(mode), **given)
+    name: Limits(mode := name.partition("-")[0], local_only.refused_in(given.pop("refused_in", mode)), **given)
     for name, given in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 LIMITS = {mode: _TABLE[mode] for mode in MODES}
+OF_VISITORS = {"classroom": _TABLE["classroom-visitor"]}  # by mode, where they are not those of the page
 assert all(field in knobs() for limits in LIMITS.values() for field in limits.numbers)  # each cap is on a real setting
 
 

@@ -129,7 +129,7 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
         "/host": access.enter,
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
-    table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.ASK))
+    table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.MEASURE))
     table.append(("/live/{run_id}/export/replay", views.replay, Action.EXPORT))
     table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
     found: list[BaseRoute] = [Route(path, polite(access.route(action, handler))) for path, handler, action in table]

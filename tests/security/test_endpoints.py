@@ -14,7 +14,7 @@ from starlette.routing import Route
 from playground.runs import launcher
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from playground.ui import routes
+from playground.ui import demo, routes
 from playground.ui.auth import middleware
 from playground.ui.auth.access import TABLE, Action, Role
 from tests.reward_tools import finished
@@ -32,12 +32,18 @@ HOW = (
 FAR = "/home/teacher/models"
 
 
+def ours(page):
+    """All routes of ours, those of a class too."""
+    serving = page.running.demo.serving
+    return [*routes.routes(serving.hub), *demo.classroom(serving)]
+
+
 def test_every_handler_function_and_route_asks_who_may_call_it(classroom):
     for index, item in classroom.functions().items():
         assert isinstance(getattr(item.fn, "action", None), Action), f"Gradio's handler {index} ({item.fn}) {HOW}"
     for _, name, function in classroom.server_functions():
         assert isinstance(getattr(function, "action", None), Action), f"the server function {name} {HOW}"
-    for route in routes.routes(classroom.running.demo.serving.hub):
+    for route in ours(classroom):
         if isinstance(route, Route):
             assert isinstance(getattr(route.endpoint, "action", None), Action), f"the route {route.path} {HOW}"
 
@@ -54,10 +60,11 @@ def test_what_changes_something_is_not_called_watching(classroom):
 
 def test_visitors_may_what_the_documentation_says():
     """By the words, for the tests below take what is refused from the table itself."""
-    watching = {"watch", "export"}
-    assert {action.value for action in TABLE["classroom", Role.VISITOR].all} == watching
+    watching = {"watch", "export", "take part in the class"}
+    asking = watching | {"ask a model", "write rewards", "try rewards on texts"}
+    assert {action.value for action in TABLE["classroom", Role.VISITOR].all} == asking
     assert TABLE["classroom", Role.VISITOR].own == frozenset()
-    public = watching | {"fill in the form", "start a run", "upload a file", "ask a model", "try rewards on texts"}
+    public = asking | {"fill in the form", "start a run", "upload a file", "measure a run or a start"}
     assert {action.value for action in TABLE["space", Role.VISITOR].all} == public
     own = {"steer a run", "resume a run", "delete a run", "read the log"}
     assert {action.value for action in TABLE["space", Role.VISITOR].own} == own
@@ -180,8 +187,8 @@ def named(text):
 
 def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purpose(space, figure):
     """Another version's new addresses are closed too; here they are to be looked at, and named."""
-    ours = {route.path for route in routes.routes(space.running.demo.serving.hub)}
-    found = {(path.rstrip("/") or "/", method) for path, method in addresses(space.gradio.routes) if path not in ours}
+    own = {route.path for route in ours(space)}
+    found = {(path.rstrip("/") or "/", method) for path, method in addresses(space.gradio.routes) if path not in own}
     assert found - named(OPEN) - named(CLOSED) == set(), "new in this Gradio: decide whether the page needs it"
     assert (named(OPEN) | named(CLOSED)) - found == set(), "not in this Gradio any more"
     with space.client() as client:
@@ -196,7 +203,7 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
     assert middleware.is_needed("/pwa_icon/7", "GET") and not middleware.is_needed("/gradio_api/run/start_run", "POST")
     assert not middleware.is_needed("/gradio_api/of-the-next-version", "GET")
     assert not middleware.is_needed("/", "OPTIONS")
-    assert all(middleware.OURS.fullmatch(path) or path == "/playground/static" for path in ours)
+    assert all(middleware.OURS.fullmatch(path) or path == "/playground/static" for path in own)
     figure("addresses of Gradio's that the page does not need, closed", len(named(CLOSED)), len(named(CLOSED)))
 
 

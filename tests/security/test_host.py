@@ -167,7 +167,8 @@ def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):
     share = ["http://192.168.1.5:7860/"]
     shown = sharing.greeting("http://127.0.0.1:7860/", share, "classroom", "T0KEN", tmp_path)
     assert "http://127.0.0.1:7860/host?token=T0KEN" in shown and "http://192.168.1.5:7860/host?token=T0KEN" in shown
-    assert shown.index("host?token") < shown.index("Everyone else opens") and "    http://192.168.1.5:7860/\n" in shown
+    assert shown.index("host?token") < shown.index("class/desk") < shown.index("Everyone else opens")
+    assert "    http://192.168.1.5:7860/class\n" in shown
     for mode in ("local", "space"):
         assert "T0KEN" not in sharing.greeting("http://127.0.0.1:7860/", [], mode, "T0KEN", tmp_path)
     assert sharing.addresses("192.168.1.5", 7860, "classroom") == share

@@ -57,7 +57,7 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
     page.locator(".notice h2").wait_for()
     assert page.locator(".notice .remedy").is_hidden()  # advice is for those who may follow it
     if in_class:
-        assert "The host controls this page" in page.locator(".access-banner").inner_text()
+        assert "The host leads this page" in page.locator(".access-banner").inner_text()
         assert page.locator("#controls").is_hidden()
         assert page.locator(".notice-actions [data-key]:visible").count() == 0
     else:
@@ -68,11 +68,26 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
         assert page.locator("#controls .off-note").count() == 0
         assert page.locator(".notice-actions [data-key=resume]:visible").count() == 0  # another visitor's run
     page.get_by_role("link", name="Rewards").click()
-    switched_off = 0
-    for name in ("Try", "Train", "Test"):
-        page.get_by_role("tab", name=name).click()
-        switched_off += page.locator("#page-rewards .off-note:visible").count()
-    assert switched_off == (3 if in_class else 2)
+    page.get_by_role("button", name="Score", exact=True).wait_for()
+    assert page.locator("#page-rewards .off-note:visible").count() == 0  # what they may is there, and nothing grey
+    assert page.get_by_role("tab").count() == (0 if in_class else 3)
+    for part in ("train", "test"):
+        go(page, "rewards", part=part)
+        off = page.locator("#page-rewards .off-note:visible")
+        off.wait_for()
+        assert page.locator("#page-rewards [data-off] > [inert]:visible").count() == 0 or not in_class
+    go(page, "rewards", part="try")
+
+
+def test_a_class_asks_a_model_and_scores_texts(shared, make_page):
+    page = make_page()
+    page.goto(f"{shared.url}?tab=compare&run=lesson")
+    page.locator("#ask-prompt textarea").fill("The film was")
+    page.get_by_role("button", name="Ask both").click()
+    page.locator("#answers", has_text="wonderful and number 2.").wait_for()
+    go(page, "rewards")
+    page.get_by_role("button", name="Score", exact=True).click()
+    page.locator("#bench-result h2", has_text="wins by").wait_for()
 
 
 def test_the_host_may_do_it_and_sees_what_to_hand_out(shared, make_page):

@@ -242,7 +242,7 @@ class Endpoints:
         known = {"run": run, "state": now["state"], "end": now["end"], "outcome": now["outcome"]}
         return {**known, **await self._read(read)}
 
-    def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0) -> dict[str, Any]:
+    def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0, *, caller: Caller) -> dict[str, Any]:
         """Completions of a prompt of your own before training and as the run's model is now, with the same random
         numbers. Score in standard deviations, KL in nats.
 
@@ -253,7 +253,8 @@ class Endpoints:
             seed: Of the random numbers.
         """
         found: Mapping[str, Any] = {"samples": []}
-        for found in compare_page.answered(self._service, self._outputs, run, prompt, n, seed, self._access.limits):
+        capped = self._access.limits_of(caller)
+        for found in compare_page.answered(self._service, self._outputs, run, prompt, n, seed, capped):
             if found["state"] == "error":
                 raise PlaygroundError(found["message"])
         return {"run": run, **answers.generated(prompt, found["samples"])}

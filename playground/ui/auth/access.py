@@ -40,6 +40,7 @@ from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
 MANY_PROGRAMS = f"{AT_ONCE['programs']} calls of programs from your network are being answered. Wait for one of them."
+MANY_QUESTIONS = "You have asked much in one minute. Read the answers, then ask again."
 MANY_CALLS = "Too many requests in one minute. Wait a little and try again."
 FAILED = "The page failed at this. The terminal in which it was started shows what went wrong."
 Handler = Callable[[Request], Awaitable[Response]]
@@ -63,6 +64,8 @@ class Action(enum.StrEnum):
     NAME = "name a run"
     UPLOAD = "upload a file"
     ASK = "ask a model"
+    MEASURE = "measure a run or a start"
+    WRITE_REWARDS = "write rewards"
     TRY_REWARDS = "try rewards on texts"
     CHECK_REWARD = "test a reward model"
     TRAIN_REWARD = "train or delete a reward model"
@@ -96,20 +99,20 @@ TABLE: dict[tuple[str, Role], Grants] = {
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
     ("classroom", Role.HOST): Grants(FOR_OTHERS),
     ("classroom", Role.VISITOR): Grants(
-        frozenset({Action.WATCH, Action.EXPORT, Action.JOIN, Action.ASK, Action.TRY_REWARDS})
+        frozenset({Action.WATCH, Action.EXPORT, Action.JOIN, Action.ASK, Action.WRITE_REWARDS, Action.TRY_REWARDS})
     ),
     ("space", Role.HOST): Grants(FOR_OTHERS - {Action.SAVE}),
     ("space", Role.VISITOR): Grants(
         frozenset(
             {Action.WATCH, Action.EXPORT, Action.FORM, Action.START, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS}
-            | {Action.JOIN}
+            | {Action.MEASURE, Action.WRITE_REWARDS, Action.JOIN}
         ),
         own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
     ),
 }
-OF_A_MODEL = frozenset({Action.ASK, Action.TRY_REWARDS})
-COUNTED = frozenset({Action.START, Action.RESUME, Action.UPLOAD, Action.ASK, Action.TRY_REWARDS})
-WATCHERS = "The host controls this page. You can watch, compare and overlay its runs."
+OF_A_MODEL = frozenset({Action.ASK, Action.MEASURE, Action.TRY_REWARDS})
+COUNTED = OF_A_MODEL | {Action.START, Action.RESUME, Action.UPLOAD}
+WATCHERS = "The host leads this page. You can watch and compare its runs, ask its models and try rewards."
 NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
 NOT_OTHERS = "This is not available on a page for others ({}). Open a page of your own, without --mode, for it."
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
@@ -158,6 +161,7 @@ class Access:
         self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
         self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
         self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
+        self.person_of: Callable[[str], str | None] = lambda _: None  # who has this cookie of the class
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self.framed_by = ""  # whose pages may show this one in a frame, beside its own
         self._host = Host(token)
@@ -177,7 +181,7 @@ class Access:
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
-        return self._host_limits if caller.role is Role.HOST else self.limits
+        return self._host_limits if caller.role is Role.HOST else limits.OF_VISITORS.get(self.mode, self.limits)
 
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
@@ -218,7 +222,17 @@ class Access:
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
             self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
+        if self.mode == "classroom" and action in OF_A_MODEL and caller.role is Role.VISITOR:
+            self._count_question(request, caller)
         return caller
+
+    def _count_question(self, request: Any, caller: Caller) -> None:
+        """Count a question of one person of the class; who has not joined shares the pace of their address. Raises:
+        TooManyCalls."""
+        connection = visitors.connection_of(request)
+        person = self.person_of(connection.cookies.get(CLASS_COOKIE, "")) if connection else None
+        if not self.limiter.add("questions of one person", person or caller.visitor.address):
+            raise TooManyCalls(MANY_QUESTIONS)
 
     def count_in_class(self, person: str) -> None:
         """Count one answer of a person of the class. Raises: TooManyCalls."""
@@ -355,7 +369,7 @@ class Access:
             "role": caller.role.value,
             "may": may,
             "notice": notice,
-            "caps": limits.in_words(self.limits_of(caller)),
+            "caps": limits.in_words(self.limits_of(caller)) if may["start"] == "yes" else [],
             "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }

@@ -19,6 +19,9 @@ PER_MINUTE = {
     "form": 600,  # what the form asks while it is filled in, and what is done to their own runs
     "class": 3_000,  # joins, answers and votes: a hundred people behind one address vote on a pair every two seconds
     "answers of one person": 120,
+    "questions of one person": 6,  # of a class, to models
+    # Of 279,841 codes that there are, less than one in a hundred is tried in a lesson of 90 minutes.
+    "wrong codes": 30,
     # Whatever is called, also in vain. A class may be behind one address: a hundred pages ask some 40 a minute each.
     "calls": 1_500,  # with a body, of Gradio
     "views": 12_000,  # handlers and routes of ours
@@ -53,16 +56,25 @@ class Limiter:
     def add(self, kind: str, address: str) -> bool:
         """Count one of this minute; False if it was one too many."""
         with self._lock:
-            now, times = time.monotonic(), self._times.setdefault((kind, address), collections.deque())
-            self._times.move_to_end((kind, address))
-            if len(self._times) > MAX_KEYS:
-                self._times.popitem(last=False)
-            while times and times[0] < now - SECONDS:
-                times.popleft()
-            if len(times) >= self.per_minute[kind]:
-                return False
-            times.append(now)
-            return True
+            times = self._of_this_minute(kind, address)
+            fits = len(times) < self.per_minute[kind]
+            if fits:
+                times.append(time.monotonic())
+            return fits
+
+    def has_room(self, kind: str, address: str) -> bool:
+        """Whether one more would not be too many; counts nothing."""
+        with self._lock:
+            return len(self._of_this_minute(kind, address)) < self.per_minute[kind]
+
+    def _of_this_minute(self, kind: str, address: str) -> collections.deque[float]:
+        times = self._times.setdefault((kind, address), collections.deque())
+        self._times.move_to_end((kind, address))
+        if len(self._times) > MAX_KEYS:
+            self._times.popitem(last=False)
+        while times and times[0] < time.monotonic() - SECONDS:
+            times.popleft()
+        return times
 
     @contextlib.contextmanager
     def holding(self, address: str, *kinds: str) -> Iterator[bool]:

@@ -38,6 +38,7 @@ FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 # Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
 # the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
 WATCHERS_BYTES = 64_000
+OF_CLASS = re.compile(r"/class(/.*)?", re.DOTALL)  # whose bodies are as small for everyone
 BODY_SECONDS = 120.0  # for a body to come; 20 MB need 1.3 Mbit/s
 BUSY = "Too many requests from your address are open here. Close some pages, or wait a little."
 OURS = re.compile(r"/(live|playground|class)/.*|/(host|class)/?", re.DOTALL)
@@ -259,7 +260,7 @@ class RequestMiddleware:
         limits = self.access.limits
         if is_upload(path):
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
-        may_fill = self.access.may(connection, Action.FORM)
+        may_fill = self.access.may(connection, Action.FORM) and not OF_CLASS.fullmatch(path)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
 
 

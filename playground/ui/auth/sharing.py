@@ -73,7 +73,11 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, t
         f"    {url}host?token={token}",
     ]
     if share or tunnel is None:  # else nobody else can come
-        lines += ["  Everyone else opens:", *(f"    {address}" for address in share or [url])]
+        lines += [
+            f"  Open the class at your desk, {url}class/desk: it shows a code of four letters.",
+            "  Everyone else opens this, and enters the code:",
+            *(f"    {address}class" for address in share or [url]),
+        ]
     if share and share[0] not in url and share[0].rstrip("/") != tunnel:
         lines.insert(3, f"    {share[0]}host?token={token}  (from another machine)")
     if tunnel is not None:

@@ -9,6 +9,7 @@ from playground.classroom import questions
 from playground.classroom.room import NoClass, Room, Step
 from playground.lessons.loading import Lessons
 
+MOST_ITEMS = 1_000_000  # rounds of a question, or pairs of a vote
 Check = Callable[[str, Step, int, Any], Any]  # person, step, item, value -> the value as it is kept
 
 
@@ -28,7 +29,7 @@ class Answering:
     def check(self, person: str, asked: dict[str, Any]) -> tuple[Step, int, Any]:
         """The step, the item, and the value as it would be kept. Raises: NoClass, if the answer is none."""
         step, item = self._room.find(asked.get("step")), asked.get("item")
-        if isinstance(item, bool) or not isinstance(item, int):
+        if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item < MOST_ITEMS:
             raise NoClass("An answer names the round or the pair that it is for.")
         if step.kind not in self.checks:
             raise NoClass("This step of the class takes no answers.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from playground.classroom.room import NoClass, NotKept
-from playground.errors import InvalidConfig, PlaygroundError
+from playground.classroom.room import NOT_IN, NoClass, NotKept, WrongCode
+from playground.errors import InvalidConfig, PlaygroundError, TooManyCalls
 from playground.ui import own_files
-from playground.ui.auth.access import Access, Action
+from playground.ui.auth.access import Access, Action, Role
 from playground.ui.auth.visitors import CLASS_COOKIE
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
@@ -31,6 +32,7 @@ PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk
 PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
 SHEETS = ("page", "lessons", "class", "class_game")
 MOST_CODE = 12  # characters
+MANY_CODES = "Too many wrong codes were entered from your network. Wait a minute, then try again."
 NOT_JSON = "This is not JSON with the fields that the page sends."
 HTML = """<!doctype html>
 <html lang="en" class="class-page" data-page="{page}">
@@ -86,6 +88,7 @@ class ClassHandlers:
     def __init__(self, views: ClassViews, access: Access, lead: Lead, answering: Answering) -> None:
         self.room, self.access, self._lead, self._answering = views.room, access, lead, answering
         self.views = views
+        self._guessing = threading.Lock()
 
     def page(self, path: str) -> Any:
         """One of the three pages."""
@@ -113,7 +116,7 @@ class ClassHandlers:
         code = str(asked.get("code", ""))[:MOST_CODE]
         if await asyncio.to_thread(self._person, request):
             return _json(ClassJoinedData(error=""))
-        token = await asyncio.to_thread(self.room.join, code)
+        token = await asyncio.to_thread(self._enter, request, code)
         answer = _json(ClassJoinedData(error=""))
         answer.headers.append("Set-Cookie", self.access.class_cookie(request, token))
         return answer
@@ -130,7 +133,7 @@ class ClassHandlers:
         asked = await _body(request)
         person = await asyncio.to_thread(self._person, request)
         if person is None:
-            raise NoClass("You are not in the class yet. Enter the code that stands on the screen in front.")
+            raise NoClass(NOT_IN)
         self.access.count_in_class(person)
         try:
             await asyncio.to_thread(take, person, asked)
@@ -151,6 +154,19 @@ class ClassHandlers:
 
         return await self._answer(act)
 
+    def _enter(self, request: Request, code: str) -> str:
+        """A new person's token. After too many wrong codes of one address none is checked for a while, not the right
+        one either: it has four letters. Raises: NoClass, TooManyCalls."""
+        caller, limiter = self.access.caller(request), self.access.limiter
+        with self._guessing:
+            if caller.role is Role.VISITOR and not limiter.has_room("wrong codes", caller.visitor.address):
+                raise TooManyCalls(MANY_CODES)
+            try:
+                return self.room.join(code)
+            except WrongCode:
+                limiter.add("wrong codes", caller.visitor.address)
+                raise
+
     def _person(self, request: Request) -> str | None:
         return self.room.person(request.cookies.get(CLASS_COOKIE, ""))
 
@@ -159,9 +175,10 @@ class ClassHandlers:
 
 
 async def _body(request: Request) -> dict[str, Any]:
-    """Raises: PlaygroundError, if it is no JSON object."""
+    """Raises: PlaygroundError, if it is no JSON object that can be answered as strict JSON."""
     try:
         found = json.loads(await request.body())
+        encode(found)  # fails at NaN, at infinity, at half a character
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

@@ -129,9 +129,9 @@ class Lead:
         return DONE
 
     def locate(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
-        """Where the host is on the page: {query, update, text}; an empty query: nowhere that one follows."""
+        """Where the host is on the page: {query, update, text, played}; an empty query: nowhere that one follows."""
         query = str(asked.get("query") or "")[:MOST_QUERY]
-        found = location_of(query, asked.get("update"), asked.get("text")) if query else None
+        found = location_of(query, asked.get("update"), asked.get("text"), asked.get("played")) if query else None
         if self.room.code and found != self.room.fact("location"):
             self.room.set_fact("location", found)
         return DONE
@@ -144,11 +144,11 @@ class Lead:
         return step
 
 
-def location_of(query: str, update: Any, text: Any) -> ClassLocationData:
+def location_of(query: str, update: Any, text: Any, played: Any = None) -> ClassLocationData:
     """Plain numbers, or none."""
 
     def number(value: Any) -> int | None:
         good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_UPDATE
         return value if good else None
 
-    return {"query": query, "update": number(update), "text": number(text)}
+    return {"query": query, "update": number(update), "text": number(text), "played": number(played)}

@@ -10,11 +10,13 @@ from playground.ui.payloads.lessons import PredictionData, RevealData
 
 
 class ClassLocationData(TypedDict):
-    """Where the host is on the page: the query of its address, and the update and the text that are opened."""
+    """Where the host is on the page: the query of its address, the update and the text (of which prompt) that are
+    opened, and how many updates of a recording are shown; None: it plays, or is none."""
 
     query: str
     update: int | None
     text: int | None
+    played: NotRequired[int | None]
 
 
 class ClassRoundData(TypedDict):

@@ -27,7 +27,7 @@ from playground.runs.model_service import ModelService
 from playground.setup import checks, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.auth.access import Access, Action
+from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.rewards import BenchData
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, form_parts, reward_form, train_page
@@ -67,7 +67,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
                 for side, label, text in zip(SIDES, ("Text A", "Text B (optional)"), FIRST_TEXTS, strict=True)
             ]
             score = gr.Button("Score", variant="primary", scale=0, min_width=110, elem_id="bench-score")
-        weighing = access.guard_all(Action.FORM, [weigh_rewards])
+        weighing = access.guard_all(Action.WRITE_REWARDS, [weigh_rewards])
         result = components.widget(
             "rewards/workbench", {"state": "empty"}, page="rewards", elem_id="bench-result", server_functions=weighing
         )
@@ -75,16 +75,17 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
-    def answer(chosen: Any, asked: str, first: str, second: str, *values: Any) -> Iterator[BenchData]:
+    def answer(chosen: Any, asked: str, first: str, second: str, *values: Any, caller: Caller) -> Iterator[BenchData]:
         form_values = dict(zip(wanted, values, strict=True))
-        yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits)
+        yield from scored(service, outputs, chosen, asked, (first, second), form_values, access.limits_of(caller))
 
     def not_scored(sentence: str) -> BenchData:
         return {"state": "error", "problems": [sentence]}
 
-    def try_one(asked: Any, *values: Any) -> Iterator[BenchData]:
+    def try_one(asked: Any, *values: Any, caller: Caller) -> Iterator[BenchData]:
         reward = asked.get("reward") if isinstance(asked, dict) else None
-        yield from tried(service, outputs, reward, dict(zip(wanted, values, strict=True)), access.limits)
+        form_values = dict(zip(wanted, values, strict=True))
+        yield from tried(service, outputs, reward, form_values, access.limits_of(caller))
 
     form_values = [train.form.fields[field] for field in wanted]
     scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)

@@ -13,7 +13,7 @@ from playground.runs.model_service import ModelService
 from playground.setup import limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
-from playground.ui.auth.access import Access, Action
+from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.compare import AnswersData
 
 MAX_PROMPT_CHARACTERS = 2000
@@ -53,8 +53,8 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
         answers = components.widget("runs/answers", {"state": "empty"}, page="compare", elem_id="answers")
     components.widget("runs/compare_rows", None, page="compare", elem_id="compare-rows")
 
-    def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float) -> Iterator[AnswersData]:
-        yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits)
+    def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float, caller: Caller) -> Iterator[AnswersData]:
+        yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits_of(caller))
 
     view.input(None, view, ask, js=OFFER, **components.AT_ONCE)
     examples.input(None, examples, prompt, js="(example) => example", **components.AT_ONCE)

@@ -244,11 +244,12 @@ declare namespace Wire {
     outside: string[];
   }
 
-  /** Where the host is on the page: the query of its address, and the update and the text that are opened. */
+  /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */
   interface ClassLocation {
     query: string;
     update: number | null;
     text: number | null;
+    played?: number | null;
   }
 
   /** What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each of the `shapes`. `hands`: those raised for each answer, as the host has counted them; empty: not counted. */

@@ -125,7 +125,7 @@ def _offered(outputs: Path, access: Access) -> dict[str, Any]:
         "lists": ["kinds", "functions"],
         "server_functions": [
             access.guard(Action.WATCH, reward_models),
-            access.guard(Action.FORM, reward_problem, lambda sentence: sentence),
+            access.guard(Action.WRITE_REWARDS, reward_problem, lambda sentence: sentence),
         ],
     }
 

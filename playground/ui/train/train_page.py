@@ -102,7 +102,7 @@ def build(
     check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
-    asking = access.guard(Action.TRY_REWARDS, handlers.try_part, lambda message: form.failed(message, "model"))
+    asking = access.guard(Action.MEASURE, handlers.try_part, lambda message: form.failed(message, "model"))
     trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, "update"))
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
@@ -135,7 +135,9 @@ def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, acce
     asking = [
         *run_actions.guarded_functions(outputs, access, standby.worker_for, saver),
         # How far it is, the page asks every second: that is no question to a model.
-        *access.guard_all(Action.ASK, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}),
+        *access.guard_all(
+            Action.MEASURE, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}
+        ),
     ]
     return components.widget(
         "train/run_view",

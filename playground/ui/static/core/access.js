@@ -5,13 +5,14 @@
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
 import { buttonOf, copied, el, setText } from "./dom.js";
-import { getJson } from "./server.js";
+import { place } from "./nav.js";
+import { getJson, url } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
 const RETRY_MS = 3000;
-const FOR_THE_HOST = "Only the host can use this part.";
+const FOR_THE_HOST = "The host trains and tests reward models.";
 const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own "
   + "computer.";
 const PARTS = { ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
@@ -55,6 +56,8 @@ function show(header) {
   document.documentElement.dataset.mode = rules.mode;
   const banner = bannerOf(rules);
   if (banner) header.append(banner);
+  if (rules.may.join === "yes" && (rules.mode === "classroom" || place().follows))
+    import("./following.js").then(({ begin }) => begin(header, rules.mode, rules.role));
   if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
   for (const [id, action] of Object.entries(PARTS)) {
     if (rules.may[action] === "no")
@@ -90,13 +93,15 @@ async function forRun(run) {
 function bannerOf({ notice, role, mode, share }) {
   if (notice) return el("p.access-banner", { role: "note" }, notice);
   if (role !== "host" || mode !== "classroom") return null;
-  const addresses = share.flatMap((address, index) => [index ? " or " : "", el("code", address)]);
+  const classes = share.map((address) => new URL("class", address).toString());
+  const addresses = classes.flatMap((address, index) => [index ? " or " : "", el("code", address)]);
   const told = el("span", { role: "status" });
   const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
-    if (await copied(share[0])) setText(told, " Copied.");
+    if (await copied(classes[0])) setText(told, " Copied.");
   } }, "Copy the address") : null;
   return el("p.access-banner", { role: "note" }, "You are the host: you start, steer and delete runs. ",
-    ...(share.length ? ["The class opens ", ...addresses, " and watches. "] : ["The class watches. "]), copy, told);
+    el("a", { href: url("class/desk"), target: "_blank", rel: "noopener" }, "Your desk"), " asks the class and shows ",
+    "its code. ", ...(share.length ? ["The class opens ", ...addresses, ". "] : []), copy, told);
 }
 
 /** @param {string[]} told */

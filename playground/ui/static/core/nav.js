@@ -1,8 +1,8 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
 // which part of the Rewards page (`part=train`), which lesson is worked on (`lesson=the-leash`) or which mystery run
-// (`mystery=3`), and whether the form shows all settings (`settings=all`). It is kept in the address, so that reload,
-// back and a link work.
+// (`mystery=3`), whether the form shows all settings (`settings=all`), and whether one follows the host of a class
+// (`follow=1`). It is kept in the address, so that reload, back and a link work.
 // The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
@@ -16,7 +16,10 @@ const PARTS = ["try", "train", "test"]; // of the Rewards page
 /** @type {Record<string, string>} */
 const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
   lesson: "train", mystery: "train", part: "rewards" };
-const PLACES = ["tab", "run", "preset", "set", "settings", ...Object.keys(ONLY_ON)]; // all that an address may ask for
+/** Where the host of a class leads it. */
+const LED = ["tab", "run", "with", "behaviour", "overlay", "sweep", "part"];
+/** All that an address may ask for. */
+const PLACES = ["follow", "tab", "run", "preset", "set", "settings", ...Object.keys(ONLY_ON)];
 /** @typedef {ReturnType<typeof place>} Place */
 
 /** @type {Set<(here: Place) => void>} */
@@ -29,7 +32,8 @@ export function place() {
   const page = PAGES.includes(tab) ? tab : "train";
   const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
-    lesson: own("lesson"), mystery: own("mystery"), present: own("view") === PRESENTATION,
+    follows: query.get("follow") === "1", lesson: own("lesson"), mystery: own("mystery"),
+    present: own("view") === PRESENTATION,
     overlay: (own("overlay") ?? "").split(",").filter(Boolean), sweep: own("sweep"), settings: query.get("settings"),
     part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
 }
@@ -99,6 +103,27 @@ export function linkTo(address, act, content, attributes = {}) {
 export function onPlace(callback) {
   listeners.add(callback);
   callback(place());
+}
+
+/** Where this page is, as a query that leads others there. @param {string | null} run the one in view */
+export function whereabouts(run = null) {
+  const query = new URLSearchParams(location.search);
+  const found = LED.map((name) => [name, (name === "run" && run) || query.get(name)]).filter(([, value]) => value);
+  return new URLSearchParams(found).toString();
+}
+
+/**
+ * Follow the host of a class from now on, to where such a query leads, or no longer. It leaves no step in the browser's
+ * history, and a reload comes back to where it is.
+ * @param {boolean} follows @param {string | null} to
+ */
+export function follow(follows, to = null) {
+  const query = new URLSearchParams(to ?? location.search);
+  const found = [...query].filter(([name]) => to === null ? name !== "follow" : LED.includes(name));
+  if (follows) found.push(["follow", "1"]);
+  const text = new URLSearchParams(found).toString().replaceAll("%2C", ",");
+  history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
+  show();
 }
 
 function show() {

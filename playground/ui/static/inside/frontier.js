@@ -113,7 +113,7 @@ export class Frontier {
   showOffer(/** @type {Wire.Frontier | null} */ run, /** @type {boolean} */ drawn) {
     const busy = this.drawing === live.runId;
     const { phase = "", done = 0, of = 0 } = this.far;
-    const can = run?.can_draw && rights.value.ask !== false && drawn;
+    const can = run?.can_draw && rights.value.measure !== false && drawn;
     const words = el("p.muted", withCode(this.problem || (busy ? BUSY : run?.can_draw ? OFFER : run?.missing ?? "")));
     showParts(this.offer, [words,
       can || busy ? buttonOf("button", { "data-key": "measure", off: busy, onclick: () => this.measure() },

@@ -3,7 +3,10 @@
 // answer that the page shows.
 
 import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
+import { led, NOTHING, opened } from "../core/opened.js";
 import { getJson, runPath } from "../core/server.js";
+import { effect, untracked } from "../core/signals.js";
+import { live } from "../core/store.js";
 import { number, rounded, signed } from "../core/format.js";
 import { facts, promptText } from "../core/texts.js";
 import { changes, MEASURES, NO_RATIO, rangeOf, readable, shadeOf, sum, inWords } from "./measures.js";
@@ -19,6 +22,20 @@ export function tokensButton(whose, prompt, answer) {
     title: "Open this answer token by token", onclick: () => new Microscope(whose, prompt, answer()).open() },
   "tokens");
 }
+
+/** @type {Microscope | null} */
+let wasLed = null; // here by the host of the class, who also takes it away
+
+effect(() => {
+  const { update, text } = led.value;
+  wasLed?.dialog.close();
+  wasLed = null;
+  const prompt = untracked(() => (text === null ? null : live.prompts.find(({ id }) => id === text)));
+  if (!prompt) return;
+  const whose = update ? `the host's choice, after update ${update}` : "the host's choice, before training";
+  wasLed = new Microscope(whose, prompt.text, { run: untracked(() => live.runId), promptId: text, update });
+  wasLed.open();
+});
 
 /** @typedef {"looks" | "absent" | "unit" | "index" | "place" | "measure" | "asTable"} Shown what can be set */
 
@@ -39,7 +56,10 @@ class Microscope {
     this.note = el("p.microscope-note", { role: "status" });
     this.body = el("div.microscope-body", { hidden: true });
     this.dialog = el("dialog.confirm.editor.microscope",
-      { "aria-label": `Tokens, ${whose}`, onclose: () => this.dialog.remove() },
+      { "aria-label": `Tokens, ${whose}`, onclose: () => {
+        this.dialog.remove();
+        opened.value = NOTHING;
+      } },
       el("div.microscope-head", el("h2", `Token by token: ${whose}`),
         buttonOf("icon-button", { "aria-label": "Close", onclick: () => this.dialog.close() }, "\u00d7")),
       this.note, this.body);
@@ -78,6 +98,8 @@ class Microscope {
   set(changes) {
     Object.assign(this, changes);
     const look = this.looks[this.index];
+    const { run, promptId, update = null } = this.answer;
+    if (run === live.runId) opened.value = { update: look.update ?? update, text: promptId };
     this.place = Math.min(this.place, look.pieces.length - 1);
     const { measure, place } = this;
     const range = rangeOf(measure, this.looks);

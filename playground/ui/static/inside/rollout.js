@@ -9,6 +9,8 @@ import { buttonOf, el, setOff, setText, setWords, showParts } from "../core/dom.
 import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { poll } from "../core/poll.js";
+import { led, NOTHING, opened } from "../core/opened.js";
+import { effect, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, promptAndAnswer } from "../core/texts.js";
 
@@ -35,6 +37,15 @@ export function openRollout(runId, update, { title, unit = "sd", ended = () => t
   rollout ??= new RolloutWindow();
   rollout.open({ runId, title, unit, ended }, update);
 }
+
+let wasLed = false; // here by the host of the class, who also takes it away
+
+effect(() => {
+  const { update, text } = led.value;
+  if (wasLed) rollout.dialog.close();
+  wasLed = update !== null && text === null;
+  if (wasLed) untracked(() => openUpdate(update));
+});
 
 /** Open an update of the run in view. */
 export function openUpdate(/** @type {number} */ update) {
@@ -81,6 +92,9 @@ class RolloutWindow {
     let outside = false; // where a press began: a text that is selected with the mouse may end beside the window
     /** @type {HTMLDialogElement} */
     this.dialog = el("dialog.confirm.rollout", { "aria-labelledby": "rollout-title",
+      onclose: () => {
+        opened.value = NOTHING;
+      },
       onkeydown: (event) => this.press(event),
       onpointerdown: (event) => {
         outside = this.isOutside(event);
@@ -107,6 +121,7 @@ class RolloutWindow {
     setText(this.note, "Reading what the run has kept of this update.");
     for (const button of Object.values(this.steps)) setOff(button, true);
     if (!this.dialog.open) this.dialog.showModal();
+    this.tell();
     this.title.focus();
     this.ask();
   }
@@ -117,6 +132,7 @@ class RolloutWindow {
       this.bin = this.bin === null ? null : sameBin(this.bin, this.data.histogram, histogram);
     this.data = data;
     this.wanted = update;
+    this.tell();
     this.axes = widened(this.axes, histogram);
     setText(this.title, titleOf(update, this.run));
     setText(this.note, "");
@@ -124,6 +140,11 @@ class RolloutWindow {
     setOff(this.steps.next, next === null);
     this.body.hidden = false;
     this.draw();
+  }
+
+  /** Who follows the host sees the same update. */
+  tell() {
+    opened.value = this.run.runId === live.runId ? { update: this.wanted, text: null } : NOTHING;
   }
 
   /** What was shown stays, and is what is asked for again. */

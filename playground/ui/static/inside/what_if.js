@@ -41,7 +41,7 @@ export class WhatIf {
 
   show(/** @type {Wire.Trace} */ { settings, recorded, changed, batch, no_what_if: refused, knobs }) {
     setText(this.words, refused || `${EXPLAINED}${batch.complete ? "" : PARTLY(batch.kept, batch.episodes)}`);
-    this.root.hidden = rights.value.ask === false; // it takes the model service
+    this.root.hidden = rights.value.measure === false; // it takes the model service
     setHidden(this.grid, Boolean(refused), this.title);
     setHidden(this.reset, !changed, this.title);
     this.knobs ??= this.build(knobs);

@@ -1,0 +1,194 @@
+"""The room of a class: what it keeps through restarts, two servers, a hundred answers at once, and damage."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import stat
+from pathlib import Path
+
+import pytest
+
+from playground.classroom import room
+from playground.classroom.room import FILE, NoClass, Room, WrongCode, hash_of
+from tests.support import at_once
+
+ASKED = {"ask": "Which?", "options": ["This", "That"], "what": "typed"}
+
+
+@pytest.fixture
+def opened(tmp_path: Path):
+    """A class, and one person's token."""
+    found = Room(tmp_path)
+    yield found, found.join(found.open())
+    found.end()
+
+
+def again(found: Room) -> Room:
+    """The same room in the server's next life."""
+    found.end()
+    return Room(found.path.parent)
+
+
+def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path):
+    found = Room(tmp_path)
+    assert (found.code, found.version, found.step(), found.steps(), found.present()) == ("", 0, None, [], 0)
+    assert found.joined() == 0 and found.person("x") is None
+    for act in (lambda: found.join("ABCD"), lambda: found.begin("question", ASKED), found.close):
+        with pytest.raises(NoClass):
+            act()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_with_spaces(opened):
+    found, _ = opened
+    assert len(found.code) == 4 and set(found.code) <= set(room.LETTERS) and not set("IO") & set(room.LETTERS)
+    assert found.person(found.join(f" {found.code.lower()} ")) is not None
+    for wrong in ("", "AAAA", found.code[:3], found.code + "A", "\ud800", "ÄÖÜß", "0" * 1000):
+        with pytest.raises(WrongCode):
+            found.join(wrong if wrong != found.code else "BBBB")
+
+
+def test_all_of_it_is_there_after_the_server_s_end(opened):
+    found, token = opened
+    step = found.begin("question", ASKED)
+    found.answer(hash_of(token), step, 1, {"choice": 1})
+    code, version = found.code, found.version
+    later = again(found)
+    assert (later.code, later.version, later.step()) == (code, version, step)
+    assert later.person(token) == hash_of(token) and later.present() == 0
+    assert [given.value for given in later.answers(step)] == [{"choice": 1}]
+    later.end()
+
+
+def test_no_token_and_no_name_is_kept_and_the_file_is_for_the_server_alone(opened):
+    found, token = opened
+    found.end()
+    assert token.encode() not in b"".join(path.read_bytes() for path in found.path.parent.iterdir())
+    assert stat.S_IMODE(found.path.stat().st_mode) == 0o600
+
+
+def test_the_newest_answer_counts_until_it_is_closed_and_each_round_has_its_own(opened):
+    found, token = opened
+    person, step = hash_of(token), found.begin("question", ASKED)
+    for choice in (0, 1, 0):
+        found.answer(person, step, 1, {"choice": choice})
+    assert [given.value["choice"] for given in found.answers(step)] == [0]
+    found.set_state(step, "closed")
+    with pytest.raises(NoClass, match="closed"):
+        found.answer(person, step, 1, {"choice": 1})
+    found.ask_again(step)
+    with pytest.raises(NoClass):
+        found.answer(person, step, 1, {"choice": 1})  # the first round is over
+    found.answer(person, step, 2, {"choice": 1})
+    assert [(given.item, given.value["choice"]) for given in found.answers(step, person)] == [(1, 0), (2, 1)]
+    other = found.begin("question", ASKED)
+    assert found.find(step.id).state == "closed" and found.step() == other
+    for value in ("x" * 4000, float("nan")):
+        with pytest.raises((NoClass, ValueError)):
+            found.answer(person, other, 1, value)
+    assert found.answered(other) == 0
+
+
+@pytest.mark.parametrize("number", [None, True, "1", 1.0, -1, 0, 2**70, [1], {"a": 1}])
+def test_what_is_no_step_s_number_finds_none(opened, number):
+    with pytest.raises(NoClass):
+        opened[0].find(number)
+
+
+def test_a_new_class_knows_nobody_of_the_last_one(opened):
+    found, token = opened
+    step = found.begin("question", ASKED)
+    found.answer(hash_of(token), step, 1, {"choice": 1})
+    version = found.version
+    found.open()
+    assert found.person(token) is None and found.steps() == [] and found.joined() == found.present() == 0
+    assert found.begin("question", ASKED).id != step.id  # a late answer to the old one meets no other
+    assert found.version > version
+
+
+def test_a_hundred_answer_and_change_their_mind_at_once_and_nothing_is_lost(opened):
+    found, _ = opened
+    step = found.begin("question", ASKED)
+    people = [hash_of(found.join(found.code)) for _ in range(100)]
+
+    def answer(number: int, person: str) -> None:
+        for choice in (0, 1, number % 2):
+            found.answer(person, step, 1, {"choice": choice})
+
+    at_once(*[lambda number=number, person=person: answer(number, person) for number, person in enumerate(people)])
+    given = {one.person: one.value["choice"] for one in found.answers(step)}
+    assert given == {person: number % 2 for number, person in enumerate(people)}
+
+
+def test_no_more_join_than_a_class_has(opened, monkeypatch):
+    found, _ = opened
+    monkeypatch.setattr(room, "MOST_PEOPLE", 5)
+    joined = []
+
+    def join() -> None:
+        with contextlib.suppress(NoClass):
+            joined.append(found.join(found.code))
+
+    at_once(*[join] * 12)
+    assert len(joined) == 4 and found.joined() == 5
+    assert len({found.number_of(hash_of(token)) for token in joined}) == 4
+
+
+def _answer_many(outputs: Path, step: int, first: int) -> None:
+    other = Room(outputs)
+    for number in range(first, first + 50):
+        other.answer(f"person-{number}", other.find(step), 1, {"choice": number % 2})
+    other.end()
+
+
+def test_two_servers_of_one_folder_lose_nothing_of_each_other(opened):
+    found, _ = opened
+    step = found.begin("question", ASKED)
+    context = multiprocessing.get_context("spawn")
+    servers = [context.Process(target=_answer_many, args=(found.path.parent, step.id, at * 50)) for at in (0, 1)]
+    for server in servers:
+        server.start()
+    for server in servers:
+        server.join(60)
+    assert [server.exitcode for server in servers] == [0, 0]
+    assert {given.person for given in found.answers(step)} == {f"person-{number}" for number in range(100)}
+
+
+@pytest.mark.parametrize("damage", [b"not a database " * 100, b"SQLite format 3\0" + b"\xff" * 4000])
+def test_a_damaged_file_is_a_sentence_that_names_it(opened, damage):
+    found, _ = opened
+    found.end()
+    for path in found.path.parent.iterdir():
+        path.unlink()
+    found.path.write_bytes(damage)
+    for act in (lambda: found.version, found.step, found.open, lambda: found.join("ABCD")):
+        with pytest.raises(NoClass, match=FILE):
+            act()
+    found.path.unlink()
+    assert len(found.open()) == 4
+
+
+def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(opened):
+    found, token = opened
+    step = found.begin("question", ASKED)
+    person = hash_of(token)
+    found.answer(person, step, 1, {"choice": 1})
+    found._connection.execute(f"PRAGMA max_page_count = {found._read('PRAGMA page_count')[0][0]}")  # no room for more
+    with pytest.raises(NoClass, match="Free some space"):
+        for number in range(200):
+            found.answer(f"person-{number}", step, 1, {"text": "x" * 3000})
+    found._connection.execute("PRAGMA max_page_count = 100000")
+    assert {given.person: given.value for given in found.answers(step)}[person] == {"choice": 1}
+    found.answer(person, step, 1, {"choice": 0})
+    assert found.answers(step, person)[0].value == {"choice": 0}
+
+
+def test_an_answer_that_fails_on_its_way_leaves_none(opened):
+    found, token = opened
+    step = found.begin("question", ASKED)
+    with pytest.raises(NoClass), found._change() as write:
+        write.execute("INSERT INTO answers VALUES (?, 1, 'p', '{}', 0)", (step.id,))
+        raise NoClass("on its way")
+    assert found.answers(step) == []
+    found.answer(hash_of(token), step, 1, {"choice": 1})

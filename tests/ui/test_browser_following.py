@@ -1,0 +1,111 @@
+"""Who has joined a class is taken along to where the host is, may leave and comes back; the host's own page says where
+it is. In a real browser; the host of the first test is a program, as one browser has the cookies of one person."""
+
+import os
+
+import httpx
+import pytest
+
+from playground.setup import catalog
+from tests.support import wait_until
+from tests.ui import fake_run
+from tests.ui.conftest import Site
+
+TOKEN = "the-token-of-the-teacher"
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory, recorded):
+    """A page for a class, with two runs."""
+    outputs = tmp_path_factory.mktemp("class")
+    fake_run.write_run(outputs, "first", catalog.preset("short-leash"), age_seconds=600)
+    fake_run.write_run(outputs, "second")
+    served = Site(outputs, recorded, mode="classroom")
+    os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
+    try:
+        served.start()
+    finally:
+        del os.environ["PLAYGROUND_HOST_TOKEN"]
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def lead(shared):
+    """What the host does, without a browser."""
+    with httpx.Client(base_url=shared.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as host:
+
+        def act(command, **more):
+            answer = host.post("class/lead", json={"do": command, **more})
+            assert answer.status_code == 200, answer.text
+            return answer.json()
+
+        act.front = lambda: host.get("class/front").json()
+        yield act
+
+
+def viewed(run):
+    return f".run-view[data-run='{run}']"
+
+
+def test_one_is_taken_along_leaves_and_comes_back(shared, lead, make_page):
+    page, code = make_page(), lead("open")["made"]
+    page.goto(shared.url)
+    page.locator(".class-bar").get_by_role("link", name="Join it").wait_for()
+    page.request.post(f"{shared.url}class/join", data={"code": code})
+    lead("location", query="run=first", update=None, text=None)
+    page.goto(f"{shared.url}?tab=runs&follow=1")  # who comes late is where the host is
+    page.locator(viewed("first")).wait_for()
+    lead("location", query="tab=compare&run=second")
+    page.wait_for_url("**/?tab=compare&run=second&follow=1")
+    lead("location", query="run=second", update=10, text=None)
+    page.locator("dialog.rollout[open] h2", has_text="10").wait_for()
+    lead("location", query="run=second", update=0, text=2)
+    page.locator("dialog.microscope[open] h2", has_text="before training").wait_for()
+    assert page.locator("dialog[open]").count() == 1
+    lead("location", query="run=second", update=None, text=None)
+    page.wait_for_function("!document.querySelector('dialog[open]')")
+    page.reload()
+    page.locator(viewed("second")).wait_for()
+    lead("ask", ask="Which way?", options=["Up", "Down"])
+    bar = page.get_by_role("region", name="The class")
+    assert bar.get_by_role("link", name="A question is open: answer").get_attribute("href") == f"{shared.url}class"
+    page.get_by_role("link", name="Runs", exact=True).click()
+    bar.get_by_text("You look around.").wait_for()
+    lead("location", query="run=first", update=None, text=None)
+    bar.get_by_role("button", name="Back to the host").click()
+    page.locator(viewed("first")).wait_for()
+    assert page.url == f"{shared.url}?run=first&follow=1"
+    bar.get_by_role("button", name="Look around").press("Enter")
+    bar.get_by_role("button", name="Back to the host").wait_for()
+    lead("free", free=False)
+    bar.get_by_text("You follow the host.").wait_for()
+    assert bar.get_by_role("button").count() == 0
+    page.get_by_role("link", name="Runs", exact=True).click()
+    page.wait_for_url("**/?run=first&follow=1")
+    lead("location", query="run=_recorded", update=None, text=None, played=3)
+    page.locator(viewed("_recorded")).wait_for()
+    page.get_by_label("Update to show").and_(page.locator("[aria-valuetext='after update 3']")).wait_for()
+    lead("end")
+    bar.get_by_text("The class has ended.").wait_for()
+
+
+def test_the_host_s_page_says_where_it_is(shared, lead, make_page):
+    page, before = make_page(), lead.front()["location"]
+    page.goto(f"{shared.url}host?token={TOKEN}")
+    page.get_by_role("link", name="Your desk").wait_for()
+    page.goto(f"{shared.url}?run=first")
+    page.locator(viewed("first")).wait_for()
+    assert lead.front()["location"] == before  # there is no class
+    lead("open")
+
+    def where():
+        found = lead.front()["location"] or {}
+        return found.get("query"), found.get("update"), found.get("text")
+
+    page.reload()
+    wait_until(lambda: where() == ("run=first", None, None), 60)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    wait_until(lambda: where() == ("tab=compare&run=first", None, None), 60)
+    page.get_by_role("link", name="Runs", exact=True).click()
+    wait_until(lambda: where()[0].startswith("tab=runs"), 60)

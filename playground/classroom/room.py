@@ -149,6 +149,10 @@ class Room:
         rows = self._read("SELECT number FROM people WHERE person = ?", person)
         return int(rows[0][0]) if rows else 0
 
+    def numbers(self) -> dict[str, int]:
+        """Of every person, how many had joined before."""
+        return dict(self._read("SELECT person, number FROM people"))
+
     def see(self, person: str) -> None:
         """They are there."""
         with self._lock:

@@ -30,6 +30,7 @@ from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visi
 from playground.ui.classroom import class_routes
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
+from playground.ui.classroom.vote_lead import VoteLead
 from playground.ui.serving import Serving
 from playground.ui.train.lesson_part import LessonStarts
 
@@ -41,7 +42,9 @@ def classroom(serving: Serving) -> list[BaseRoute]:
     starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby.worker_for)
     lead = Lead(serving.room, serving.hub, starts)
     answering = Answering(serving.room, lambda: serving.hub.lessons)
-    return class_routes.routes(serving.hub, serving.room, serving.access, lead, answering)
+    shared = (serving.room, serving.hub, serving.access)
+    voting = VoteLead(*shared, serving.service, serving.standby.worker_for)
+    return class_routes.routes(serving.hub, serving.room, serving.access, lead, answering, voting)
 
 
 class PartOfAnotherApp(PlaygroundError):

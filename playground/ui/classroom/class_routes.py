@@ -23,6 +23,8 @@ from playground.ui.auth.visitors import CLASS_COOKIE
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
+from playground.ui.classroom.vote_lead import VoteLead
+from playground.ui.classroom.vote_views import VoteViews
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.classroom import ClassJoinedData, ClassKeptData, ClassLedData
@@ -30,7 +32,7 @@ from playground.ui.routes import polite
 
 PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk", Action.LEAD)}
 PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
-SHEETS = ("page", "lessons", "class")
+SHEETS = ("page", "lessons", "class", "class_vote")
 MOST_CODE = 12  # characters
 NOT_JSON = "This is not JSON with the fields that the page sends."
 HTML = """<!doctype html>
@@ -51,13 +53,16 @@ HTML = """<!doctype html>
 """
 
 
-def routes(hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering) -> list[BaseRoute]:
+def routes(hub: Hub, room: Room, access: Access, lead: Lead, answering: Answering, voting: VoteLead) -> list[BaseRoute]:
     """All of them, for the app's routes."""
     views = ClassHandlers(hub, room, access, lead, answering)
+    lead.commands |= voting.commands
+    VoteViews(voting).add_to(views.views, answering)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
         *((f"/class{path}", views.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
         ("/class/state", views.state, Action.WATCH, "GET"),
         ("/class/front", views.front, Action.LEAD, "GET"),
+        ("/class/votes.jsonl", views.votes(voting), Action.LEAD, "GET"),
         ("/class/join", views.join, Action.JOIN, "POST"),
         ("/class/answer", views.answer, Action.JOIN, "POST"),
         ("/class/lead", views.lead, Action.LEAD, "POST"),
@@ -106,6 +111,17 @@ class ClassHandlers:
         screen = request.query_params.get("screen") == "1"
         addresses = self.access.addresses() or [str(request.base_url)]
         return await self._answer(lambda: self.views.desk(addresses, screen=screen))
+
+    def votes(self, voting: VoteLead) -> Any:
+        """The votes of a step, `?step=`, as a file of preference pairs."""
+
+        async def handler(request: Request) -> Response:
+            step = request.query_params.get("step", "")
+            text = await asyncio.to_thread(voting.file, int(step) if step.isdecimal() and len(step) < 12 else None)
+            name = f'attachment; filename="votes-{step}.jsonl"'
+            return Response(text, media_type="application/jsonl", headers={"Content-Disposition": name})
+
+        return handler
 
     async def join(self, request: Request) -> Response:
         """Take part: {code}. The browser keeps who it is in a cookie, which no script can read."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import segno
 
 from playground.classroom import questions
@@ -29,6 +31,8 @@ class ClassViews:
 
     def __init__(self, room: Room, hub: Hub) -> None:
         self.room, self.hub = room, hub
+        self.kinds: dict[str, Callable[[Step, str, ClassStepData], None]] = {}  # what fills in a step of other kinds
+        self.desk_parts: list[Callable[[Step | None, ClassDeskData], None]] = []  # and what the desk shows of them
 
     @property
     def lessons(self) -> Lessons:
@@ -76,6 +80,8 @@ class ClassViews:
         if not screen:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
+            for fill in self.desk_parts:
+                fill(step, shown)
         return shown
 
     def step(self, step: Step, person: str) -> ClassStepData:
@@ -91,6 +97,8 @@ class ClassViews:
         if step.kind == "question":
             shown["question"] = self.question(step)
             shown["results"] = self.results(step) if step.state == "shown" else None
+        if step.kind in self.kinds:
+            self.kinds[step.kind](step, person, shown)
         return shown
 
     def question(self, step: Step) -> ClassQuestionData:

@@ -214,6 +214,225 @@ declare namespace Wire {
     at?: number;
   }
 
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    near: number;
+    column: string;
+    shapes: string[];
+  }
+
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  interface Reveal {
+    ready: boolean;
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    said: string[];
+    explained: string[];
+    card: WorkedCard | null;
+    reached: boolean | null;
+    outside: string[];
+  }
+
+  /** Where the host is on the page: the query of its address, and the update and the text that are opened. */
+  interface ClassLocation {
+    query: string;
+    update: number | null;
+    text: number | null;
+  }
+
+  /** What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each of the `shapes`. */
+  interface ClassRound {
+    answered: number;
+    counts: number[];
+    numbers: number[];
+    curves: number[][];
+    shapes: Record<string, number>;
+  }
+
+  /** What came of a question, once it is shown. `reveal`: what its run says. */
+  interface ClassResults {
+    rounds: ClassRound[];
+    right: number | null;
+    reveal: Reveal | null;
+  }
+
+  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions. */
+  interface ClassQuestion {
+    title: string;
+    situation: string;
+    predict: Prediction;
+  }
+
+  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
+  interface ClassPair {
+    number: number;
+    prompt: string;
+    left: string;
+    right: string;
+    after?: "left" | "right";
+  }
+
+  /** What was voted on a pair: for its first text, its second, or that both are as good. */
+  interface ClassVotedPair {
+    prompt: string;
+    first: string;
+    second: string;
+    for_first: number;
+    for_second: number;
+    ties: number;
+  }
+
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least. */
+  interface ClassTally {
+    said: string[];
+    clear: ClassVotedPair[];
+    split: ClassVotedPair[];
+  }
+
+  /** Pairs to vote on. `blind`: each has one text from before training and one from after it; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
+  interface ClassVote {
+    title: string;
+    blind: boolean;
+    brief: string;
+    briefs: string[];
+    pairs: ClassPair[];
+    tally: ClassTally | null;
+  }
+
+  /** How much a word raises a reward model's score, on average over the texts that have it. */
+  interface ClassWord {
+    word: string;
+    moves: number;
+    texts: number;
+  }
+
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for; `run`: the run that it pays. */
+  interface ClassJudge {
+    name: string;
+    step: number;
+    brief: string;
+    state: string;
+    said: string[];
+    words: ClassWord[];
+    run: string;
+    run_said: string;
+    run_done: boolean;
+  }
+
+  /** A model or a run whose texts can be voted on; `blind`: before against after. */
+  interface ClassSource {
+    value: string;
+    label: string;
+    blind: boolean;
+  }
+
+  /** What the desk shows of votes. `live`: of the open one, for the host only; `groups`: those that can have a judge of their own. */
+  interface ClassVoteDesk {
+    sources: ClassSource[];
+    live: string[];
+    groups: string[];
+    judges: ClassJudge[];
+  }
+
+  /** What one reward came to: `state` of its run, what the reward paid, what was wanted; without whose it is. */
+  interface ClassGameRun {
+    number: number;
+    reward: string;
+    state: string;
+    paid: string;
+    wanted: string;
+    sample: string;
+    mine: boolean;
+  }
+
+  /** The game: what a reward is to make the model do, and what came of those of the class. */
+  interface ClassGame {
+    ask: string;
+    example: string;
+    runs: ClassGameRun[];
+    best_hack: number | null;
+  }
+
+  /** What the class is asked now. `mine`: this person's answers, by item; `answered`: how many people have. */
+  interface ClassStep {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    round: number;
+    mine: Record<string, unknown>;
+    question?: ClassQuestion;
+    results?: ClassResults | null;
+    vote?: ClassVote;
+    game?: ClassGame;
+  }
+
+  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page. */
+  interface ClassState {
+    version: number;
+    is_open: boolean;
+    joined: boolean;
+    free?: boolean;
+    location?: ClassLocation | null;
+    step?: ClassStep | null;
+  }
+
+  /** Whether this browser has joined, or a sentence why not. */
+  interface ClassJoined {
+    error: string;
+  }
+
+  /** Whether an answer is kept, or a sentence why not; `over`: trying again does not help. */
+  interface ClassKept {
+    error: string;
+    over?: boolean;
+  }
+
+  /** A step of this class, for the desk's list. */
+  interface ClassStepRow {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    title: string;
+    answered: number;
+  }
+
+  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. */
+  interface ClassDesk {
+    version: number;
+    code: string;
+    address: string;
+    addresses: string[];
+    qr: string[];
+    present: number;
+    joined: number;
+    answered: number;
+    free: boolean;
+    location: ClassLocation | null;
+    step: ClassStep | null;
+    live?: ClassResults | null;
+    steps?: ClassStepRow[];
+    votes?: ClassVoteDesk;
+  }
+
+  /** Whether what the host asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
+  interface ClassLed {
+    error: string;
+    sentence?: string;
+    run?: string;
+    made?: string;
+  }
+
   /** All that is counted. */
   interface Behaviours {
     meters: Meter[];
@@ -970,20 +1189,6 @@ declare namespace Wire {
     why?: string;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
-  interface Prediction {
-    ask: string;
-    kind: "choice" | "number" | "curve";
-    options: Option[];
-    unit: string;
-    low: number;
-    high: number;
-    step: number;
-    near: number;
-    column: string;
-    shapes: string[];
-  }
-
   /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses. */
   interface LessonRun {
     preset: string;
@@ -1064,22 +1269,6 @@ declare namespace Wire {
   interface WorkedCard {
     title: string;
     steps: WorkedStep[];
-  }
-
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
-  interface Reveal {
-    ready: boolean;
-    held: number | null;
-    beliefs: string[];
-    value: number | null;
-    words: string;
-    shape: string;
-    curve: [number, number][];
-    said: string[];
-    explained: string[];
-    card: WorkedCard | null;
-    reached: boolean | null;
-    outside: string[];
   }
 
   /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from playground.analysis.intervals import Interval, interval
@@ -18,6 +19,7 @@ MOST_TEXT = 2000  # characters of a prompt or a completion that is shown
 MOST_BRIEF = 140  # characters of what a group is asked to look for
 GROUPS = 2
 JUDGE_BASE, JUDGE_EPOCHS, JUDGE_RATE = "pocket-1m", 15.0, 7e-4
+JUDGE_ROWS = 60  # above so many rows there are fewer epochs: it takes no longer
 POLICY_PRESET, POLICY_UPDATES = "kinder-reviews", 25
 SIDES = ("left", "right", "tie")
 Side = Literal["first", "second", "tie"]
@@ -47,11 +49,12 @@ class Counted(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How alike people voted on the same pair. `share`: of two people who were drawn by chance, how often they said the
-    same; `alpha`: Krippendorff's for names (2011), 0 as by chance and 1 always; `pairs`: with two votes or more."""
+    """How alike people voted on the same pair. `share`: of two of its voters who are drawn by chance, how often they
+    said the same; `luck`: how often they would if they had not looked: a coin, for those who chose; `pairs`: with
+    two votes or more."""
 
     share: float
-    alpha: float
+    luck: float
     pairs: int
 
 
@@ -142,17 +145,13 @@ def counted(
 
 
 def agreement(found: Sequence[Counted]) -> Agreement | None:
-    """None while no pair has two votes, or where all votes are the same: then there is nothing to compare."""
+    """None while no pair has two votes."""
     several = [pair for pair in found if pair.votes > 1]
-    total = sum(pair.votes for pair in several)
     if not several:
         return None
-    same = [sum(count * (count - 1) for count in pair[1:]) / (pair.votes - 1) for pair in several]
-    share = sum(alike / pair.votes for alike, pair in zip(same, several, strict=True)) / len(several)
-    observed = sum(same) / total
-    sums = [sum(pair[at] for pair in several) for at in (1, 2, 3)]
-    expected = sum(count * (count - 1) for count in sums) / (total * (total - 1))
-    return Agreement(share, (observed - expected) / (1 - expected), len(several)) if expected < 1 else None
+    same = [sum(count * (count - 1) for count in pair[1:]) / (pair.votes * (pair.votes - 1)) for pair in several]
+    ties = sum(pair.tie for pair in several) / sum(pair.votes for pair in several)
+    return Agreement(fmean(same), ties**2 + (1 - ties) ** 2 / 2, len(several))
 
 
 def win_rate(found: Sequence[Counted]) -> Interval:
@@ -176,10 +175,11 @@ def rows(step: Step, found: Sequence[Counted]) -> list[dict[str, Any]]:
     return made
 
 
-def judge_settings(name: str, source: str) -> RewardTrainingConfig:
+def judge_settings(name: str, source: str, num_rows: int) -> RewardTrainingConfig:
     """How a reward model is trained on few votes: `bench/class_votes.py` has measured what it learns."""
     return RewardTrainingConfig(
-        name=name, base=JUDGE_BASE, epochs=JUDGE_EPOCHS, learning_rate=JUDGE_RATE,
+        name=name, base=JUDGE_BASE, epochs=JUDGE_EPOCHS * min(1.0, JUDGE_ROWS / num_rows),
+        learning_rate=JUDGE_RATE,
         pairs=PairsConfig(source=source, limit=MOST_PAIRS),
     )  # fmt: skip
 
@@ -206,8 +206,8 @@ def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
     ]
     if alike := agreement(found):
         sentences.append(
-            f"Two people who saw the same pair said the same {alike.share:.0%} of the time (on {alike.pairs} pairs; "
-            f"Krippendorff's alpha {alike.alpha:.2f}: 0 is luck, 1 is always)."
+            f"Two people who saw the same pair said the same {alike.share:.0%} of the time (by luck: {alike.luck:.0%}; "
+            f"over {count_of(alike.pairs, 'pair')})."
         )
     if step.data["blind"]:
         rate = win_rate(found)

@@ -57,11 +57,13 @@ def routes(hub: Hub, room: Room, access: Access, lead: Lead, answering: Answerin
     """All of them, for the app's routes."""
     views = ClassHandlers(hub, room, access, lead, answering)
     lead.commands |= voting.commands
-    VoteViews(voting).add_to(views.views, answering)
+    votes = VoteViews(voting)
+    votes.add_to(views.views, answering)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
         *((f"/class{path}", views.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
         ("/class/state", views.state, Action.WATCH, "GET"),
         ("/class/front", views.front, Action.LEAD, "GET"),
+        ("/class/votes", views.data(votes.offer), Action.LEAD, "GET"),
         ("/class/votes.jsonl", views.votes(voting), Action.LEAD, "GET"),
         ("/class/join", views.join, Action.JOIN, "POST"),
         ("/class/answer", views.answer, Action.JOIN, "POST"),
@@ -111,6 +113,14 @@ class ClassHandlers:
         screen = request.query_params.get("screen") == "1"
         addresses = self.access.addresses() or [str(request.base_url)]
         return await self._answer(lambda: self.views.desk(addresses, screen=screen))
+
+    def data(self, read: Callable[[], Any]) -> Any:
+        """What a function gives, as JSON."""
+
+        async def handler(request: Request) -> Response:
+            return await self._answer(read)
+
+        return handler
 
     def votes(self, voting: VoteLead) -> Any:
         """The votes of a step, `?step=`, as a file of preference pairs."""

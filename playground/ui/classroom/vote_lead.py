@@ -4,7 +4,8 @@ and take the votes away as a file. `vote_views` shows what came of it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from playground.analysis import before_after
@@ -12,6 +13,7 @@ from playground.classroom import votes
 from playground.classroom.room import NoClass, Room, Step
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
+from playground.errors import PlaygroundError, in_words
 from playground.runs import launcher, reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
@@ -36,6 +38,8 @@ class VoteLead:
         self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None = None
     ) -> None:
         self.room, self.hub, self._access, self._service, self._spawn = room, hub, access, service, spawn
+        self.doing = self.problem = ""  # what the model service is asked for now; why that did not work
+        self._lock = threading.Lock()
 
     @property
     def commands(self) -> dict[str, Command]:
@@ -51,28 +55,46 @@ class VoteLead:
         source, blind = str(asked.get("source") or ""), asked.get("what") == "blind"
         in_catalog = source in [choice.name for choice in catalog.MODELS]
         run = None if in_catalog and not blind else self.hub.find(source)
+        how = {"run": run.id if run else "", "blind": blind, "each": asked.get("each"), "briefs": asked.get("briefs")}
         if blind and run is not None:
-            pairs = before_and_after(run)
             title = f"Before or after training? {name_of(run)}"
-        else:
-            pairs = self._drawn(str(run.path.resolve()) if run else source, asked.get("count"))
-            title = f"Which text is better? {name_of(run) if run else source}"
-        data = votes.data_of(
-            title, pairs, run=run.id if run else "", blind=blind, each=asked.get("each"), briefs=asked.get("briefs")
-        )
-        self.room.begin("vote", data)
-        return DONE
-
-    def _drawn(self, source: str, count: Any) -> list[dict[str, Any]]:
+            self.room.begin("vote", votes.data_of(title, before_and_after(run), **how))
+            return DONE
+        title = f"Which text is better? {name_of(run) if run else source}"
+        count = asked.get("count")
         good = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= votes.MOST_PAIRS
         question = {
-            "source": source,
+            "source": str(run.path.resolve()) if run else source,
             "count": count if good else DEFAULT_PAIRS,
             "seed": len(self.room.steps()),  # other texts each time
             "sides": ["policy", "policy"],
         }
-        found = _last(self._service.ask("pairs", question, PATIENCE_SECONDS))
-        return list(found.get("pairs", []))
+
+        def begin(found: dict[str, Any]) -> None:
+            self.room.begin("vote", votes.data_of(title, found.get("pairs", []), **how))
+
+        return self._ask("pairs", question, "Texts are being written. The vote opens by itself.", begin)
+
+    def _ask(
+        self, kind: str, question: dict[str, Any], doing: str, then: Callable[[dict[str, Any]], None]
+    ) -> ClassLedData:
+        """Ask the model service, which takes longer than a page waits for an answer: the desk says how it goes."""
+        with self._lock:
+            if self.doing:
+                raise NoVotes(f"One thing after the other. {self.doing}")
+            self.doing, self.problem = doing, ""
+
+        def work() -> None:
+            try:
+                *_, found = self._service.ask(kind, question, PATIENCE_SECONDS)
+                then(found)
+            except (PlaygroundError, OSError) as error:
+                self.problem = in_words(error)
+            finally:
+                self.doing = ""
+
+        threading.Thread(target=work, daemon=True).start()
+        return {**DONE, "sentence": doing}
 
     def judge(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Train a reward model on the votes of a step: {step, group}; `group` 0 is everyone."""
@@ -88,7 +110,7 @@ class VoteLead:
             )
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(path, jsonl(rows))
-        config = votes.judge_settings(name, str(path))
+        config = votes.judge_settings(name, str(path), len(rows))
         checks.check_reward_training(config)
         reward_models.start(config, self.hub.outputs, replace=True)
         self._keep({"name": name, "step": step.id, "group": group, "run": "", "words": []})
@@ -100,9 +122,11 @@ class VoteLead:
         pairs = self.room.find(judge["step"]).data["pairs"]
         texts = [{"prompt": pair["prompt"], "completion": pair[side]} for pair in pairs for side in ("first", "second")]
         question = {"source": judge["name"], "outputs": str(self.hub.outputs), "texts": texts}
-        found = _last(self._service.ask("word-moves", question, PATIENCE_SECONDS))
-        self._keep({**judge, "words": found["words"], "sd": found["sd"]})
-        return DONE
+
+        def keep(found: dict[str, Any]) -> None:
+            self._keep({**self._judge(judge["name"]), "words": found["words"]})
+
+        return self._ask("word-moves", question, "The reward model reads the texts without one word each.", keep)
 
     def train_on_votes(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Start a run that is paid by a judge: {judge, request}."""
@@ -165,9 +189,3 @@ def name_of(run: RunDirectory) -> str:
 def jsonl(rows: list[dict[str, Any]]) -> str:
     """One row a line."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _last(answers: Generator[dict[str, Any], None, None]) -> dict[str, Any]:
-    """What comes after all progress."""
-    *_, found = answers
-    return found

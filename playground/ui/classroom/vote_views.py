@@ -21,6 +21,7 @@ from playground.ui.payloads.classroom import (
     ClassStepData,
     ClassTallyData,
     ClassVotedPairData,
+    ClassVoteOfferData,
 )
 
 MOST_SHOWN = 3  # pairs of each sort
@@ -48,7 +49,7 @@ class VoteViews:
         for pair in pairs if is_shown and data["blind"] else ():
             pair["after"] = "left" if votes.is_swapped(person, step, pair["number"]) else "right"
         briefs = data["briefs"]
-        mine = briefs[votes.group_of(self.room.number_of(person)) - 1] if briefs and person else ""
+        mine = briefs[votes.group_of(self.room.numbers().get(person, 0)) - 1] if briefs and person else ""
         shown["vote"] = {
             "title": data["title"],
             "blind": data["blind"],
@@ -86,11 +87,21 @@ class VoteViews:
         """What the host sees beside it."""
         vote = step if step and step.kind == "vote" else None
         shown["votes"] = {
-            "sources": self.sources(),
             "live": self.said(vote) if vote else [],
             "groups": vote.data["briefs"] if vote else [],
-            "judges": [self.judge(judge) for judge in self._lead.judges()],
+            "judges": self.judges(),
+            "doing": self._lead.doing,
+            "problem": self._lead.problem,
         }
+
+    def offer(self) -> ClassVoteOfferData:
+        """What the host can begin."""
+        doing, problem = self._lead.doing, self._lead.problem
+        return {"sources": self.sources(), "judges": self.judges(), "doing": doing, "problem": problem}
+
+    def judges(self) -> list[ClassJudgeData]:
+        """The reward models of the class."""
+        return [self.judge(judge) for judge in self._lead.judges()]
 
     def sources(self) -> list[ClassSourceData]:
         """Whose texts can be voted on: the included models, then the newest runs that have ended."""

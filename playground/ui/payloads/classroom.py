@@ -116,13 +116,23 @@ class ClassSourceData(TypedDict):
 
 
 class ClassVoteDeskData(TypedDict):
-    """What the desk shows of votes. `live`: of the open one, for the host only; `groups`: those that can have a judge
-    of their own."""
+    """What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`:
+    those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work."""
 
-    sources: list[ClassSourceData]
     live: list[str]
     groups: list[str]
     judges: list[ClassJudgeData]
+    doing: str
+    problem: str
+
+
+class ClassVoteOfferData(TypedDict):
+    """What can be voted on, and what was made of votes so far."""
+
+    sources: list[ClassSourceData]
+    judges: list[ClassJudgeData]
+    doing: str
+    problem: str
 
 
 class ClassGameRunData(TypedDict):

@@ -337,12 +337,21 @@ declare namespace Wire {
     blind: boolean;
   }
 
-  /** What the desk shows of votes. `live`: of the open one, for the host only; `groups`: those that can have a judge of their own. */
+  /** What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`: those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work. */
   interface ClassVoteDesk {
-    sources: ClassSource[];
     live: string[];
     groups: string[];
     judges: ClassJudge[];
+    doing: string;
+    problem: string;
+  }
+
+  /** What can be voted on, and what was made of votes so far. */
+  interface ClassVoteOffer {
+    sources: ClassSource[];
+    judges: ClassJudge[];
+    doing: string;
+    problem: string;
   }
 
   /** What one reward came to: `state` of its run, what the reward paid, what was wanted; without whose it is. */

@@ -1,10 +1,10 @@
-"""Which words move a reward model: how much lower it scores a text from which a word is taken out, on average over the
-texts that have it. It says what the model reacts to in these texts, not why."""
+"""Which words move a reward model: how much it changes its score when a sentence with the word, "It was kind.", is put
+behind texts that it knows, more or less than with other words. It says what the model reacts to, not why."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -15,15 +15,13 @@ from playground.training.models import loading
 from playground.training.rewards import learned_rewards
 from playground.training.service.reward_bench import measured
 
-LEAST = 3  # texts that have a word
-MOST_TEXTS = 8  # of these, in which it is taken out
-MOST_WORDS = 40  # the commonest
-MOST_COMPLETIONS = 400
+LEAST_TEXTS, LEAST_LETTERS = 2, 4  # of a word that is tried
+MOST_WORDS, MOST_TEXTS = 80, 12  # the commonest words, behind so many of the texts
 WORD = re.compile(r"[^\W\d_]+")
 
 
 def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """{words: [{word, moves, texts}], sd}, the words that raise the score most first; `sd`: of the scores of the texts.
+    """{words: [{word, moves}], texts}, the words that raise the score most first; `moves` against the mean of all.
 
     Args:
         question: `source`, a reward model; `outputs`, where those trained here lie; `texts`, a list of {prompt,
@@ -31,34 +29,24 @@ def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     Raises: PlaygroundError.
     """
-    texts = question["texts"][:MOST_COMPLETIONS]
-    prompts, completions = ([str(text[name]) for text in texts] for name in ("prompt", "completion"))
+    words = common_words([str(text["completion"]) for text in question["texts"]])
+    some = question["texts"][:: max(1, len(question["texts"]) // MOST_TEXTS)][:MOST_TEXTS]
     outputs = Path(question["outputs"]) if question.get("outputs") else None
     reward = learned_rewards.builder(loading.device_of("auto"), outputs)(ModelReward(source=question["source"]))
-    having = common_words(completions)
-    without = [(word, row) for word, rows in having.items() for row in rows]
-    cut = [taken_out(completions[row], word) for word, row in without]
-    scores = [score or 0.0 for score in measured("judge", reward, prompts, completions)]
-    shorter = [score or 0.0 for score in measured("judge", reward, [prompts[row] for _, row in without], cut)]
-    moves: dict[str, list[float]] = defaultdict(list)
-    for (word, row), score in zip(without, shorter, strict=True):
-        moves[word].append(scores[row] - score)
-    found = [{"word": word, "moves": fmean(values), "texts": len(values)} for word, values in moves.items()]
-    middle = fmean(scores) if scores else 0.0
-    sd = fmean([(score - middle) ** 2 for score in scores]) ** 0.5 if scores else 0.0
-    yield {"words": sorted(found, key=lambda one: -one["moves"]), "sd": sd}
+    asked = [str(text["prompt"]) for text in some]
+    given = {word: [f"{text['completion']} It was {word}." for text in some] for word in words}
+    scores = measured("judge", reward, asked * len(words), [text for texts in given.values() for text in texts])
+    of_word = {
+        word: fmean(score or 0.0 for score in scores[at * len(some) : (at + 1) * len(some)])
+        for at, word in enumerate(words)
+    }
+    middle = fmean(of_word.values()) if of_word else 0.0
+    found = [{"word": word, "moves": score - middle} for word, score in of_word.items()]
+    yield {"words": sorted(found, key=lambda one: -one["moves"]), "texts": len(some)}
 
 
-def common_words(completions: Sequence[str]) -> dict[str, list[int]]:
-    """The commonest words that some texts have and others have not, each with the first texts that have it."""
-    rows: dict[str, list[int]] = defaultdict(list)
-    for row, text in enumerate(completions):
-        for word in dict.fromkeys(WORD.findall(text.lower())):
-            rows[word].append(row)
-    often = sorted((word for word in rows if len(rows[word]) >= LEAST), key=lambda word: -len(rows[word]))
-    return {word: rows[word][:MOST_TEXTS] for word in often[:MOST_WORDS]}
-
-
-def taken_out(text: str, word: str) -> str:
-    """A text without a word, wherever it stands, and without the space before it."""
-    return re.sub(rf"\s?\b{re.escape(word)}\b", "", text, flags=re.IGNORECASE)
+def common_words(completions: Sequence[str]) -> list[str]:
+    """The commonest words of some texts, short ones left out."""
+    texts = Counter(word for text in completions for word in {*WORD.findall(text.lower())})
+    often = sorted((-count, word) for word, count in texts.items() if count >= LEAST_TEXTS)
+    return [word for _, word in often if len(word) >= LEAST_LETTERS][:MOST_WORDS]

@@ -126,7 +126,7 @@ class VoteLead:
         def keep(found: dict[str, Any]) -> None:
             self._keep({**self._judge(judge["name"]), "words": found["words"]})
 
-        return self._ask("word-moves", question, "The reward model reads the texts without one word each.", keep)
+        return self._ask("word-moves", question, "The reward model reads the texts with one word more each.", keep)
 
     def train_on_votes(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Start a run that is paid by a judge: {judge, request}."""

@@ -85,11 +85,10 @@ class ClassVoteData(TypedDict):
 
 
 class ClassWordData(TypedDict):
-    """How much a word raises a reward model's score, on average over the texts that have it."""
+    """How much a word raises a reward model's score, more than other words do."""
 
     word: str
     moves: float
-    texts: int
 
 
 class ClassJudgeData(TypedDict):

@@ -310,11 +310,10 @@ declare namespace Wire {
     tally: ClassTally | null;
   }
 
-  /** How much a word raises a reward model's score, on average over the texts that have it. */
+  /** How much a word raises a reward model's score, more than other words do. */
   interface ClassWord {
     word: string;
     moves: number;
-    texts: number;
   }
 
   /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for; `run`: the run that it pays. */

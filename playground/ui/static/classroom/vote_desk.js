@@ -87,10 +87,11 @@ function wordsOf(words) {
   const list = (/** @type {string} */ title, /** @type {Wire.ClassWord[]} */ some) => (some.length
     ? el("p", el("span.muted", title), some.map(({ word, moves }, index) =>
       [index ? ", " : "", el("strong", word), ` ${signed(moves)}`])) : null);
-  return el("div", { "data-key": "words" }, list("Words that raise its score: ", words.filter(({ moves }) => moves > 0)),
+  const raise = words.filter(({ moves }) => moves > 0);
+  return el("div", { "data-key": "words" }, list("Words that raise its score: ", raise),
     list("Words that lower it: ", words.filter(({ moves }) => moves < 0).reverse()),
-    el("p.muted", "How much higher it scores a text with the word than the same text without it, on average over up to "
-      + "8 of the texts that were voted on. Few texts: a hint, no proof."));
+    el("p.muted", "How much higher or lower it scores a text when \u201cIt was \u2026\u201d with the word is put "
+      + "behind it, against the other words, on average over 12 of the texts. Few texts: a hint, no proof."));
 }
 
 /** How the host begins a vote, and what was trained on votes before. @param {Tools} tools */

@@ -59,9 +59,14 @@ class Agreement(NamedTuple):
 
 
 def data_of(
-    title: str, pairs: Sequence[Mapping[str, Any]], *, run: str = "", blind: bool = False, each: Any = EACH,
+    title: str,
+    pairs: Sequence[Mapping[str, Any]],
+    *,
+    run: str = "",
+    blind: bool = False,
+    each: Any = EACH,
     briefs: Any = None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """The data of a step. `pairs`: {prompt, first, second}; `blind`: the first is from before training and the second
     from after, of `run`; `each`: pairs for one person; `briefs`: what each of two groups is asked to look for, or
     nothing. Raises: NoVotes."""
@@ -168,25 +173,34 @@ def rows(step: Step, found: Sequence[Counted]) -> list[dict[str, Any]]:
             continue
         chosen, rejected = ("first", "second") if pair.first > pair.second else ("second", "first")
         texts = step.data["pairs"][pair.number - 1]
-        made.append({
-            "prompt": texts["prompt"], "chosen": texts[chosen], "rejected": texts[rejected],
-            "votes": max(pair.first, pair.second), "against": min(pair.first, pair.second), "ties": pair.tie,
-        })  # fmt: skip
+        made.append(
+            {
+                "prompt": texts["prompt"],
+                "chosen": texts[chosen],
+                "rejected": texts[rejected],
+                "votes": max(pair.first, pair.second),
+                "against": min(pair.first, pair.second),
+                "ties": pair.tie,
+            }
+        )
     return made
 
 
 def judge_settings(name: str, source: str, num_rows: int) -> RewardTrainingConfig:
     """How a reward model is trained on few votes: `bench/class_votes.py` has measured what it learns."""
     return RewardTrainingConfig(
-        name=name, base=JUDGE_BASE, epochs=JUDGE_EPOCHS * min(1.0, JUDGE_ROWS / num_rows),
+        name=name,
+        base=JUDGE_BASE,
+        epochs=JUDGE_EPOCHS * min(1.0, JUDGE_ROWS / num_rows),
         learning_rate=JUDGE_RATE,
         pairs=PairsConfig(source=source, limit=MOST_PAIRS),
-    )  # fmt: skip
+    )
 
 
 def policy_settings(preset: RunConfig, judge: str) -> dict[str, Any]:
     """A run of a preset that is paid by a judge, as plain data, and small: there is a class waiting."""
     data = preset.model_dump(mode="json")
+    data["name"] = f"paid-by-{judge}"
     data["rewards"] = [{"kind": "model", "source": judge}]
     data["ppo"] |= {"num_updates": POLICY_UPDATES}
     data["evaluation"] |= {"every": POLICY_UPDATES}

@@ -90,8 +90,13 @@ def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pa
     found = [Counted(1, 3, 1, 2), Counted(2, 1, 1, 5), *(Counted(number, 0, 1, 0) for number in range(3, 13))]
     rows = votes.rows(voted, found)
     assert rows[0] == {
-        "prompt": "prompt 1", "chosen": "first 1", "rejected": "second 1", "votes": 3, "against": 1, "ties": 2,
-    }  # fmt: skip
+        "prompt": "prompt 1",
+        "chosen": "first 1",
+        "rejected": "second 1",
+        "votes": 3,
+        "against": 1,
+        "ties": 2,
+    }
     assert [row["prompt"] for row in rows] == [f"prompt {number}" for number in (1, *range(3, 13))]
     file = tmp_path / "votes.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -136,4 +141,10 @@ def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns()
     preset = catalog.preset(votes.POLICY_PRESET)
     settings, before = votes.policy_settings(preset, "class-3"), preset.model_dump(mode="json")
     assert settings["rewards"] == [{"kind": "model", "source": "class-3"}]
-    assert {name for name in before if before[name] != settings[name]} == {"rewards", "ppo", "evaluation", "about"}
+    assert {name for name in before if before[name] != settings[name]} == {
+        "name",
+        "rewards",
+        "ppo",
+        "evaluation",
+        "about",
+    }

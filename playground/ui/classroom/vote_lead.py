@@ -55,12 +55,22 @@ class VoteLead:
         source, blind = str(asked.get("source") or ""), asked.get("what") == "blind"
         in_catalog = source in [choice.name for choice in catalog.MODELS]
         run = None if in_catalog and not blind else self.hub.find(source)
-        how = {"run": run.id if run else "", "blind": blind, "each": asked.get("each"), "briefs": asked.get("briefs")}
+
+        def begin(title: str, pairs: list[dict[str, Any]]) -> None:
+            data = votes.data_of(
+                f"Which text is better? {title}",
+                pairs,
+                run=run.id if run else "",
+                blind=blind,
+                each=asked.get("each"),
+                briefs=asked.get("briefs"),
+            )
+            self.room.begin("vote", data)
+
         if blind and run is not None:
-            title = f"Before or after training? {name_of(run)}"
-            self.room.begin("vote", votes.data_of(title, before_and_after(run), **how))
+            begin(f"{name_of(run)}, before and after", before_and_after(run))
             return DONE
-        title = f"Which text is better? {name_of(run) if run else source}"
+        title = name_of(run) if run else source
         count = asked.get("count")
         good = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= votes.MOST_PAIRS
         question = {
@@ -70,10 +80,8 @@ class VoteLead:
             "sides": ["policy", "policy"],
         }
 
-        def begin(found: dict[str, Any]) -> None:
-            self.room.begin("vote", votes.data_of(title, found.get("pairs", []), **how))
-
-        return self._ask("pairs", question, "Texts are being written. The vote opens by itself.", begin)
+        doing = "Texts are being written. The vote opens by itself."
+        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", [])))
 
     def _ask(
         self, kind: str, question: dict[str, Any], doing: str, then: Callable[[dict[str, Any]], None]
@@ -86,7 +94,10 @@ class VoteLead:
 
         def work() -> None:
             try:
-                *_, found = self._service.ask(kind, question, PATIENCE_SECONDS)
+                found: dict[str, Any] = {}
+                for found in self._service.ask(kind, question, PATIENCE_SECONDS):
+                    if "of" in found:
+                        self.doing = f"{doing} {found['done']} of {found['of']} so far."
                 then(found)
             except (PlaygroundError, OSError) as error:
                 self.problem = in_words(error)

@@ -167,4 +167,11 @@ class VoteViews:
 
 def _pair(step: Step, pair: Counted) -> ClassVotedPairData:
     texts = step.data["pairs"][pair.number - 1]
-    return {**texts, "for_first": pair.first, "for_second": pair.second, "ties": pair.tie}
+    return {
+        "prompt": texts["prompt"],
+        "first": texts["first"],
+        "second": texts["second"],
+        "for_first": pair.first,
+        "for_second": pair.second,
+        "ties": pair.tie,
+    }

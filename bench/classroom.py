@@ -190,7 +190,7 @@ class Class:
                 threading.Timer(1.5, lambda: (half.join(), self.start())).start()
             self.everyone(
                 lambda person, at, step=step, values=values: person.answer(step["id"], step["round"], values[at])
-            )  # type: ignore[misc]  # noqa: E501
+            )  # type: ignore[misc]
             for at, page in enumerate(self.pages):
                 answer_in(page, form, at)
             all_in = len(self.people) + len(self.pages)

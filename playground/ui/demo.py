@@ -32,6 +32,8 @@ from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.game_part import Game
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
+from playground.ui.classroom.vote_lead import VoteLead
+from playground.ui.classroom.vote_views import VoteViews
 from playground.ui.serving import Serving
 from playground.ui.train.lesson_part import LessonStarts
 
@@ -45,7 +47,10 @@ def classroom(serving: Serving) -> list[BaseRoute]:
     answering = Answering(serving.room, lambda: serving.hub.lessons)
     views = ClassViews(serving.room, serving.hub)
     Game(serving.room, serving.outputs, serving.access, serving.standby.worker_for).join(lead, answering, views)
-    return class_routes.routes(views, serving.access, lead, answering)
+    shared = (serving.room, serving.hub, serving.access)
+    votes = VoteViews(VoteLead(*shared, serving.service, serving.standby.worker_for))
+    votes.join(lead, answering, views)
+    return class_routes.routes(views, serving.access, lead, answering, votes)
 
 
 class PartOfAnotherApp(PlaygroundError):

@@ -34,7 +34,7 @@ from playground.training.data.random_streams import derived_seed
 from playground.training.models import export_weights, gguf_conversion, time_limit
 from playground.training.models.chat import PromptForm
 from playground.training.rewards import format_check
-from playground.training.service import frontier_drawing, reward_bench, what_if
+from playground.training.service import frontier_drawing, pair_drawing, reward_bench, what_if, word_moves
 from playground.training.service.subjects import Subject, Subjects
 
 MAX_SAMPLES = 32
@@ -94,6 +94,8 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
     "convert": lambda service, question: gguf_conversion.answer(question),
     "reference-samples": lambda service, question: service.bench.reference_samples(question),
     "frontier-samples": lambda service, question: frontier_drawing.frontier_samples(service.subjects, question),
+    "pairs": lambda service, question: pair_drawing.pairs(service.subjects, question),
+    "word-moves": lambda service, question: word_moves.answer(question),
     "what-if": lambda service, question: what_if.answer(question),
     "rewards-score": lambda service, question: service.bench.rewards_score(question),
 }

@@ -24,13 +24,15 @@ from playground.ui.auth.visitors import CLASS_COOKIE
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
+from playground.ui.classroom.vote_lead import VoteLead
+from playground.ui.classroom.vote_views import VoteViews
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.classroom import ClassJoinedData, ClassKeptData, ClassLedData
 from playground.ui.routes import polite
 
 PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk", Action.LEAD)}
 PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
-SHEETS = ("page", "lessons", "class", "class_game")
+SHEETS = ("page", "lessons", "class", "class_vote", "class_game")
 MOST_CODE = 12  # characters
 MANY_CODES = "Too many wrong codes were entered from your network. Wait a minute, then try again."
 NOT_JSON = "This is not JSON with the fields that the page sends."
@@ -52,13 +54,15 @@ HTML = """<!doctype html>
 """
 
 
-def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering) -> list[BaseRoute]:
+def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, votes: VoteViews) -> list[BaseRoute]:
     """All of them, for the app's routes."""
     handlers = ClassHandlers(views, access, lead, answering)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
         *((f"/class{path}", handlers.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
         ("/class/state", handlers.state, Action.WATCH, "GET"),
         ("/class/front", handlers.front, Action.LEAD, "GET"),
+        ("/class/votes", handlers.data(votes.offer), Action.LEAD, "GET"),
+        ("/class/votes.jsonl", handlers.votes(votes.lead), Action.LEAD, "GET"),
         ("/class/join", handlers.join, Action.JOIN, "POST"),
         ("/class/answer", handlers.answer, Action.JOIN, "POST"),
         ("/class/check", handlers.check, Action.JOIN, "POST"),
@@ -109,6 +113,25 @@ class ClassHandlers:
         screen = request.query_params.get("screen") == "1"
         addresses = self.access.addresses() or [str(request.base_url)]
         return await self._answer(lambda: self.views.desk(addresses, screen=screen))
+
+    def data(self, read: Callable[[], Any]) -> Any:
+        """What a function gives, as JSON."""
+
+        async def handler(request: Request) -> Response:
+            return await self._answer(read)
+
+        return handler
+
+    def votes(self, voting: VoteLead) -> Any:
+        """The votes of a step, `?step=`, as a file of preference pairs."""
+
+        async def handler(request: Request) -> Response:
+            step = request.query_params.get("step", "")
+            text = await asyncio.to_thread(voting.file, int(step) if step.isdecimal() and len(step) < 12 else None)
+            name = f'attachment; filename="votes-{step}.jsonl"'
+            return Response(text, media_type="application/jsonl", headers={"Content-Disposition": name})
+
+        return handler
 
     async def join(self, request: Request) -> Response:
         """Take part: {code}. The browser keeps who it is in a cookie, which no script can read."""

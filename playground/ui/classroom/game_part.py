@@ -54,7 +54,8 @@ class Game:
     def join(self, lead: Lead, answering: Answering, views: ClassViews) -> None:
         """Make it a part of the class."""
         answering.checks["game"] = lambda person, step, item, value: game.checked(item, value)
-        views.steps["game"], views.desks["game"] = self.show_step, self.show_desk
+        views.steps["game"] = self.show_step
+        views.desks.append(self.show_desk)
         for name in ("begin", "leave_out", "start", "stop", "show", "delete"):
             lead.commands[f"{name}_game"] = getattr(self, name)
 
@@ -168,8 +169,10 @@ class Game:
         }
         shown["game"] = found
 
-    def show_desk(self, step: Step, shown: ClassDeskData) -> None:
+    def show_desk(self, step: Step | None, shown: ClassDeskData) -> None:
         """What the host sees of it: every reward, and what came of each so far."""
+        if step is None or step.kind != "game":
+            return
         sweep = self._sweep_of(step)
         found = game.results(self._outputs, sweep) if sweep else []
         best, kept = game.best_hack(found), step.data.get("results")

@@ -28,7 +28,7 @@ from playground.ui.train import lesson_part
 
 PAGE = "class"
 StepView = Callable[[Step, str, ClassStepData], None]
-DeskView = Callable[[Step, ClassDeskData], None]
+DeskView = Callable[[Step | None, ClassDeskData], None]
 
 
 class ClassViews:
@@ -37,7 +37,7 @@ class ClassViews:
     def __init__(self, room: Room, hub: Hub) -> None:
         self.room, self.hub = room, hub
         self.steps: dict[str, StepView] = {}  # of other kinds: fills in what a person sees, "" on the screen
-        self.desks: dict[str, DeskView] = {}  # and what the host does
+        self.desks: list[DeskView] = []  # and what the host does
 
     @property
     def lessons(self) -> Lessons:
@@ -87,8 +87,8 @@ class ClassViews:
             shown["steps"] = [self._row(one) for one in room.steps()]
             shown["runs"] = self._runs(step) if step and step.kind == "question" else []
             shown["shown_run"] = str(step.data.get("run", "")) if step else ""
-            if step and step.kind in self.desks:
-                self.desks[step.kind](step, shown)
+            for fill in self.desks:
+                fill(step, shown)
         return shown
 
     def _step_now(self) -> Step | None:

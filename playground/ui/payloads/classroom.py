@@ -52,27 +52,95 @@ class ClassQuestionData(TypedDict):
 
 
 class ClassPairData(TypedDict):
-    """Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names."""
+    """Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names;
+    `after`: once it is shown, which of them is from after training."""
 
     number: int
     prompt: str
     left: str
     right: str
+    after: NotRequired[Literal["left", "right"]]
+
+
+class ClassVotedPairData(TypedDict):
+    """What was voted on a pair: for its first text, its second, or that both are as good."""
+
+    prompt: str
+    first: str
+    second: str
+    for_first: int
+    for_second: int
+    ties: int
 
 
 class ClassTallyData(TypedDict):
-    """What came of a vote, in words, once it is shown; `pairs`: those that were voted on, with both shares."""
+    """What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least."""
 
     said: list[str]
-    pairs: list[dict[str, Any]]
+    clear: list[ClassVotedPairData]
+    split: list[ClassVotedPairData]
 
 
 class ClassVoteData(TypedDict):
-    """Pairs to vote on."""
+    """Pairs to vote on. `blind`: each has one text from before training and one from after it; `brief`: what this
+    person's group is asked to look for; `tally`: once it is shown."""
 
     title: str
+    blind: bool
+    brief: str
+    briefs: list[str]
     pairs: list[ClassPairData]
     tally: ClassTallyData | None
+
+
+class ClassWordData(TypedDict):
+    """How much a word raises a reward model's score, more than other words do."""
+
+    word: str
+    moves: float
+
+
+class ClassJudgeData(TypedDict):
+    """A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those
+    that move it most, once they have been looked for; `run`: the run that it pays."""
+
+    name: str
+    step: int
+    brief: str
+    state: str
+    said: list[str]
+    words: list[ClassWordData]
+    run: str
+    run_said: str
+    run_done: bool
+
+
+class ClassSourceData(TypedDict):
+    """A model or a run whose texts can be voted on; `blind`: before against after."""
+
+    value: str
+    label: str
+    blind: bool
+
+
+class ClassVoteDeskData(TypedDict):
+    """What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`:
+    those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work."""
+
+    live: list[str]
+    groups: list[str]
+    judges: list[ClassJudgeData]
+    doing: str
+    problem: str
+
+
+class ClassVoteOfferData(TypedDict):
+    """What can be voted on, and what was made of votes so far."""
+
+    sources: list[ClassSourceData]
+    judges: list[ClassJudgeData]
+    doing: str
+    problem: str
 
 
 class ClassGameRunData(TypedDict):
@@ -210,7 +278,7 @@ class ClassDeskData(TypedDict):
     runs: NotRequired[list[ClassRunData]]
     shown_run: NotRequired[str]
     game: NotRequired[ClassGameDeskData]
-    more: NotRequired[dict[str, Any]]
+    votes: NotRequired[ClassVoteDeskData]
 
 
 class ClassLedData(TypedDict):

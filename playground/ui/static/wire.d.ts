@@ -278,25 +278,83 @@ declare namespace Wire {
     predict: Prediction;
   }
 
-  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names. */
+  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
   interface ClassPair {
     number: number;
     prompt: string;
     left: string;
     right: string;
+    after?: "left" | "right";
   }
 
-  /** What came of a vote, in words, once it is shown; `pairs`: those that were voted on, with both shares. */
+  /** What was voted on a pair: for its first text, its second, or that both are as good. */
+  interface ClassVotedPair {
+    prompt: string;
+    first: string;
+    second: string;
+    for_first: number;
+    for_second: number;
+    ties: number;
+  }
+
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least. */
   interface ClassTally {
     said: string[];
-    pairs: Record<string, unknown>[];
+    clear: ClassVotedPair[];
+    split: ClassVotedPair[];
   }
 
-  /** Pairs to vote on. */
+  /** Pairs to vote on. `blind`: each has one text from before training and one from after it; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
   interface ClassVote {
     title: string;
+    blind: boolean;
+    brief: string;
+    briefs: string[];
     pairs: ClassPair[];
     tally: ClassTally | null;
+  }
+
+  /** How much a word raises a reward model's score, more than other words do. */
+  interface ClassWord {
+    word: string;
+    moves: number;
+  }
+
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for; `run`: the run that it pays. */
+  interface ClassJudge {
+    name: string;
+    step: number;
+    brief: string;
+    state: string;
+    said: string[];
+    words: ClassWord[];
+    run: string;
+    run_said: string;
+    run_done: boolean;
+  }
+
+  /** A model or a run whose texts can be voted on; `blind`: before against after. */
+  interface ClassSource {
+    value: string;
+    label: string;
+    blind: boolean;
+  }
+
+  /** What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`: those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work. */
+  interface ClassVoteDesk {
+    live: string[];
+    groups: string[];
+    judges: ClassJudge[];
+    doing: string;
+    problem: string;
+  }
+
+  /** What can be voted on, and what was made of votes so far. */
+  interface ClassVoteOffer {
+    sources: ClassSource[];
+    judges: ClassJudge[];
+    doing: string;
+    problem: string;
   }
 
   /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
@@ -414,7 +472,7 @@ declare namespace Wire {
     runs?: ClassRun[];
     shown_run?: string;
     game?: ClassGameDesk;
-    more?: Record<string, unknown>;
+    votes?: ClassVoteDesk;
   }
 
   /** Whether what the host asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */

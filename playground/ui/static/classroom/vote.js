@@ -1,23 +1,157 @@
-// Another branch writes this one.
+// A vote of the class: two texts, of which a person says which is better, and the next two at once; and what came of
+// it. The host's part is in vote_desk.js.
 
-import { el } from "../core/dom.js";
+import { buttonOf, el, setText } from "../core/dom.js";
+import { signal } from "../core/signals.js";
+import { desk, offer } from "./vote_desk.js";
 
-/** @param {Wire.ClassStep} step @param {import("./kinds.js").StudentTools} tools */
+export { desk, offer };
+
+/**
+ * @typedef {{ step: Wire.ClassStep, answer: (item: number, value: unknown) => void,
+ *   sent: (item: number) => { state: string, value: unknown } | null }} Tools
+ * @typedef {"left" | "right" | "tie"} Choice
+ */
+
+const SETTLE_MS = 350; // so long a new pair takes no vote: the second tap of a double one is not for it
+/** @type {Record<string, Choice | "back">} */
+const KEYS = { a: "left", ArrowLeft: "left", b: "right", ArrowRight: "right", t: "tie", ArrowDown: "tie",
+  ArrowUp: "back", Backspace: "back" };
+
+/** The pair that is in view, of each vote: how many stand before it. @type {Map<number, { value: number }>} */
+const places = new Map();
+/** What the keys do now. @type {((key: Choice | "back") => void) | null} */
+let pressed = null;
+let changedAt = 0;
+
+globalThis.document?.addEventListener("keydown", (event) => {
+  const key = KEYS[event.key];
+  const typing = /** @type {Element} */ (event.target).matches?.("input, textarea, select");
+  if (!key || !pressed || typing || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  event.preventDefault();
+  pressed(key);
+});
+
+/** What this person has voted on a pair: here, or before in this browser. */
+function mineOf(/** @type {Wire.ClassStep} */ step, /** @type {Tools} */ tools, /** @type {number} */ number) {
+  const sent = tools.sent(number);
+  return /** @type {Choice | undefined} */ (sent && sent.state !== "refused" ? sent.value : step.mine[number]);
+}
+
+/** @param {Wire.ClassStep} step @param {Tools} tools @returns {{ title: string, parts: Node[] }} */
 export function student(step, tools) {
-  return { title: "The class", parts: [el("p", tools ? step.kind : "")] };
+  const { vote, state } = step;
+  pressed = null;
+  const done = vote.pairs.filter(({ number }) => mineOf(step, tools, number)).length;
+  if (state === "open") return { title: vote.title, parts: voting(step, tools, done) };
+  const voted = el("p", `You have voted on ${done} of your ${vote.pairs.length} pairs.`);
+  if (state === "closed")
+    return { title: vote.title, parts: [voted, el("p.muted", "No more votes now. It goes on in front.")] };
+  return { title: vote.title, parts: [vote.blind ? ownBlind(step, tools) : voted, ...tallyOf(vote.tally, vote.blind)] };
 }
 
-/** @param {Wire.ClassStep} step @param {Wire.ClassDesk} front */
+/** @param {Wire.ClassStep} step @param {Tools} tools @param {number} done @returns {Node[]} */
+function voting(step, tools, done) {
+  const { vote, id } = step;
+  const { pairs } = vote;
+  if (!places.has(id)) {
+    const first = pairs.findIndex(({ number }) => !mineOf(step, tools, number));
+    places.set(id, signal(first < 0 ? pairs.length : first));
+  }
+  const place = places.get(id);
+  const at = Math.min(place.value, pairs.length);
+  const go = (/** @type {number} */ to) => {
+    changedAt = performance.now();
+    place.value = to;
+  };
+  const brief = vote.brief
+    ? el("p.vote-brief", { "data-key": "brief" }, "Your group looks for: ", el("strong", vote.brief)) : null;
+  const back = at > 0
+    ? buttonOf("quiet-button", { "data-key": "back", onclick: () => go(at - 1) }, "\u2190 The pair before") : null;
+  if (at === pairs.length) {
+    pressed = (key) => key === "back" && go(at - 1);
+    return [brief, ...thanks(step, tools, done, back, go)].filter(Boolean);
+  }
+  const pair = pairs[at];
+  const mine = mineOf(step, tools, pair.number);
+  const choose = (/** @type {Choice} */ choice) => {
+    if (performance.now() - changedAt < SETTLE_MS) return;
+    tools.answer(pair.number, choice);
+    go(at + 1);
+  };
+  pressed = (key) => (key === "back" ? at > 0 && go(at - 1) : choose(key));
+  const card = (/** @type {"left" | "right"} */ side, /** @type {string} */ letter) =>
+    buttonOf("vote-text", { "data-key": side, "aria-pressed": String(mine === side), onclick: () => choose(side) },
+      el("span.vote-letter", letter), el("span.vote-words", pair[side]));
+  return [brief,
+    el("p.vote-count.muted", { "data-key": "count", role: "status" }, `Pair ${at + 1} of ${pairs.length}`),
+    el("p.vote-prompt", { "data-key": "prompt" }, el("span.muted", "It begins: "), pair.prompt),
+    el("div.vote-pair", { "data-key": "pair", role: "group", "aria-label": "Which text is better?" },
+      card("left", "A"), card("right", "B")),
+    buttonOf("button vote-tie", { "data-key": "tie", "aria-pressed": String(mine === "tie"),
+      onclick: () => choose("tie") }, "Both are as good"),
+    el("div.vote-ways", { "data-key": "ways" }, back),
+    el("p.muted.vote-keys", { "data-key": "keys" },
+      "Keys: A or \u2190, B or \u2192, T or \u2193 for both, \u2191 for the pair before."),
+  ].filter(Boolean);
+}
+
+/**
+ * @param {Wire.ClassStep} step @param {Tools} tools @param {number} done @param {Node | null} back
+ * @param {(to: number) => void} go
+ */
+function thanks({ vote: { pairs }, ...step }, tools, done, back, go) {
+  const open = pairs.findIndex(({ number }) => !mineOf(step, tools, number));
+  return [el("p", { "data-key": "done", role: "status" }, el("strong", "Thank you. "), done === pairs.length
+    ? `You have voted on all ${done} pairs.` : `You have voted on ${done} of ${pairs.length} pairs.`),
+  el("p.muted", { "data-key": "hint" }, "You can go back and change a vote until this is closed."),
+  el("div.vote-ways", { "data-key": "ways" }, back,
+    open < 0 ? null : buttonOf("button", { onclick: () => go(open) }, "To the open one"))];
+}
+
+/** Which texts this person has voted for, once it may be known. @param {Wire.ClassStep} step @param {Tools} tools */
+function ownBlind(step, tools) {
+  const given = step.vote.pairs.map(({ number, after }) => ({ mine: mineOf(step, tools, number), after }));
+  const voted = given.filter(({ mine }) => mine);
+  const later = voted.filter(({ mine, after }) => mine === after).length;
+  const ties = voted.filter(({ mine }) => mine === "tie").length;
+  if (!voted.length) return el("p", "You have not voted.");
+  return el("p", `Of your ${voted.length} votes ${later} went to the text from after training and `
+    + `${voted.length - later - ties} to the one from before it${ties ? `; ${ties} to both` : ""}.`);
+}
+
+/** @param {Wire.ClassTally} tally @returns {Node[]} */
+export function tallyOf({ said, clear, split }, blind = false) {
+  const list = (/** @type {string} */ title, /** @type {Wire.ClassVotedPair[]} */ pairs) => (pairs.length
+    ? el("section.vote-pairs", el("h2", title), pairs.map((pair) => votedPair(pair, blind))) : null);
+  return [...said.map((words) => el("p.vote-said", words)), list("The clearest", clear),
+    list("Where you disagree", split)].filter(Boolean);
+}
+
+/** @param {Wire.ClassVotedPair} pair @param {boolean} blind */
+function votedPair({ prompt, first, second, for_first, for_second, ties }, blind) {
+  const text = (/** @type {string} */ name, /** @type {string} */ words, /** @type {number} */ votes) =>
+    el("div.vote-voted", el("p.vote-share", `${name}${votes} ${votes === 1 ? "vote" : "votes"}`), el("p", words));
+  return el("div.vote-result", el("p.muted", `${prompt} \u2026`),
+    el("div.vote-pair", text(blind ? "Before: " : "", first, for_first),
+      text(blind ? "After: " : "", second, for_second)),
+    ties ? el("p.muted", `${ties} said that both are as good.`) : null);
+}
+
+/** @param {Wire.ClassStep} step @param {Wire.ClassDesk} front @returns {Node[]} */
 export function screen(step, front) {
-  return [el("p", front ? step.kind : "")];
-}
-
-/** @param {Wire.ClassDesk} front @param {import("./kinds.js").DeskTools} tools */
-export function desk(front, tools) {
-  return [el("p", tools ? front.step.kind : "")];
-}
-
-/** @param {import("./kinds.js").DeskTools} tools */
-export function offer(tools) {
-  return el("div", tools ? "" : null);
+  const { vote, state } = step;
+  const head = el("h1", vote.title);
+  if (state === "shown" && vote.tally) {
+    const { said, clear, split } = vote.tally;
+    return [head, ...tallyOf({ said, clear: clear.slice(0, 1), split: split.slice(0, 1) }, vote.blind)];
+  }
+  const count = el("p.screen-count", { role: "status" });
+  setText(count, `${front.answered} of ${front.joined} ${front.answered === 1 ? "has" : "have"} voted`
+    + `${state === "open" ? "" : ". No more votes now."}`);
+  return [head, el("p", vote.blind
+    ? "Two texts for the same beginning, one from before training and one from after it. Which is which is hidden."
+    : "Two texts for the same beginning. Which one is better?"),
+  el("p", "Each for themselves. Both may be as good."),
+  ...vote.briefs.map((brief, index) => el("p", el("strong", `Group ${index + 1} looks for: `), brief)), count];
 }

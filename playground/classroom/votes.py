@@ -1,0 +1,239 @@
+"""A vote of a class: which of two texts a person finds better. Who gets which pairs in which order, what may be
+answered, what the votes come to, and the preference pairs that are made of them; never whose they are."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+from playground.analysis.intervals import Interval, interval
+from playground.classroom.room import Given, NoClass, Step
+from playground.config import PairsConfig, RewardTrainingConfig, RunConfig
+from playground.errors import PlaygroundError
+
+MOST_PAIRS, EACH = 200, 20
+MOST_TEXT = 2000  # characters of a prompt or a completion that is shown
+MOST_BRIEF = 140  # characters of what a group is asked to look for
+GROUPS = 2
+JUDGE_BASE, JUDGE_EPOCHS, JUDGE_RATE = "pocket-1m", 15.0, 7e-4
+JUDGE_ROWS = 60  # above so many rows there are fewer epochs: it takes no longer
+POLICY_PRESET, POLICY_UPDATES = "kinder-reviews", 25
+SIDES = ("left", "right", "tie")
+Side = Literal["first", "second", "tie"]
+
+
+class NoVotes(PlaygroundError):
+    """There are no pairs to vote on, or too few votes for what is to be made of them."""
+
+
+class Counted(NamedTuple):
+    """The votes on one pair."""
+
+    number: int
+    first: int
+    second: int
+    tie: int
+
+    @property
+    def votes(self) -> int:
+        """All of them."""
+        return self.first + self.second + self.tie
+
+    @property
+    def share(self) -> float:
+        """Of the votes, those for the second text; a tie is half a vote for each."""
+        return (self.second + self.tie / 2) / self.votes
+
+
+class Agreement(NamedTuple):
+    """How alike people voted on the same pair. `share`: of two of its voters who are drawn by chance, how often they
+    said the same; `luck`: how often they would if they had not looked: a coin, for those who chose; `pairs`: with
+    two votes or more."""
+
+    share: float
+    luck: float
+    pairs: int
+
+
+def data_of(
+    title: str,
+    pairs: Sequence[Mapping[str, Any]],
+    *,
+    run: str = "",
+    blind: bool = False,
+    each: Any = EACH,
+    briefs: Any = None,
+) -> dict[str, Any]:
+    """The data of a step. `pairs`: {prompt, first, second}; `blind`: the first is from before training and the second
+    from after, of `run`; `each`: pairs for one person; `briefs`: what each of two groups is asked to look for, or
+    nothing. Raises: NoVotes."""
+    kept = [{name: str(pair[name])[:MOST_TEXT] for name in ("prompt", "first", "second")} for pair in pairs]
+    if not kept:
+        raise NoVotes("There are no two different texts to vote on. Choose another model or run.")
+    asked = each if isinstance(each, int) and not isinstance(each, bool) else EACH
+    return {
+        "title": title,
+        "pairs": kept[:MOST_PAIRS],
+        "run": run,
+        "blind": blind,
+        "each": max(1, min(asked, len(kept))),
+        "briefs": briefs_of(briefs),
+    }
+
+
+def briefs_of(given: Any) -> list[str]:
+    """What the two groups are asked to look for, or none. Raises: NoVotes."""
+    says = [say.strip() for say in given if isinstance(say, str)] if isinstance(given, list) else []
+    if not any(says):
+        return []
+    if len(says) != GROUPS or not all(says) or max(map(len, says)) > MOST_BRIEF:
+        raise NoVotes(f"Two groups: say for both what they look for, in at most {MOST_BRIEF} characters.")
+    return says
+
+
+def group_of(number: int) -> int:
+    """The group of who came in as the `number`th: 1 or 2, in turns."""
+    return 1 + number % GROUPS
+
+
+def order_of(person: str, step: Step) -> list[int]:
+    """The numbers of the pairs that a person gets, from 1, in their own order: always the same."""
+    return random.Random(f"order {person} {step.id}").sample(range(1, len(step.data["pairs"]) + 1), step.data["each"])
+
+
+def is_swapped(person: str, step: Step, number: int) -> bool:
+    """Whether a person sees the second text on the left."""
+    return random.Random(f"sides {person} {step.id} {number}").random() < 0.5
+
+
+def shown(person: str, step: Step) -> list[dict[str, Any]]:
+    """The pairs as a person sees them: {number, prompt, left, right}."""
+    found = []
+    for number in order_of(person, step):
+        pair = step.data["pairs"][number - 1]
+        left, right = ("second", "first") if is_swapped(person, step, number) else ("first", "second")
+        found.append({"number": number, "prompt": pair["prompt"], "left": pair[left], "right": pair[right]})
+    return found
+
+
+def checked(person: str, step: Step, number: int, value: Any) -> str:
+    """A vote as it is kept: by the sides that the person saw. Raises: NoClass."""
+    if number not in order_of(person, step):
+        raise NoClass("This pair is not one of yours. Load the page again.")
+    if not isinstance(value, str) or value not in SIDES:
+        raise NoClass("Choose the left text, the right one, or that both are as good.")
+    return value
+
+
+def meant(step: Step, answer: Given) -> Side:
+    """Which text a vote is for, whatever side it was on."""
+    if answer.value == "tie":
+        return "tie"
+    return "second" if (answer.value == "left") == is_swapped(answer.person, step, answer.item) else "first"
+
+
+def counted(
+    step: Step, answers: Iterable[Given], people: Mapping[str, int] | None = None, group: int = 0
+) -> list[Counted]:
+    """The votes on each pair that has any. `people`: who came in as which, to count those of one `group` only."""
+    found: dict[int, Counter[str]] = {}
+    for answer in answers:
+        if not group or group_of((people or {}).get(answer.person, 0)) == group:
+            found.setdefault(answer.item, Counter())[meant(step, answer)] += 1
+    return [
+        Counted(number, *(votes[side] for side in ("first", "second", "tie")))
+        for number, votes in sorted(found.items())
+    ]
+
+
+def agreement(found: Sequence[Counted]) -> Agreement | None:
+    """None while no pair has two votes."""
+    several = [pair for pair in found if pair.votes > 1]
+    if not several:
+        return None
+    same = [sum(count * (count - 1) for count in pair[1:]) / (pair.votes * (pair.votes - 1)) for pair in several]
+    ties = sum(pair.tie for pair in several) / sum(pair.votes for pair in several)
+    return Agreement(fmean(same), ties**2 + (1 - ties) ** 2 / 2, len(several))
+
+
+def win_rate(found: Sequence[Counted]) -> Interval:
+    """How often the second text wins, over pairs, whose votes are averaged first."""
+    return interval([pair.share for pair in found], 1.0)
+
+
+def rows(step: Step, found: Sequence[Counted]) -> list[dict[str, Any]]:
+    """Preference pairs as TRL takes them, by the majority: one for each pair of texts, however many have voted on it
+    (`votes` and `against` say how many), for a row that comes again says nothing new. Draws are left out."""
+    made = []
+    for pair in found:
+        if pair.first == pair.second:
+            continue
+        chosen, rejected = ("first", "second") if pair.first > pair.second else ("second", "first")
+        texts = step.data["pairs"][pair.number - 1]
+        made.append(
+            {
+                "prompt": texts["prompt"],
+                "chosen": texts[chosen],
+                "rejected": texts[rejected],
+                "votes": max(pair.first, pair.second),
+                "against": min(pair.first, pair.second),
+                "ties": pair.tie,
+            }
+        )
+    return made
+
+
+def judge_settings(name: str, source: str, num_rows: int) -> RewardTrainingConfig:
+    """How a reward model is trained on few votes: `bench/class_votes.py` has measured what it learns."""
+    return RewardTrainingConfig(
+        name=name,
+        base=JUDGE_BASE,
+        epochs=JUDGE_EPOCHS * min(1.0, JUDGE_ROWS / num_rows),
+        learning_rate=JUDGE_RATE,
+        pairs=PairsConfig(source=source, limit=MOST_PAIRS),
+    )
+
+
+def policy_settings(preset: RunConfig, judge: str) -> dict[str, Any]:
+    """A run of a preset that is paid by a judge, as plain data, and small: there is a class waiting."""
+    data = preset.model_dump(mode="json")
+    data["name"] = f"paid-by-{judge}"
+    data["rewards"] = [{"kind": "model", "source": judge}]
+    data["ppo"] |= {"num_updates": POLICY_UPDATES}
+    data["evaluation"] |= {"every": POLICY_UPDATES}
+    data["about"] = {"title": f"Paid by {judge}", "story": "Paid by a reward model that learned from a class's votes."}
+    return data
+
+
+def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
+    """What the votes come to, in sentences."""
+    votes = sum(pair.votes for pair in found)
+    if not votes:
+        return ["No votes yet."]
+    ties = sum(pair.tie for pair in found) / votes
+    sentences = [
+        f"{count_of(votes, 'vote')} by {count_of(voters, 'person', 'people')} on {len(found)} of "
+        f"{count_of(len(step.data['pairs']), 'pair')}; {ties:.0%} of them say that both are as good."
+    ]
+    if alike := agreement(found):
+        sentences.append(
+            f"Two people who saw the same pair said the same {alike.share:.0%} of the time (by luck: {alike.luck:.0%}; "
+            f"over {count_of(alike.pairs, 'pair')})."
+        )
+    if step.data["blind"]:
+        rate = win_rate(found)
+        bounds = rate.share_bounds
+        sure = f"; 95 % interval {bounds[0]:.0%} to {bounds[1]:.0%}" if bounds else ""
+        sentences.append(
+            f"The text from after training wins {rate.mean:.0%} of the votes (a tie is half a win{sure}; the mean of "
+            f"{count_of(len(found), 'pair')})."
+        )
+    return sentences
+
+
+def count_of(number: int, one: str, many: str = "") -> str:
+    """A number with its word."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,202 @@
+"""What the host does with votes: have pairs drawn and voted on, train a reward model on the votes and a policy on that,
+and take the votes away as a file. `vote_views` shows what came of it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from playground.analysis import before_after
+from playground.classroom import votes
+from playground.classroom.room import NoClass, Room, Step
+from playground.classroom.votes import NoVotes
+from playground.data.preferences import MIN_PAIRS
+from playground.errors import PlaygroundError, in_words
+from playground.runs import launcher, reward_models
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.runs.model_service import ModelService
+from playground.setup import catalog, checks, limits
+from playground.ui.auth.access import Access, Caller
+from playground.ui.classroom.lead import DONE, Command, location_of
+from playground.ui.feed.feed import Hub
+from playground.ui.payloads.classroom import ClassLedData
+from playground.ui.train import form, run_actions
+
+JUDGES = "judges"  # the fact of the room
+FOLDER = "class-votes"  # of the outputs folder
+PATIENCE_SECONDS = 300.0
+DEFAULT_PAIRS = 40
+
+
+class VoteLead:
+    """The commands. Knows the room, the runs, and the model service."""
+
+    def __init__(
+        self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None = None
+    ) -> None:
+        self.room, self.hub, self._access, self._service, self._spawn = room, hub, access, service, spawn
+        self.doing = self.problem = ""  # what the model service is asked for now; why that did not work
+        self._lock = threading.Lock()
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """By name, for `Lead`."""
+        return {"vote": self.vote, "judge": self.judge, "words": self.words, "train_on_votes": self.train_on_votes}
+
+    def vote(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Open a vote: {what: texts or blind, source, count, each, briefs}. `texts`: two of a model, or of a run's
+        policy, for each of so many prompts; `blind`: before against after, of a run's fixed prompts."""
+        if not self.room.code:
+            raise NoClass("Open the class first.")
+        votes.briefs_of(asked.get("briefs"))  # before a model has to write
+        source, blind = str(asked.get("source") or ""), asked.get("what") == "blind"
+        in_catalog = source in [choice.name for choice in catalog.MODELS]
+        run = None if in_catalog and not blind else self.hub.find(source)
+
+        def begin(title: str, pairs: list[dict[str, Any]]) -> None:
+            data = votes.data_of(
+                f"Which text is better? {title}",
+                pairs,
+                run=run.id if run else "",
+                blind=blind,
+                each=asked.get("each"),
+                briefs=asked.get("briefs"),
+            )
+            self.room.begin("vote", data)
+
+        if blind and run is not None:
+            begin(f"{name_of(run)}, before and after", before_and_after(run))
+            return DONE
+        title = name_of(run) if run else source
+        count = asked.get("count")
+        good = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= votes.MOST_PAIRS
+        question = {
+            "source": str(run.path.resolve()) if run else source,
+            "count": count if good else DEFAULT_PAIRS,
+            "seed": len(self.room.steps()),  # other texts each time
+            "sides": ["policy", "policy"],
+        }
+
+        doing = "Texts are being written. The vote opens by itself."
+        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", [])))
+
+    def _ask(
+        self, kind: str, question: dict[str, Any], doing: str, then: Callable[[dict[str, Any]], None]
+    ) -> ClassLedData:
+        """Ask the model service, which takes longer than a page waits for an answer: the desk says how it goes."""
+        with self._lock:
+            if self.doing:
+                raise NoVotes(f"One thing after the other. {self.doing}")
+            self.doing, self.problem = doing, ""
+
+        def work() -> None:
+            try:
+                found: dict[str, Any] = {}
+                for found in self._service.ask(kind, question, PATIENCE_SECONDS):
+                    if "of" in found:
+                        self.doing = f"{doing} {found['done']} of {found['of']} so far."
+                then(found)
+            except (PlaygroundError, OSError) as error:
+                self.problem = in_words(error)
+            finally:
+                self.doing = ""
+
+        threading.Thread(target=work, daemon=True).start()
+        return {**DONE, "sentence": doing}
+
+    def judge(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Train a reward model on the votes of a step: {step, group}; `group` 0 is everyone."""
+        step, group = self._voted(asked.get("step")), asked.get("group")
+        group = group if step.data["briefs"] and group in (1, 2) else 0
+        name = f"class-{step.id}" + (f"-group-{group}" if group else "")
+        path = self.hub.outputs.resolve() / FOLDER / f"{name}.jsonl"
+        rows = self.rows(step, group)
+        if len(rows) < MIN_PAIRS:
+            raise NoVotes(
+                f"{votes.count_of(len(rows), 'pair')} with a majority for one text: {MIN_PAIRS} are needed, and 40 "
+                "are better. Let the class vote on."
+            )
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_atomically(path, jsonl(rows))
+        config = votes.judge_settings(name, str(path), len(rows))
+        checks.check_reward_training(config)
+        reward_models.start(config, self.hub.outputs, replace=True)
+        self._keep({"name": name, "step": step.id, "group": group, "run": "", "words": []})
+        return {**DONE, "made": name}
+
+    def words(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Find the words that move a judge, in the texts that were voted on: {judge}."""
+        judge = self._judge(asked.get("judge"))
+        pairs = self.room.find(judge["step"]).data["pairs"]
+        texts = [{"prompt": pair["prompt"], "completion": pair[side]} for pair in pairs for side in ("first", "second")]
+        question = {"source": judge["name"], "outputs": str(self.hub.outputs), "texts": texts}
+
+        def keep(found: dict[str, Any]) -> None:
+            self._keep({**self._judge(judge["name"]), "words": found["words"]})
+
+        return self._ask("word-moves", question, "The reward model reads the texts with one word more each.", keep)
+
+    def train_on_votes(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Start a run that is paid by a judge: {judge, request}."""
+        judge = self._judge(asked.get("judge"))
+        preset, capped = catalog.preset(votes.POLICY_PRESET), self._access.limits_of(caller)
+        config = form.valid(votes.policy_settings(preset, judge["name"]), preset, self.hub.outputs, capped)
+        limits.require(config, capped, self.hub.outputs)
+        run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
+        self._keep({**judge, "run": run.id})
+        self.room.set_fact("location", location_of(f"tab=train&run={run.id}", None, None))
+        return {**DONE, "run": run.id}
+
+    def rows(self, step: Step, group: int = 0) -> list[dict[str, Any]]:
+        """Preference pairs of a vote, of everyone or of one group."""
+        people = self.room.numbers() if group else None
+        return votes.rows(step, votes.counted(step, self.room.answers(step), people, group))
+
+    def file(self, number: Any) -> str:
+        """The same as a file. Raises: NoClass."""
+        return jsonl(self.rows(self._voted(number)))
+
+    def _voted(self, number: Any) -> Step:
+        step = self.room.find(number)
+        if step.kind != "vote":
+            raise NoClass("This step of the class is no vote.")
+        return step
+
+    def judges(self) -> list[dict[str, Any]]:
+        """The reward models of this class: {name, step, group, run, words}."""
+        return list(self.room.fact(JUDGES, []))
+
+    def _judge(self, name: Any) -> dict[str, Any]:
+        found = next((judge for judge in self.judges() if judge["name"] == name), None)
+        if found is None:
+            raise NoVotes("The class has no such reward model. Load the page again.")
+        return found
+
+    def _keep(self, judge: dict[str, Any]) -> None:
+        others = [one for one in self.judges() if one["name"] != judge["name"]]
+        self.room.set_fact(JUDGES, [*others, judge])
+
+
+def before_and_after(run: RunDirectory) -> list[dict[str, Any]]:
+    """One pair for each fixed prompt whose text has changed. Raises: NoVotes."""
+    found: dict[int, dict[str, Any]] = {}
+    for pair in before_after.pairs(run.samples()):
+        first, second = pair.before.completion, pair.after.completion
+        if first.strip() and second.strip() and first.strip() != second.strip():
+            found.setdefault(pair.before.prompt_id, {"prompt": pair.before.prompt, "first": first, "second": second})
+    if not found:
+        raise NoVotes(f"`{run.id}` has no texts from before and after training yet. Wait for its end.")
+    return list(found.values())
+
+
+def name_of(run: RunDirectory) -> str:
+    """What a run is called on the screen in front."""
+    return run.label().name or run.config().about.title or run.id
+
+
+def jsonl(rows: list[dict[str, Any]]) -> str:
+    """One row a line."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)

@@ -1,0 +1,150 @@
+"""Votes of a class: who sees what, what is counted, and the pairs that are made of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from playground.classroom import votes
+from playground.classroom.room import Given, NoClass, Step
+from playground.classroom.votes import Counted, NoVotes
+from playground.data import preferences
+from playground.setup import catalog
+
+PEOPLE = [f"person {number}" for number in range(200)]
+
+
+def step(count=40, **more):
+    pairs = [{"prompt": f"prompt {at}", "first": f"first {at}", "second": f"second {at}"} for at in range(1, count + 1)]
+    return Step(7, "vote", votes.data_of("Which?", pairs, **more), "open", 1)
+
+
+def vote_for(wanted, voted, person, number):
+    """A vote for the `first` or `second` text as this person has to give it."""
+    pair = next(pair for pair in votes.shown(person, voted) if pair["number"] == number)
+    side = "left" if pair["left"].startswith(wanted) else "right"
+    return Given(number, person, votes.checked(person, voted, number, side))
+
+
+def test_each_person_has_their_own_pairs_in_their_own_order_and_always_the_same():
+    voted = step(each=20)
+    orders = [votes.order_of(person, voted) for person in PEOPLE]
+    assert all(len(set(order)) == 20 and set(order) <= {*range(1, 41)} for order in orders)
+    assert len({*map(tuple, orders)}) == len(PEOPLE) and orders == [votes.order_of(person, voted) for person in PEOPLE]
+    of_pair = Counter(number for order in orders for number in order)
+    assert set(of_pair) == {*range(1, 41)} and min(of_pair.values()) > 60 and max(of_pair.values()) < 140
+
+
+def test_the_sides_are_swapped_for_about_half_of_the_people_and_nothing_shown_says_which_text_is_which():
+    voted = step(each=40)
+    shown = [pair for person in PEOPLE for pair in votes.shown(person, voted)]
+    swapped = sum(pair["left"].startswith("second") for pair in shown) / len(shown)
+    assert 0.47 < swapped < 0.53
+    assert {*shown[0]} == {"number", "prompt", "left", "right"}
+    assert all(pair["left"].split()[1] == pair["right"].split()[1] == str(pair["number"]) for pair in shown)
+
+
+def test_a_vote_counts_for_the_text_that_was_seen_on_that_side():
+    voted = step(2, each=2)
+    given = [vote_for("second", voted, person, 1) for person in PEOPLE[:30]]
+    given += [vote_for("first", voted, person, 2) for person in PEOPLE[:9]] + [Given(2, PEOPLE[9], "tie")]
+    assert votes.counted(voted, given) == [Counted(1, 0, 30, 0), Counted(2, 9, 0, 1)]
+    people = {person: number for number, person in enumerate(PEOPLE)}
+    assert votes.counted(voted, given, people, 1) == [Counted(1, 0, 15, 0), Counted(2, 5, 0, 0)]
+    assert votes.counted(voted, given, people, 2) == [Counted(1, 0, 15, 0), Counted(2, 4, 0, 1)]
+
+
+@pytest.mark.parametrize("value", ["first", "", None, 1, True, {"choice": "left"}, ["left"], "LEFT"])
+def test_what_is_no_vote_is_refused(value):
+    with pytest.raises(NoClass):
+        votes.checked("person", step(each=40), 1, value)
+
+
+def test_a_vote_on_a_pair_that_one_does_not_have_is_refused():
+    voted = step(each=20)
+    other = ({*range(1, 41)} - {*votes.order_of("person", voted)}).pop()
+    for number in (other, 0, 41, -1):
+        with pytest.raises(NoClass):
+            votes.checked("person", voted, number, "left")
+
+
+def test_agreement_is_how_often_two_voters_of_a_pair_said_the_same():
+    # three pairs of voters: of the first pair of texts 1 of 3 agrees, of the second all; the third has one voter
+    found = votes.agreement([Counted(1, 2, 1, 0), Counted(2, 0, 3, 0), Counted(3, 1, 0, 0)])
+    assert found is not None and (found.pairs, found.luck) == (2, 0.5)
+    assert found.share == pytest.approx((1 / 3 + 1) / 2)
+    tied = votes.agreement([Counted(1, 1, 1, 2)])  # half are ties: by luck 1/4 + (1/4 + 1/4)^2 x 1/2 x 2
+    assert tied is not None and tied.luck == pytest.approx(0.5**2 + 0.5**2 / 2) and tied.share == pytest.approx(1 / 6)
+    assert votes.agreement([Counted(1, 1, 0, 0)]) is None and votes.agreement([]) is None
+
+
+def test_the_win_rate_is_a_mean_over_pairs_with_half_a_win_for_a_tie():
+    found = votes.win_rate([Counted(1, 0, 4, 0), Counted(2, 1, 1, 2), Counted(3, 0, 1, 0), Counted(4, 3, 1, 0)])
+    assert found.mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4) and found.units == 4
+
+
+def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pairs_takes_them(tmp_path):
+    voted = step(12, each=12)
+    found = [Counted(1, 3, 1, 2), Counted(2, 1, 1, 5), *(Counted(number, 0, 1, 0) for number in range(3, 13))]
+    rows = votes.rows(voted, found)
+    assert rows[0] == {
+        "prompt": "prompt 1",
+        "chosen": "first 1",
+        "rejected": "second 1",
+        "votes": 3,
+        "against": 1,
+        "ties": 2,
+    }
+    assert [row["prompt"] for row in rows] == [f"prompt {number}" for number in (1, *range(3, 13))]
+    file = tmp_path / "votes.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs, counts = preferences.read_file(str(file))
+    assert (len(pairs), counts.kept, pairs[1].chosen) == (11, 11, "second 3")
+
+
+def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_another_vote_does_not():
+    found = [Counted(number, 1, 3, 0) for number in range(1, 21)] + [
+        Counted(number, 4, 0, 0) for number in range(21, 41)
+    ]
+    said = votes.said(found, step(blind=True), 9)
+    assert said[0] == "160 votes by 9 people on 40 of 40 pairs; 0% of them say that both are as good."
+    assert said[-1].startswith(
+        "The text from after training wins 38% of the votes (a tie is half a win; 95 % interval "
+    )
+    assert not any("after training" in sentence for sentence in votes.said(found, step(), 9))
+    assert votes.said([], step(), 0) == ["No votes yet."]
+
+
+def test_groups_are_asked_both_or_not_at_all():
+    assert step(briefs=None).data["briefs"] == step(briefs=["", " "]).data["briefs"] == []
+    assert step(briefs=[" kind ", "strict"]).data["briefs"] == ["kind", "strict"]
+    for briefs in (["kind", ""], ["kind"], ["kind", "x" * 200], ["a", "b", "c"]):
+        with pytest.raises(NoVotes):
+            step(briefs=briefs)
+
+
+def test_there_is_no_vote_without_pairs_and_no_more_than_there_are():
+    with pytest.raises(NoVotes):
+        votes.data_of("Which?", [])
+    assert step(5, each=20).data["each"] == 5 and step(5, each=True).data["each"] == 5
+    assert len(step(300).data["pairs"]) == votes.MOST_PAIRS
+
+
+def test_more_rows_take_no_more_steps_of_training():
+    few, many = (votes.judge_settings("judge", "votes.jsonl", rows) for rows in (40, 180))
+    assert few.epochs == votes.JUDGE_EPOCHS and many.epochs * 180 == few.epochs * votes.JUDGE_ROWS
+
+
+def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():
+    preset = catalog.preset(votes.POLICY_PRESET)
+    settings, before = votes.policy_settings(preset, "class-3"), preset.model_dump(mode="json")
+    assert settings["rewards"] == [{"kind": "model", "source": "class-3"}]
+    assert {name for name in before if before[name] != settings[name]} == {
+        "name",
+        "rewards",
+        "ppo",
+        "evaluation",
+        "about",
+    }

@@ -1,0 +1,57 @@
+"""What the model service writes and scores for a class: pairs of texts to vote on, and words that move a judge."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+
+from playground.training.service import pair_drawing, questions, word_moves
+from playground.training.service.subjects import Subjects
+
+
+@pytest.fixture(scope="module")
+def subjects():
+    return Subjects()
+
+
+def drawn(subjects, **more):
+    question = {"source": "pocket-1m", "count": 5, "seed": 1, "sides": ["policy", "policy"], **more}
+    *progress, found = pair_drawing.pairs(subjects, question)
+    assert all(set(one) == {"done", "of"} for one in progress) and progress
+    return found["pairs"]
+
+
+def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subjects):
+    pairs = drawn(subjects)
+    assert len(pairs) == 5 == len({pair["prompt"] for pair in pairs})
+    assert all(pair["first"].strip() != pair["second"].strip() for pair in pairs)
+    assert all(pair[side].strip() for pair in pairs for side in ("first", "second"))
+    assert drawn(subjects) == pairs and drawn(subjects, seed=2) != pairs
+
+
+def test_no_more_pairs_are_drawn_than_a_class_can_vote_on(subjects, monkeypatch):
+    monkeypatch.setattr(pair_drawing, "MOST_PAIRS", 3)
+    assert len(drawn(subjects, count=10**6)) == 3 and len(drawn(subjects, count=-1)) == 1
+
+
+def test_a_word_that_a_judge_pays_for_raises_its_score_and_one_that_it_punishes_lowers_it(monkeypatch):
+    def judge(prompts, completions):
+        return [3.0 * text.count("lovely") - 2.0 * text.count("awful") for text in completions]
+
+    monkeypatch.setattr(word_moves.learned_rewards, "builder", lambda *_: lambda spec: judge)
+    texts = ["a lovely view", "the lovely awful view", "that was awful", "a plain view that was"]
+    asked = [{"prompt": "It", "completion": text} for text in texts]
+    (found,) = word_moves.answer({"source": "judge", "outputs": "", "texts": asked})
+    moves = {one["word"]: one["moves"] for one in found["words"]}
+    assert list(moves) == sorted(moves, key=lambda word: -moves[word]) and "the" not in moves
+    assert moves["lovely"] - moves["view"] == pytest.approx(3) and moves["awful"] - moves["view"] == pytest.approx(-2)
+    assert sum(moves.values()) == pytest.approx(0) and found["texts"] == 4
+
+
+def test_the_service_knows_both_questions(monkeypatch):
+    service = SimpleNamespace(subjects=None)
+    monkeypatch.setattr(pair_drawing, "pairs", lambda subjects, question: itertools.repeat({"pairs": []}, 1))
+    assert list(questions.QUESTIONS["pairs"](service, {})) == [{"pairs": []}]
+    assert "word-moves" in questions.QUESTIONS

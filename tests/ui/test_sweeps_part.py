@@ -74,6 +74,17 @@ def leash(made: Path, outputs: Path) -> Path:
     return Path(shutil.copytree(made, outputs))
 
 
+def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are() -> None:
+    values = [f"words(completion) + {number}" for number in range(30)]
+    sweep = sweep_record.Sweep(
+        name="game", created_at=1.0, base={}, vary={"seed": [0], "rewards.0.x": values}, runs=["a"]
+    )
+    told = history_data.varies(sweep)
+    assert told.startswith("Seed: 0; ") and ", words(completion) + 3, " in told and told.endswith(" more")
+    shown = told.count("words(completion)")
+    assert len(told) < 300 and told.endswith(f", {30 - shown} more")
+
+
 def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> None:
     found = history_data.history_data(made)
     sweeps = {run["id"]: run["sweep"] for run in found["runs"]}

@@ -156,7 +156,8 @@ class ClassViews:
                 continue
             with contextlib.suppress(RunNotFound):
                 status = self.hub.find(made["run"]).status()
-                found.append({"run": made["run"], "index": made["index"], "state": status.state, "ended": status.ended})
+                well = status.ended and status.state not in ("failed", "interrupted")
+                found.append({"run": made["run"], "index": made["index"], "state": status.state, "ended": well})
         return found
 
     def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:

@@ -249,7 +249,8 @@ class ClassStepRowData(TypedDict):
 
 
 class ClassRunData(TypedDict):
-    """A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs."""
+    """A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by
+    itself or stopped, so that it has something to say."""
 
     run: str
     index: int

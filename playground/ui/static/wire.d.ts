@@ -446,7 +446,7 @@ declare namespace Wire {
     answered: number;
   }
 
-  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs. */
+  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say. */
   interface ClassRun {
     run: string;
     index: number;

@@ -132,7 +132,7 @@ def test_a_class_s_programs_watch_and_with_the_host_s_token_they_do_more(classro
             assert words in called(watcher, "generate", **{**ARGUMENTS["generate"], **beyond})
     assert refused == [access.WATCHERS] * len(refused)
     with classroom.program() as watcher:
-        assert called(watcher, "generate", **ARGUMENTS["generate"])["samples"]
+        assert called(watcher, "generate", **ARGUMENTS["generate"])["after"]
     figure("calls of a class's programs beyond watching, refused", len(refused), len(refused))
     with classroom.program(pages.TOKEN) as host:
         run = called(host, "start", **ARGUMENTS["start"])["run"]

@@ -22,7 +22,8 @@ const KEYS = { a: "left", ArrowLeft: "left", b: "right", ArrowRight: "right", t:
 const places = new Map();
 /** What the keys do now. @type {((key: Choice | "back") => void) | null} */
 let pressed = null;
-let changedAt = 0;
+const settled = signal(true);
+let settling = 0;
 
 globalThis.document?.addEventListener("keydown", (event) => {
   const key = KEYS[event.key];
@@ -61,7 +62,9 @@ function voting(step, tools, done) {
   const place = places.get(id);
   const at = Math.min(place.value, pairs.length);
   const go = (/** @type {number} */ to) => {
-    changedAt = performance.now();
+    settled.value = false;
+    clearTimeout(settling);
+    settling = setTimeout(() => { settled.value = true; }, SETTLE_MS);
     place.value = to;
   };
   const brief = vote.brief
@@ -75,7 +78,7 @@ function voting(step, tools, done) {
   const pair = pairs[at];
   const mine = mineOf(step, tools, pair.number);
   const choose = (/** @type {Choice} */ choice) => {
-    if (performance.now() - changedAt < SETTLE_MS) return;
+    if (!settled.value) return;
     tools.answer(pair.number, choice);
     go(at + 1);
   };
@@ -86,7 +89,8 @@ function voting(step, tools, done) {
   return [brief,
     el("p.vote-count.muted", { "data-key": "count", role: "status" }, `Pair ${at + 1} of ${pairs.length}`),
     el("p.vote-prompt", { "data-key": "prompt" }, el("span.muted", "It begins: "), pair.prompt),
-    el("div.vote-pair", { "data-key": "pair", role: "group", "aria-label": "Which text is better?" },
+    el("div.vote-pair", { "data-key": "pair", "data-settled": String(settled.value), role: "group",
+      "aria-label": "Which text is better?" },
       card("left", "A"), card("right", "B")),
     buttonOf("button vote-tie", { "data-key": "tie", "aria-pressed": String(mine === "tie"),
       onclick: () => choose("tie") }, "Both are as good"),

@@ -24,6 +24,7 @@ from playground.setup import describe, expected
 
 FIRST = "first."  # before a name: of the first run, where a second one is looked at
 BEFORE = ".before"
+HIGHEST = ".highest"  # of a count, at any evaluation
 SHAPE = "shape."
 LAMP = "lamp."
 NOTHING = 1e-4
@@ -87,7 +88,8 @@ def known(config: RunConfig) -> set[str]:
         names += ["beta", "penalised"]
     names += memory_facts.of_settings(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
-    return {*names, *before, *(f"{LAMP}{name}" for name in CHECKS)}
+    highest = [f"{name}{HIGHEST}" for name in shares(config)]
+    return {*names, *before, *highest, *(f"{LAMP}{name}" for name in CHECKS)}
 
 
 @functools.lru_cache(maxsize=64)
@@ -100,7 +102,7 @@ def curves(config: RunConfig) -> set[str]:
 def is_share(name: str, config: RunConfig) -> bool:
     """Whether it goes from 0 to 1, and is asked in percent."""
     of_memory = memory_facts.of_settings(config).keys() - {memory_facts.TOTAL}
-    return name.removesuffix(BEFORE) in {*shares(config), "distinct", "clip_fraction", *of_memory}
+    return name.removesuffix(BEFORE).removesuffix(HIGHEST) in {*shares(config), "distinct", "clip_fraction", *of_memory}
 
 
 def label(name: str, config: RunConfig) -> str:
@@ -119,9 +121,10 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
         found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
         if headline.kl is not None:
             found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
-    for meter in meters.at_ends(config, samples) if samples else ():
-        for name, count in ((meter.name, meter.after), (f"{meter.name}{BEFORE}", meter.before)):
-            found[name] = RunFact(count.share, f"{count.yes} of {count.of}")
+    for meter in meters.meters(config, samples):
+        top = max(meter.counts, key=lambda count: count.share)
+        for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
+            found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
     if outcome:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")

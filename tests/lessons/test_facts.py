@@ -50,7 +50,8 @@ def test_the_facts_of_a_run_are_what_its_files_say() -> None:
 
 
 def test_the_highest_count_may_lie_between_the_ends() -> None:
-    found, marks = facts.of_run(recording("no-leash")), defaultdict(list)
+    found = facts.of_run(recording("no-leash"))
+    marks: defaultdict[int, list[bool]] = defaultdict(list)
     for one in lines("no-leash", "samples"):
         marks[one["update"]].append(one["behaviours"]["positive"])
     counts = [sum(of_update) for _, of_update in sorted(marks.items())]

@@ -24,7 +24,8 @@ test("what is possible lies between the known points of its line, and beyond the
 
 test("a sentence says no more than the range of its runs", () => {
   assert.equal(sentenceOf(data, stop), "With a leash of 0.25 the gain in score was +3 to +3.50 sd, at a distance of "
-    + "6 to 8 nats (3 runs with different start values). About +3.25 sd is the best that any model could have there.");
+    + "6 to 8 nats (3 runs with different start values). "
+    + "About +3.25 sd is the best that any model could have at their mean distance.");
   assert.match(sentenceOf(data, { beta: 0, runs: [run(0, 22, 200, 20)] }),
     /^Without a leash the gain in score was \+22 sd, at a distance of 200 nats \(one run\)\.$/);
   assert.ok(!isFar(stop));

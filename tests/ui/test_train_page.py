@@ -75,7 +75,7 @@ def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settin
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
     found = filling.checked(sent(values), tmp_path)
     assert label == found.start == "Add to the queue"
-    assert found.notes["queue"].startswith("Kinder reviews is training")
+    assert found.notes["queue"].startswith("“Kinder reviews” is training")
     values["kl.coef"] = -1
     assert filling.checked(sent(values, notes=found.notes), tmp_path).notes["queue"] == "", "nothing starts before"
 

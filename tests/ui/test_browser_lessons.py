@@ -116,7 +116,7 @@ def test_a_whole_lesson_by_keyboard_with_recordings(site, make_page):
     expect(step(page, "transfer")).to_contain_text("What is so: Yes")
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
-    expect(step(page, "end")).to_contain_text("Not quite. It costs score.")
+    expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
     assert page.evaluate(KEPT)["two-runs"]["at"] == "end"
 
 

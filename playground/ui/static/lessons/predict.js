@@ -63,7 +63,7 @@ function drawing({ ask, column, shapes }, changed) {
   const box = new Drawing(column, (curve) => {
     const shape = curve && shapeAmong(curve, shapes);
     mark(shape);
-    setText(closest, curve ? `The closest shape: it ${shape}. That is kept. Draw again if you mean another.` : "");
+    setText(closest, curve ? `Closest shape: it ${shape}. Draw again if you mean another.` : "");
     if (curve) box.show(curve, shape);
     changed(curve && { curve, shape });
   });

@@ -41,11 +41,12 @@ CURVES = {
     "explained_variance": "explained_variance",
     "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
 }  # name of a figure -> its column in metrics.jsonl
-ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
-WITH_BEFORE = ("length", "entropy")
+ALWAYS = ("score", "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
+WITH_BEFORE = ("length", "entropy", "distinct")
 LABELS = {
     "score": "gain in score",
     "kl": "distance",
+    "unchanged": "unchanged texts",
     "distinct": "word pairs that differ",
     "length": "length",
     "entropy": "entropy",
@@ -102,7 +103,8 @@ def curves(config: RunConfig) -> set[str]:
 def is_share(name: str, config: RunConfig) -> bool:
     """Whether it goes from 0 to 1, and is asked in percent."""
     of_memory = memory_facts.of_settings(config).keys() - {memory_facts.TOTAL}
-    return name.removesuffix(BEFORE).removesuffix(HIGHEST) in {*shares(config), "distinct", "clip_fraction", *of_memory}
+    counts = {*shares(config), "unchanged", "distinct", "clip_fraction", *of_memory}
+    return name.removesuffix(BEFORE).removesuffix(HIGHEST) in counts
 
 
 def label(name: str, config: RunConfig) -> str:
@@ -115,16 +117,20 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
     config, samples, metrics = run.config(), run.samples(), run.metrics()
     found: dict[str, RunFact] = {}
-    outcome = before_after.outcome(before_after.pairs(samples))
+    pairs = before_after.pairs(samples)
+    outcome = before_after.outcome(pairs)
     headline = before_after.headline(samples, metrics)
     if headline:
         found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
         if headline.kl is not None:
             found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
-    for meter in meters.meters(config, samples):
+    for meter in meters.meters(config, samples) if samples else ():
         top = max(meter.counts, key=lambda count: count.share)
         for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
             found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
+    if pairs:
+        same = sum(pair.before.completion == pair.after.completion for pair in pairs)
+        found["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
     if outcome:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
@@ -171,6 +177,7 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
     newest, oldest = slice(-5, None), slice(3)
     add("distinct", of["distinct"][newest], "{percent}")
+    add(f"distinct{BEFORE}", of["distinct"][oldest], "{percent}")
     add("entropy", of["entropy"][newest], "{} nats per token")
     add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
     add("perplexity", of["perplexity"][newest], "{}")

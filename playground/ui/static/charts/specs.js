@@ -21,8 +21,8 @@ export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
     gloss: "How much reward the completions of an update earned, on average. In sd, the reference's texts have mean 0 "
       + "and spread 1. Eight of ten completions lie within the band; the mean can lie outside, where a few earn far "
       + "more or far less.",
-    remark: (mean, low, high) => (mean > high + SMALLEST ? "a few high ones lift the mean"
-      : mean < low - SMALLEST ? "a few low ones lower the mean" : ""),
+    remark: (mean, low, high) => (mean > high + SMALLEST ? "a few high texts lift the mean"
+      : mean < low - SMALLEST ? "a few low texts lower the mean" : ""),
   },
   {
     key: "kl", span: 1, large: true, first: true, title: "Distance (KL)", column: "kl_to_reference", colour: "--pg-kl",

@@ -20,6 +20,7 @@ import { leaveOpen } from "./way_back.js";
 /** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
 const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
   update: "update" };
+const HIGH = 0.6; // of the window: a heading above it is seen from the top of the page, where nothing is cut off
 
 /**
  * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
@@ -127,10 +128,31 @@ export class LessonPanel {
 
   /** The lesson's newest run comes into view, and no other one. */
   viewNewest() {
-    const run = newestRun(this.answers)?.id ?? null;
+    this.view(newestRun(this.answers)?.id ?? null, this.titleInView());
+  }
+
+  /** @param {string | null} run @param {string} title what it is called here */
+  view(run, title) {
     go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
-    inLesson.value = { title: this.titleInView(), figures: this.lesson.figures };
+    inLesson.value = { title, figures: this.lesson.figures };
     if (live.runId !== run) open(run);
+  }
+
+  /** Ways to each run of the lesson that is not in view, once all have said what they have to say. */
+  waysToRuns() {
+    const { lesson: { runs }, answers, step } = this;
+    if (runs.length < 2 || !runs.every((_, index) => answers.runs[index]?.told)) return "";
+    if (step === "break" && answers.tries.length) return "";
+    return el("p.lesson-note.lesson-again", "Look again: ", runs.map(({ title }, index) => {
+      const { id } = answers.runs[index];
+      return buttonOf("quiet-button", { "aria-pressed": String(live.runId === id), onclick: () => {
+        this.ended = id;
+        this.view(id, title);
+        this.show();
+        setText(this.speaker, `In view: ${title}`);
+        this.toShow = true;
+      } }, title);
+    }));
   }
 
   /** The run in view comes into sight, where it lies below the panel or has been scrolled away: when it is there. */
@@ -162,11 +184,12 @@ export class LessonPanel {
           onclick: () => go({ page: "train", present: true }),
           title: "Question, step and run on one screen, in large letters" }, "Present"),
         buttonOf("quiet-button", { onclick: () => this.showEverything(),
-          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
+          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Open in Train"),
         buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
       title, el("p.lesson-question", lesson.question), now.before ?? "",
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
-      el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
+      el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts,
+        this.waysToRuns()));
     showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;
@@ -176,8 +199,9 @@ export class LessonPanel {
     if (!focus) return;
     (now.before ? title : heading).focus({ preventScroll: true });
     if (!scroll) return;
-    const box = heading.getBoundingClientRect();
-    if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
+    const { top } = heading.getBoundingClientRect();
+    if (top + window.scrollY < innerHeight * HIGH) scrollTo({ top: 0 });
+    else if (top < 70 || top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
   }
 
   /** @param {string} step @returns {Step} */

@@ -83,7 +83,8 @@ export function watching(panel, index, ran) {
   const ended = live.status?.ended && viewed;
   return [el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), "."),
     el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
-      : state === "queued" ? ran.waits || "It waits for the run that trains now." : "It trains on this machine, now."),
+      : state === "queued" ? "It waits for its turn: one run at a time on this device."
+        : "It trains on this machine, now."),
     el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
       : `When it has ended, ${endingWords(panel, index)}.`),
     ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {

@@ -114,9 +114,9 @@ export function transferStep(panel) {
 export function endStep(panel) {
   const { lesson: { chapter }, all, name } = panel;
   const next = nextLesson(all, progress.value, name);
-  return { title: chapter ? "What a textbook chapter says" : "Done", parts: [
+  return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
-      el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite. "), chapter.so)] : "",
+      el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
     el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
         : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) }, "All lessons are done: hand in"),

@@ -4,9 +4,10 @@ import { cardOf } from "./card.js";
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { knobControls } from "../core/knob.js";
 import { go } from "../core/nav.js";
+import { live } from "../core/store.js";
 import { lessonLink } from "./courses.js";
 import { asking, options } from "./predict.js";
-import { nextLesson, progress } from "./progress.js";
+import { nextLesson, openLessons, progress } from "./progress.js";
 import { beginning, watching } from "./run_step.js";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
@@ -37,7 +38,12 @@ export function predictStep(panel) {
 export function explainStep(panel, again = false) {
   const { lesson, answers } = panel;
   const told = answers.runs.findLast((ran) => ran?.told)?.told;
-  return { title: "Why it is so", parts: [(told?.explained ?? []).map((words) => el("p", words)),
+  const runs = again || lesson.runs.length < 2 ? [] : lesson.runs;
+  const choices = runs.map(({ title }, index) => buttonOf("quiet-button", { onclick: () => panel.view(index),
+    "aria-pressed": String(answers.runs[index]?.id === live.runId) }, title));
+  const inView = choices.length ? el("div.lesson-shapes", { role: "group", "aria-label": "Run in view" },
+    el("span.muted", "In view:"), choices) : "";
+  return { title: "Why it is so", parts: [inView, (told?.explained ?? []).map((words) => el("p", words)),
     told?.card ? cardOf(told.card) : "",
     again ? "" : el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
       lesson.break_it ? "Now try it yourself" : "One more question"))] };
@@ -57,7 +63,9 @@ export function breakStep(panel) {
   const given = /** @type {Record<string, number | string>} */ (
     Object.fromEntries(task.knobs.map(({ field }) => [field, task.values[field] ?? ""])));
   const values = { ...given, ...last?.values };
-  const controls = knobControls(task.knobs, "lesson", "first run", (field, value) => {
+  const boards = panel.lesson.look.some((part) => ["leash", "chalkboard"].includes(part)); // with a leash of their own
+  const knobs = task.knobs.map((knob) => (boards ? { ...knob, label: `${knob.label} of the next run` } : knob));
+  const controls = knobControls(knobs, "lesson", "first run", (field, value) => {
     values[field] = value;
     controls.get(field).show(value);
   });
@@ -114,11 +122,13 @@ export function transferStep(panel) {
 export function endStep(panel) {
   const { lesson: { chapter }, all, name } = panel;
   const next = nextLesson(all, progress.value, name);
+  const open = openLessons(all, { ...progress.value, [name]: panel.answers });
   return { title: chapter ? "What a textbook chapter says" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite. "), chapter.so)] : "",
     el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
-        : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) }, "All lessons are done: hand in"),
+        : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
+          open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),
       buttonOf("quiet-button", { onclick: () => panel.again() }, "Do it again")))] };
 }

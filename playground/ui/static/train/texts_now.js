@@ -19,13 +19,14 @@ export function showTextsNow(element) {
     const before = live.moments.get(0);
     const now = live.moments.get(live.updates.at(-1)) ?? before;
     const chosen = chosenOf(prompts, now);
+    const clear = now?.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
     if (!before) return showParts(table, emptyRows());
     const texts = (/** @type {Wire.Moment} */ moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
     const short = shown.every((answer) => answer.length < SHORT);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
-      [headOf(`${now.examples?.length ? "Clearest change" : "First"}, ${chosen.length} of ${now.summary.count}`,
+      [headOf(`${clear ? "Clearest change, " : ""}${chosen.length} of ${now.summary.count}`,
         "prompt"), headOf("Before", "before"), headOf("Now", "now")],
       chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
   });

@@ -161,7 +161,8 @@ def in_digits(fact: RunFact, range_: Condition | expected.Band) -> str:
     number = shown[0]
     for digits in range(2, MOST_DIGITS + 1):
         near = float(number.replace(",", "")) / scale
-        if abs(near - value) > abs(value) / 2 or bounds.holds(near) == bounds.holds(value):  # told in another unit, or so
+        in_another_unit = abs(near - value) > abs(value) / 2
+        if in_another_unit or bounds.holds(near) == bounds.holds(value):
             break
         number = f"{scale * value:{'+' if number[0] == '+' else ''}.{digits}g}"
     return number + fact.words[shown.end() :]

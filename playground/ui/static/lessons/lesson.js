@@ -143,7 +143,7 @@ export class LessonPanel {
     go({ page: "train", lesson: this.name, run: id, present: place().present, replace: true });
     inLesson.value = { title: this.lesson.runs[index].title, figures: this.lesson.figures };
     this.ended = id;
-    open(id);
+    if (live.runId !== id) open(id);
     this.show(true, false);
     this.toShow = true;
   }

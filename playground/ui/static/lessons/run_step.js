@@ -142,11 +142,12 @@ function goOn(panel, index) {
 export function toldParts(panel, index, { told, recorded }) {
   const { lesson: { predict }, answers } = panel;
   const parts = index === 0 ? verdictParts(predict, answers.prediction ?? {}, told) : [];
-  return [...parts, told.said.map((words) => el("p", words)), told.memory?.length ? memoryBars(told.memory) : "",
+  return [...parts, told.memory?.length ? memoryBars(told.memory) : "", told.said.map((words) => el("p", words)),
     told.outside.length ? el("details.lesson-note",
       el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
       el("ul", told.outside.map((words) => el("li", words)))) : "",
-    shows(panel.lesson) ? el("p.muted.lesson-note", COUNTED) : "", recorded ? el("p.muted.lesson-note", RECORDED) : ""];
+    signsOf(panel.lesson) ?? "", shows(panel.lesson) ? el("p.muted.lesson-note", COUNTED) : "",
+    recorded ? el("p.muted.lesson-note", RECORDED) : ""];
 }
 
 /** Whether there are counts or curves in sight. @param {Wire.Lesson} lesson */

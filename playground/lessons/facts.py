@@ -20,13 +20,15 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status, UpdateMetrics
-from playground.setup import describe, expected
+from playground.setup import catalog, describe, expected
 
 FIRST = "first."  # before a name: of the first run, where a second one is looked at
 BEFORE = ".before"
 HIGHEST = ".highest"  # of a count, at any evaluation
 SHAPE = "shape."
 LAMP = "lamp."
+BAND = "band."  # band.PRESET.FIGURE, in a sentence: where runs of a preset end on other seeds
+LOSS = "policy_loss"
 NOTHING = 1e-4
 CURVES = {
     "score": "score_mean",
@@ -39,7 +41,7 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
-    "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
+    LOSS: "policy_loss",
 }  # name of a figure -> its column in metrics.jsonl
 ALWAYS = ("score", "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy", "distinct")
@@ -55,6 +57,7 @@ LABELS = {
     "explained_variance": "explained variance",
     "beta": "leash",
     "penalised": "score less penalty",
+    LOSS: "loss of the policy",
     "updates": "updates",
     "minutes": "time",
 }
@@ -87,6 +90,8 @@ def known(config: RunConfig) -> set[str]:
         names.append("explained_variance")
     if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
         names += ["beta", "penalised"]
+    if methods.METHODS[config.method].trains:
+        names += [LOSS, f"{LOSS}{BEFORE}"]
     names += memory_facts.of_settings(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
     highest = [f"{name}{HIGHEST}" for name in shares(config)]
@@ -96,8 +101,7 @@ def known(config: RunConfig) -> set[str]:
 @functools.lru_cache(maxsize=64)
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
-    losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()
-    return (known(config) | losses) & CURVES.keys()
+    return known(config) & CURVES.keys()
 
 
 def is_share(name: str, config: RunConfig) -> bool:
@@ -145,6 +149,13 @@ def values(found: Facts) -> dict[str, float | None]:
     return {name: fact.value for name, fact in found.items()}
 
 
+def band_in_words(name: str) -> str:
+    """Of `band.PRESET.FIGURE`: "+2.8 to +4.9 sd"; empty where it was not measured."""
+    preset, _, figure = name.removeprefix(BAND).rpartition(".")
+    band = expected.bands(preset).get(figure)
+    return expected.band_in_words(figure, band, catalog.preset(preset).score_unit) if band else ""
+
+
 def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
     """A figure at each update at which it is known."""
     found = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
@@ -181,6 +192,8 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     add("entropy", of["entropy"][newest], "{} nats per token")
     add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
     add("perplexity", of["perplexity"][newest], "{}")
+    add(LOSS, of[LOSS][newest], "{}")
+    add(f"{LOSS}{BEFORE}", of[LOSS][oldest], "{}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")

@@ -65,6 +65,7 @@ def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
         "card": _card(found.card) if found.card else None,
         "reached": found.reached,
         "outside": list(found.outside),
+        "memory": [(role.name, role.share, role.words) for role in found.memory],
     }
 
 

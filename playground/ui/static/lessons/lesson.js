@@ -40,6 +40,7 @@ export class LessonPanel {
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
     this.toShow = false; // a run has been started
+    this.skipped = false; // the visitor waits for the end
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
@@ -48,6 +49,9 @@ export class LessonPanel {
       heading?.focus({ preventScroll: true });
       heading?.scrollIntoView({ block: "start" });
     } });
+    this.inSight = new IntersectionObserver((entries) => {
+      this.toStep.classList.toggle("arrived", entries.at(-1).isIntersecting);
+    });
     document.querySelector(".run-view")?.append(this.toStep);
     element.append(this.root, this.speaker);
     effect(() => this.follow());
@@ -160,7 +164,8 @@ export class LessonPanel {
     const view = document.getElementById("run-view");
     const { top } = view.getBoundingClientRect();
     this.toShow = false;
-    if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
+    const head = document.querySelector("header.top")?.getBoundingClientRect().bottom ?? 0;
+    if (top < head || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
   }
 
   /** What the run in view is called in the lesson: the title of its experiment may say what comes of it. */
@@ -190,6 +195,8 @@ export class LessonPanel {
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts,
         this.waysToRuns()));
+    this.inSight.disconnect();
+    this.inSight.observe(this.root.lastElementChild);
     showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;
@@ -218,15 +225,16 @@ export class LessonPanel {
     const { lesson, answers } = this;
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
-      return el("li", el("p", el("strong", words ? "You predicted: " : "You only look."), words,
-        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""));
+      return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "You only look."), words,
+        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""),
+      el("p", lesson.situation), el("p", lesson.predict.ask)));
     }
     if (step.startsWith("run-")) {
       const index = Number(step.split("-")[1]);
       const told = answers.runs[index]?.told;
       const { parts } = runStep(this, index, true);
       return told && el("li", el("details", el("summary", el("strong", `${lesson.runs[index].title}: `),
-        told.said[0] ?? told.words), parts));
+        firstSentence(told.said[0] ?? told.words)), parts));
     }
     if (step === "explain")
       return el("li", el("details", el("summary", el("strong", "Why it is so")), explainStep(this, true).parts));
@@ -262,4 +270,9 @@ export class LessonPanel {
     this.ended = "";
     untracked(() => playing.seek(playing.updates.length));
   }
+}
+
+/** @param {string} text */
+function firstSentence(text) {
+  return text.match(/^.*?[.?!](?= [A-Z(]|$)/)?.[0] ?? text;
 }

@@ -118,7 +118,8 @@ export class LessonRuns {
       const now = { ...ran, told };
       const said = told.said.join(" ");
       if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said, false);
-      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, false);
+      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, panel.skipped);
+      panel.skipped = false;
     } catch (error) {
       if (still()) this.complaint.value = `${error.message.replace(/\.$/, "")}${NOT_KEPT}`;
     }

@@ -19,6 +19,7 @@ import { effect } from "../core/signals.js";
 import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
 
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
+const SEEN = 0.5; // of the score: a rise that one sees in its curve
 const TIME_GLOSS = "The time is time at work: no pauses, no waiting for a device, nothing between two attempts";
 
 /** @typedef {"stop" | "end" | "resume"} What can be asked of the server */
@@ -148,7 +149,8 @@ export class StatusPanel {
     const attempt = attemptOf(run, status);
     const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
       : event.kind === "fork"));
-    const done = headline(live.behaviours);
+    const [was, is] = [0, live.updates.at(-1)].map((at) => live.moments.get(at)?.summary.score ?? 0);
+    const done = headline(live.behaviours, { ended: status.ended, rose: is - was > SEEN });
     let text = done || (inLesson.value.title ? "" : run.story); // it tells what comes of the run
     if (status.ended) text = done || status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";

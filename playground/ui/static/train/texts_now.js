@@ -33,8 +33,9 @@ export function showTextsNow(element) {
     const [was, is] = [texts(before), texts(now)];
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
     const short = shown.every((answer) => answer.length < SHORT);
-    const kind = chosen !== first ? "Others" : now.examples?.length ? "Clearest change" : "First";
-    const name = `${kind}, ${chosen.length} of ${now.summary.count}`;
+    const clear = now.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
+    const kind = chosen !== first ? "Others, " : clear ? "Clearest change, " : "";
+    const name = `${kind}${chosen.length} of ${now.summary.count}`;
     setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
       [headOf(name, "prompt"), headOf("Before", "before"), headOf("Now", "now")],
